@@ -1,0 +1,51 @@
+# Everything a newcomer needs: `make demo` and `make test`. Needs Python 3.11+ and make, nothing else.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# two workers on two cores: one thread each, or they wait for each other
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
+
+.PHONY: demo test test-quick lint types docs bench browser clean
+
+demo: $(VENV)/.demo
+	$(BIN)/compsparse demo --out report.html
+
+test: $(VENV)/.dev browser
+	$(PYTEST)
+
+test-quick: $(VENV)/.dev
+	$(PYTEST) -m "not slow"
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check . && $(BIN)/ruff format --check .
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+docs: $(VENV)/.dev
+	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+bench: $(VENV)/.dev
+	$(BIN)/python benchmarks/run_all.py
+
+browser:
+	@sh tools/ensure_chromium.sh
+
+clean:
+	rm -rf $(VENV) docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(VENV)/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "compsparse needs Python 3.11 or newer")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: $(VENV)/bin/python pyproject.toml constraints.txt
+	@echo "installing compsparse and what it needs into $(VENV) (torch is large; this happens once)"
+	$(PIP) --editable '.[report]'
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/bin/python pyproject.toml constraints.txt
+	@echo "installing compsparse and what its tests need into $(VENV) (torch is large; this happens once)"
+	$(PIP) --editable '.[dev]'
+	@touch $@ $(VENV)/.demo

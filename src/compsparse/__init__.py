@@ -1,0 +1,76 @@
+"""compsparse finds, learns, builds and certifies functions made of small functions.
+
+Names are loaded on first use, so that graphs need no torch and networks no scikit-learn.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Constituent": "graph",
+    "FunctionGraph": "graph",
+    "GraphBuilder": "graph",
+    "Node": "graph",
+    "balanced_tree": "graph",
+    "chain": "graph",
+    "compare": "graph",
+    "complete": "graph",
+    "equivalent": "graph",
+    "pyramid": "graph",
+    "random_dag": "graph",
+    "random_tree": "graph",
+    "trace": "graph",
+    "convolutional": "networks",
+    "count": "networks",
+    "dense": "networks",
+    "local": "networks",
+    "mirror": "networks",
+    "to_masked": "networks",
+    "fit_graph": "training",
+    "train": "training",
+    "training_data": "training",
+    "GraphClassifier": "estimators",
+    "GraphRegressor": "estimators",
+    "CompsparseError": "errors",
+}
+_PACKAGES = ("errors", "estimators", "graph", "lab", "networks", "report", "tasks", "training")
+
+__all__ = ["__version__", *_HOME, *_PACKAGES]  # noqa: PLE0604 (names only)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(importlib.import_module(f"compsparse.{_HOME[name]}"), name)
+    if name in _PACKAGES:
+        return importlib.import_module(f"compsparse.{name}")
+    raise AttributeError(f"module 'compsparse' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+if TYPE_CHECKING:
+    from compsparse.errors import CompsparseError
+    from compsparse.estimators import GraphClassifier, GraphRegressor
+    from compsparse.graph import (
+        Constituent,
+        FunctionGraph,
+        GraphBuilder,
+        Node,
+        balanced_tree,
+        chain,
+        compare,
+        complete,
+        equivalent,
+        pyramid,
+        random_dag,
+        random_tree,
+        trace,
+    )
+    from compsparse.networks import convolutional, count, dense, local, mirror, to_masked
+    from compsparse.training import fit_graph, train, training_data

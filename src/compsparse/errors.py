@@ -1,0 +1,39 @@
+"""Every error compsparse raises on purpose: one root, each also the builtin a caller would expect."""
+
+from __future__ import annotations
+
+
+class CompsparseError(Exception):
+    """Root of all errors raised by compsparse."""
+
+
+class GraphError(CompsparseError, ValueError):
+    """A function graph is not well formed, or was asked for something it does not have."""
+
+
+class ExpressionError(GraphError):
+    """An expression could not be read; the message points at the place with a caret."""
+
+    def __init__(self, problem: str, text: str, position: int):
+        self.problem, self.text, self.position = problem, text, position
+        super().__init__(f"{problem}\n  {text}\n  {' ' * position}^")
+
+
+class TraceError(CompsparseError, TypeError):
+    """A Python function did something while traced that a function graph cannot hold."""
+
+
+class DataError(CompsparseError, ValueError):
+    """Data (a table, an array, a target) cannot be used as given."""
+
+
+class ConfigError(CompsparseError, ValueError):
+    """A setting has a value that makes no sense, alone or beside the others."""
+
+
+class MissingDependencyError(CompsparseError, ImportError):
+    """An optional package is needed; the message says which extra installs it."""
+
+
+class TrainingError(CompsparseError, RuntimeError):
+    """Training could not produce a usable network."""

@@ -1,0 +1,6 @@
+"""scikit-learn estimators."""
+
+from compsparse.estimators.graph_classifier import GraphClassifier
+from compsparse.estimators.graph_regressor import GraphRegressor
+
+__all__ = ["GraphClassifier", "GraphRegressor"]

@@ -1,0 +1,57 @@
+"""Function graphs: build, evaluate, trace, compare, count, draw. Needs no torch."""
+
+from compsparse.graph.builder import GraphBuilder
+from compsparse.graph.comparison import GraphComparison, compare, equivalent
+from compsparse.graph.complexity import Complexity, ComplexityTerm
+from compsparse.graph.constituent import Constituent
+from compsparse.graph.draw_svg import draw_svg
+from compsparse.graph.draw_text import draw_text
+from compsparse.graph.expression import expanded, from_expression, fused, to_expression
+from compsparse.graph.function_graph import FunctionGraph, Kind, Node
+from compsparse.graph.generators import (
+    balanced_tree,
+    chain,
+    input_names,
+    pyramid,
+    random_dag,
+    random_tree,
+    single_node,
+)
+from compsparse.graph.groups import complete, from_groups
+from compsparse.graph.interchange import to_dot, to_mermaid, to_networkx
+from compsparse.graph.modules import ModuleTree, module_tree
+from compsparse.graph.tracing import trace
+
+__all__ = [
+    "Complexity",
+    "ComplexityTerm",
+    "Constituent",
+    "FunctionGraph",
+    "GraphBuilder",
+    "GraphComparison",
+    "Kind",
+    "ModuleTree",
+    "Node",
+    "balanced_tree",
+    "chain",
+    "compare",
+    "complete",
+    "draw_svg",
+    "draw_text",
+    "equivalent",
+    "expanded",
+    "from_expression",
+    "from_groups",
+    "fused",
+    "input_names",
+    "module_tree",
+    "pyramid",
+    "random_dag",
+    "random_tree",
+    "single_node",
+    "to_dot",
+    "to_expression",
+    "to_mermaid",
+    "to_networkx",
+    "trace",
+]

@@ -1,0 +1,97 @@
+"""Comparing graphs: equality up to renaming, and how well one structure matches another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from compsparse.errors import GraphError
+from compsparse.graph.function_graph import FunctionGraph
+from compsparse.graph.interchange import to_networkx
+
+
+def equivalent(a: FunctionGraph, b: FunctionGraph, *, rename_inputs: bool = False) -> bool:
+    """Whether two graphs differ in the names of their nodes alone (and of inputs, if allowed)."""
+    if (a.n_inputs, a.size, a.n_edges, len(a.outputs)) != (b.n_inputs, b.size, b.n_edges, len(b.outputs)):
+        return False
+    if not rename_inputs:
+        numbers: dict[object, int] = {}
+        return _numbered(a, numbers) == _numbered(b, numbers)
+    from networkx.algorithms.isomorphism import DiGraphMatcher
+
+    def same_node(u: dict, v: dict) -> bool:
+        keys = ("role", "constituent", "kind", "channels", "output")
+        return all(u.get(key) == v.get(key) for key in keys)
+
+    matcher = DiGraphMatcher(
+        to_networkx(a), to_networkx(b), node_match=same_node, edge_match=lambda s, t: s["position"] == t["position"]
+    )
+    return bool(matcher.is_isomorphic())
+
+
+def _numbered(graph: FunctionGraph, numbers: dict[object, int]) -> tuple[list[int], list[int]]:
+    """Outputs and nodes as numbers that stand for what they compute, so that names drop out."""
+    of = {name: numbers.setdefault(name, len(numbers)) for name in graph.inputs}
+    for node in graph.nodes:
+        computes = (node.constituent, node.kind, node.channels, tuple(of[p] for p in node.parents))
+        of[node.name] = numbers.setdefault(computes, len(numbers))
+    return [of[o] for o in graph.outputs], sorted(of[n.name] for n in graph.nodes)
+
+
+@dataclass(frozen=True)
+class GraphComparison:
+    """How the strong modules of one graph match those of the true one.
+
+    Attributes:
+        exact: same modules, same kinds where they matter, same inert inputs.
+        precision, recall, f1: over module sets; 1 where there is nothing to find or to get wrong.
+        kind_accuracy: share of common modules of three or more parts whose kind agrees; None if
+            there are none.
+        missing, extra: modules of the truth that were not found, and found ones that are false.
+        inert_missing, inert_extra: the same for inert inputs.
+    """
+
+    exact: bool
+    precision: float
+    recall: float
+    f1: float
+    kind_accuracy: float | None
+    missing: frozenset[frozenset[str]]
+    extra: frozenset[frozenset[str]]
+    inert_missing: frozenset[str]
+    inert_extra: frozenset[str]
+
+
+def compare(found: FunctionGraph, true: FunctionGraph) -> GraphComparison:
+    """Compares the canonical module trees of two graphs over the same inputs.
+
+    >>> found = FunctionGraph.from_groups([["a", "b"], "c", "d"])
+    >>> true = FunctionGraph.from_groups([["a", "b"], ["c", "d"]])
+    >>> result = compare(found, true)
+    >>> result.exact, result.precision, result.recall
+    (False, 1.0, 0.5)
+    """
+    if set(found.inputs) != set(true.inputs):
+        odd = sorted(set(found.inputs) ^ set(true.inputs))
+        raise GraphError(f"graphs over different inputs cannot be compared: {odd[:8]} stand in one of them only")
+    common = found.modules & true.modules
+    precision = len(common) / len(found.modules) if found.modules else 1.0
+    recall = len(common) / len(true.modules) if true.modules else 1.0
+    agreements = _kind_agreements(found, true)
+    inert_missing = frozenset(true.inert) - frozenset(found.inert)
+    inert_extra = frozenset(found.inert) - frozenset(true.inert)
+    return GraphComparison(
+        exact=found.modules == true.modules and all(agreements) and not inert_missing and not inert_extra,
+        precision=precision,
+        recall=recall,
+        f1=2 * precision * recall / (precision + recall) if precision + recall else 0.0,
+        kind_accuracy=sum(agreements) / len(agreements) if agreements else None,
+        missing=true.modules - found.modules,
+        extra=found.modules - true.modules,
+        inert_missing=inert_missing,
+        inert_extra=inert_extra,
+    )
+
+
+def _kind_agreements(found: FunctionGraph, true: FunctionGraph) -> list[bool]:
+    kinds = {m.members: m.kind for m in found.module_tree.inner if len(m.children) >= 3}
+    return [m.kind == kinds[m.members] for m in true.module_tree.inner if len(m.children) >= 3 and m.members in kinds]

@@ -1,0 +1,361 @@
+"""The hub object: a function as a directed acyclic graph of constituents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
+from typing import TYPE_CHECKING, Any, Literal
+
+from compsparse.errors import GraphError
+from compsparse.graph.constituent import Constituent
+
+if TYPE_CHECKING:
+    from compsparse.graph.complexity import Complexity
+    from compsparse.graph.modules import ModuleTree
+
+Kind = Literal["prime", "complete"]
+
+
+@dataclass(frozen=True)
+class Node:
+    """A named value computed from its parents.
+
+    Attributes:
+        parents: names of inputs or other nodes, in the order the constituent takes them.
+        constituent: the function, if known; a graph may be structure alone.
+        kind: ``complete`` when any regrouping of the parents is a module too (sums, products),
+            ``prime`` when none is; None leaves it to the constituent.
+        channels: how many numbers the node's wire carries.
+    """
+
+    name: str
+    parents: tuple[str, ...]
+    constituent: Constituent | None = None
+    kind: Kind | None = None
+    channels: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parents", tuple(self.parents))
+        if not isinstance(self.name, str) or not self.name:
+            raise GraphError(f"a node's name must be a non-empty string, got {self.name!r}")
+        if not self.parents:
+            raise GraphError(f"node {self.name!r} has no parents; constants belong inside constituents")
+        twice = _first_duplicate(self.parents)
+        if twice is not None:
+            raise GraphError(f"node {self.name!r} names parent {twice!r} twice")
+        if self.constituent is not None and self.constituent.arity != len(self.parents):
+            raise GraphError(
+                f"node {self.name!r} has {len(self.parents)} parents but its constituent "
+                f"{self.constituent.name!r} takes {self.constituent.arity} arguments"
+            )
+        if self.kind not in (None, "prime", "complete"):
+            raise GraphError(f"kind of node {self.name!r} must be 'prime' or 'complete', got {self.kind!r}")
+        if not isinstance(self.channels, int) or self.channels < 1:
+            raise GraphError(f"node {self.name!r} must carry at least one channel, got {self.channels!r}")
+
+    @property
+    def arity(self) -> int:
+        return len(self.parents)
+
+    @property
+    def label(self) -> str:
+        """The constituent in terms of the parents' names, or the node's own name."""
+        if self.constituent is None:
+            return self.name
+        if self.constituent.formula is not None:
+            from compsparse.graph.formula import render
+
+            return render(self.constituent.formula, self.parents)
+        return f"{self.constituent.name}({', '.join(self.parents)})"
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class FunctionGraph:
+    """An immutable directed acyclic graph of constituents: inputs, nodes, outputs.
+
+    Nodes are kept in a topological order. Graphs with the same inputs, nodes and outputs are
+    equal and hash alike; :func:`~compsparse.graph.equivalent` compares up to renaming.
+
+    >>> graph = FunctionGraph.from_expression("tanh(a*b + sin(c*d))")
+    >>> graph.inputs, graph.depth, graph.max_arity
+    (('a', 'b', 'c', 'd'), 2, 2)
+    >>> import numpy as np
+    >>> float(graph(np.zeros((1, 4)))[0])
+    0.0
+    """
+
+    inputs: tuple[str, ...]
+    nodes: tuple[Node, ...]
+    outputs: tuple[str, ...]
+
+    def __init__(self, inputs: Iterable[str], nodes: Iterable[Node], outputs: str | Iterable[str] | None = None):
+        inputs, nodes = tuple(inputs), tuple(nodes)
+        _check_names(inputs, nodes)
+        object.__setattr__(self, "inputs", inputs)
+        object.__setattr__(self, "nodes", _topological(inputs, nodes))
+        object.__setattr__(self, "outputs", self._resolve_outputs(outputs))
+
+    def _resolve_outputs(self, outputs: str | Iterable[str] | None) -> tuple[str, ...]:
+        if outputs is None:
+            sinks = tuple(n.name for n in self.nodes if not self.consumers[n.name])
+            if len(sinks) != 1:
+                raise GraphError(f"name the outputs: the graph has {len(sinks)} nodes that nothing uses {list(sinks)}")
+            return sinks
+        outputs = (outputs,) if isinstance(outputs, str) else tuple(outputs)
+        for name in outputs:
+            if name not in self.index:
+                raise GraphError(f"output {name!r} is neither an input nor a node")
+        twice = _first_duplicate(outputs)
+        if not outputs or twice is not None:
+            raise GraphError(f"output {twice!r} is named twice" if outputs else "a graph needs at least one output")
+        return outputs
+
+    # ---- ways in -------------------------------------------------------------------------
+
+    @classmethod
+    def from_expression(
+        cls, text: str | Sequence[str], inputs: Sequence[str] | None = None, *, fuse: bool = True
+    ) -> FunctionGraph:
+        """Reads one expression, or one per output; see :mod:`compsparse.graph.expression`."""
+        from compsparse.graph.expression import from_expression
+
+        return from_expression(text, inputs, fuse=fuse)
+
+    @classmethod
+    def from_groups(cls, groups: Any, inputs: Sequence[str] | None = None) -> FunctionGraph:
+        """Makes a tree from nested groups of inputs; see :mod:`compsparse.graph.groups`."""
+        from compsparse.graph.groups import from_groups
+
+        return from_groups(groups, inputs)
+
+    @classmethod
+    def from_json(cls, text: str) -> FunctionGraph:
+        """Reads what :meth:`to_json` wrote."""
+        from compsparse.graph.json_format import loads
+
+        return loads(text)
+
+    # ---- ways out ------------------------------------------------------------------------
+
+    def to_json(self, indent: int | None = None) -> str:
+        from compsparse.graph.json_format import dumps
+
+        return dumps(self, indent=indent)
+
+    def __str__(self) -> str:
+        from compsparse.graph.draw_text import draw_text
+
+        return draw_text(self)
+
+    def __repr__(self) -> str:
+        return f"FunctionGraph({len(self.inputs)} inputs, {self.size} nodes, depth {self.depth}, arity {self.max_arity})"
+
+    def _repr_svg_(self) -> str:
+        from compsparse.graph.draw_svg import draw_svg
+
+        return draw_svg(self)
+
+    # ---- evaluation ----------------------------------------------------------------------
+
+    def __call__(self, X: Any) -> Any:
+        """Values at the rows of ``X`` (numpy or torch): one column per output, flat if there is one."""
+        from compsparse.graph.evaluation import evaluate
+
+        return evaluate(self, X)
+
+    # ---- structure -----------------------------------------------------------------------
+
+    @cached_property
+    def index(self) -> Mapping[str, int]:
+        """Position of every name: inputs first, then nodes in topological order."""
+        return {name: i for i, name in enumerate((*self.inputs, *(n.name for n in self.nodes)))}
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, Node]:
+        return {n.name: n for n in self.nodes}
+
+    def __getitem__(self, name: str) -> Node:
+        try:
+            return self._by_name[name]
+        except KeyError:
+            raise GraphError(f"the graph has no node {name!r}") from None
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.index
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.inputs, self.nodes, self.outputs))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __getstate__(self) -> dict[str, Any]:
+        # cached answers stay behind: a string's hash differs between processes
+        return {"inputs": self.inputs, "nodes": self.nodes, "outputs": self.outputs}
+
+    @property
+    def n_inputs(self) -> int:
+        return len(self.inputs)
+
+    @property
+    def size(self) -> int:
+        """Number of nodes (inputs not counted)."""
+        return len(self.nodes)
+
+    @property
+    def n_edges(self) -> int:
+        return sum(n.arity for n in self.nodes)
+
+    @property
+    def max_arity(self) -> int:
+        """The largest in-degree: the d0 of the memo's Definition 1."""
+        return max((n.arity for n in self.nodes), default=0)
+
+    @cached_property
+    def levels(self) -> Mapping[str, int]:
+        """Longest distance from an input, for every name; inputs are at level 0."""
+        level = dict.fromkeys(self.inputs, 0)
+        for node in self.nodes:
+            level[node.name] = 1 + max(level[p] for p in node.parents)
+        return level
+
+    @property
+    def depth(self) -> int:
+        return max(self.levels.values(), default=0)
+
+    @cached_property
+    def consumers(self) -> Mapping[str, tuple[str, ...]]:
+        """The nodes that use each name directly."""
+        users: dict[str, list[str]] = {name: [] for name in self.inputs}
+        for node in self.nodes:
+            users[node.name] = []
+            for parent in node.parents:
+                users[parent].append(node.name)
+        return {name: tuple(names) for name, names in users.items()}
+
+    def ancestors(self, name: str) -> frozenset[str]:
+        """Everything ``name`` depends on, inputs included."""
+        return self._closure(name, lambda n: self._by_name[n].parents if n in self._by_name else ())
+
+    def descendants(self, name: str) -> frozenset[str]:
+        """Every node that depends on ``name``."""
+        return self._closure(name, lambda n: self.consumers[n])
+
+    def _closure(self, name: str, step: Callable[[str], Iterable[str]]) -> frozenset[str]:
+        if name not in self.index:
+            raise GraphError(f"the graph has neither an input nor a node {name!r}")
+        seen: set[str] = set()
+        waiting = list(step(name))
+        while waiting:
+            current = waiting.pop()
+            if current not in seen:
+                seen.add(current)
+                waiting.extend(step(current))
+        return frozenset(seen)
+
+    @cached_property
+    def inert(self) -> tuple[str, ...]:
+        """Inputs that no output depends on."""
+        used = set(self.outputs).union(*(self.ancestors(o) for o in self.outputs))
+        return tuple(name for name in self.inputs if name not in used)
+
+    @property
+    def is_tree(self) -> bool:
+        """Whether every input and node is used at most once, and there is one output."""
+        return len(self.outputs) == 1 and all(len(users) <= 1 for users in self.consumers.values())
+
+    def is_sparse(self, d0: int) -> bool:
+        """Memo's Definition 1: every constituent depends on at most ``d0`` < d variables."""
+        return self.max_arity <= d0 < self.n_inputs
+
+    def is_smoothly_sparse(self, d0: int) -> bool:
+        """Memo's Definition 3: sparse, and every constituent has bounded first derivatives.
+
+        Raises:
+            GraphError: some constituent's smoothness is unknown.
+        """
+        unknown = [n.name for n in self.nodes if n.constituent is None or n.constituent.is_smooth is None]
+        if unknown:
+            raise GraphError(f"smoothness is not declared for nodes {unknown[:5]}")
+        return self.is_sparse(d0) and all(n.constituent is not None and n.constituent.is_smooth for n in self.nodes)
+
+    @property
+    def has_functions(self) -> bool:
+        """Whether every node can be evaluated."""
+        return all(
+            n.constituent is not None and (n.constituent.formula is not None or n.constituent.function is not None)
+            for n in self.nodes
+        )
+
+    @cached_property
+    def module_tree(self) -> ModuleTree:
+        """The canonical tree of strong modules; see :mod:`compsparse.graph.modules`."""
+        from compsparse.graph.modules import module_tree
+
+        return module_tree(self)
+
+    @property
+    def modules(self) -> frozenset[frozenset[str]]:
+        """Strong modules as sets of input names; singletons and the whole set are left out."""
+        return self.module_tree.modules
+
+    def complexity(self, eps: float, default_smoothness: float = 2.0) -> Complexity:
+        """Shallow and deep unit counts of the Mhaskar-Poggio theorem (memo Theorem 7)."""
+        from compsparse.graph.complexity import complexity
+
+        return complexity(self, eps, default_smoothness)
+
+    def rename(self, names: Mapping[str, str]) -> FunctionGraph:
+        """The same graph under other names; names not mentioned stay."""
+
+        def new(name: str) -> str:
+            return names.get(name, name)
+
+        nodes = [replace(n, name=new(n.name), parents=tuple(map(new, n.parents))) for n in self.nodes]
+        return FunctionGraph(map(new, self.inputs), nodes, map(new, self.outputs))
+
+    def structure(self) -> FunctionGraph:
+        """The same graph without its constituents."""
+        nodes = [replace(n, constituent=None) for n in self.nodes]
+        return FunctionGraph(self.inputs, nodes, self.outputs)
+
+
+def _first_duplicate(names: Iterable[str]) -> str | None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
+
+
+def _check_names(inputs: tuple[str, ...], nodes: tuple[Node, ...]) -> None:
+    if not inputs:
+        raise GraphError("a graph needs at least one input")
+    for name in inputs:
+        if not isinstance(name, str) or not name:
+            raise GraphError(f"an input's name must be a non-empty string, got {name!r}")
+    twice = _first_duplicate((*inputs, *(n.name for n in nodes)))
+    if twice is not None:
+        raise GraphError(f"the name {twice!r} is used twice")
+    known = {*inputs, *(n.name for n in nodes)}
+    for node in nodes:
+        for parent in node.parents:
+            if parent not in known:
+                raise GraphError(f"node {node.name!r} has an unknown parent {parent!r}")
+
+
+def _topological(inputs: tuple[str, ...], nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+    """Keeps the given order where it is already topological."""
+    position = {n.name: i for i, n in enumerate(nodes)}
+    if all(position.get(p, -1) < i for i, n in enumerate(nodes) for p in n.parents):
+        return nodes
+    by_name = {n.name: n for n in nodes}
+    sorter = TopologicalSorter({n.name: [p for p in n.parents if p in by_name] for n in nodes})
+    try:
+        return tuple(by_name[name] for name in sorter.static_order())
+    except CycleError as error:
+        raise GraphError(f"the graph has a cycle: {' -> '.join(error.args[1])}") from None

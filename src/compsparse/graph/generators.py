@@ -1,0 +1,154 @@
+"""Families of graphs: trees, chains, random graphs, convolutional pyramids."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import count
+
+import numpy as np
+
+from compsparse.errors import GraphError
+from compsparse.graph.constituent import Constituent
+from compsparse.graph.function_graph import FunctionGraph, Node
+
+ConstituentChoice = Constituent | Callable[[int], Constituent | None] | None
+"""A constituent for every node, or a function from a node's arity to its constituent."""
+
+
+def input_names(n_inputs: int) -> tuple[str, ...]:
+    """Default names x0, x1, …"""
+    if not isinstance(n_inputs, (int, np.integer)) or n_inputs < 1:
+        raise GraphError(f"the number of inputs must be a positive integer, got {n_inputs!r}")
+    return tuple(f"x{i}" for i in range(n_inputs))
+
+
+def single_node(n_inputs: int, constituent: ConstituentChoice = None) -> FunctionGraph:
+    """One node over all inputs: the graph of a function without structure."""
+    names = input_names(n_inputs)
+    return FunctionGraph(names, [_node("y", names, constituent)])
+
+
+def balanced_tree(n_inputs: int, arity: int = 2, constituent: ConstituentChoice = None) -> FunctionGraph:
+    """A tree whose nodes join ``arity`` neighbours, level by level, until one is left.
+
+    >>> balanced_tree(8).depth, balanced_tree(8).size
+    (3, 7)
+    """
+    _check_at_least("arity", arity, 2)
+    level, nodes = list(input_names(n_inputs)), []
+    while len(level) > 1:
+        above = []
+        for start in range(0, len(level), arity):
+            group = level[start : start + arity]
+            if len(group) > 1:
+                nodes.append(_node(f"h{len(nodes)}", group, constituent))
+            above.append(nodes[-1].name if len(group) > 1 else group[0])
+        level = above
+    return FunctionGraph(input_names(n_inputs), nodes, level)
+
+
+def chain(n_inputs: int, constituent: ConstituentChoice = None) -> FunctionGraph:
+    """h(h(h(x0, x1), x2), x3) …: the deepest binary tree."""
+    names = input_names(n_inputs)
+    _check_at_least("n_inputs", n_inputs, 2)
+    nodes = [_node("h0", names[:2], constituent)]
+    for i, name in enumerate(names[2:], start=1):
+        nodes.append(_node(f"h{i}", (nodes[-1].name, name), constituent))
+    return FunctionGraph(names, nodes)
+
+
+def random_tree(
+    n_inputs: int,
+    max_arity: int = 2,
+    constituent: ConstituentChoice = None,
+    random_state: int | np.random.Generator | None = None,
+) -> FunctionGraph:
+    """A tree that joins random parts, each node taking 2 to ``max_arity`` of them."""
+    _check_at_least("max_arity", max_arity, 2)
+    rng = np.random.default_rng(random_state)
+    parts, nodes = list(input_names(n_inputs)), []
+    while len(parts) > 1:
+        k = min(len(parts), int(rng.integers(2, max_arity + 1)))
+        chosen = sorted(rng.choice(len(parts), size=k, replace=False))
+        nodes.append(_node(f"h{len(nodes)}", [parts[i] for i in chosen], constituent))
+        parts = [p for i, p in enumerate(parts) if i not in chosen] + [nodes[-1].name]
+    return FunctionGraph(input_names(n_inputs), nodes, parts)
+
+
+def random_dag(
+    n_inputs: int,
+    n_nodes: int,
+    max_arity: int = 2,
+    constituent: ConstituentChoice = None,
+    random_state: int | np.random.Generator | None = None,
+) -> FunctionGraph:
+    """A graph with bounded in-degree in which every input and node reaches the output.
+
+    Each node takes 2 to ``max_arity`` earlier values, those that nothing uses yet first once
+    there is just enough room left to use them all.
+    """
+    _check_at_least("max_arity", max_arity, 2)
+    fewest = -(-(n_inputs - 1) // (max_arity - 1))
+    if n_nodes < max(fewest, 1) or n_inputs < 2:
+        raise GraphError(
+            f"{n_nodes} nodes of at most {max_arity} parents cannot join {n_inputs} inputs: "
+            f"at least {max(fewest, 1)} nodes and 2 inputs are needed"
+        )
+    rng = np.random.default_rng(random_state)
+    values, unused, nodes = list(input_names(n_inputs)), list(input_names(n_inputs)), []
+    for i in range(n_nodes):
+        k = min(len(values), int(rng.integers(2, max_arity + 1)))
+        left = n_nodes - i - 1
+        # after this node, each later one can retire max_arity - 1 unused values
+        must = max(0, len(unused) + 1 - (1 + left * (max_arity - 1)))
+        k = max(k, must)
+        first = list(rng.choice(unused, size=min(must, len(unused)), replace=False))
+        rest = [v for v in values if v not in first]
+        parents = first + list(rng.choice(rest, size=k - len(first), replace=False))
+        nodes.append(_node(f"h{i}", [str(p) for p in sorted(parents, key=values.index)], constituent))
+        unused = [u for u in unused if u not in parents] + [nodes[-1].name]
+        values.append(nodes[-1].name)
+    return FunctionGraph(input_names(n_inputs), nodes, unused)
+
+
+def pyramid(
+    n_inputs: int, kernel: int, stride: int, n_levels: int | None = None, constituent: ConstituentChoice = None
+) -> FunctionGraph:
+    """Levels of patches, ``kernel`` wide and ``stride`` apart: the graph of a convolutional network.
+
+    Args:
+        n_levels: stop after so many levels and join what is left in one node; by default
+            levels are added until one node remains.
+
+    >>> pyramid(15, kernel=3, stride=2).size
+    11
+    """
+    _check_at_least("kernel", kernel, 2)
+    _check_at_least("stride", stride, 1)
+    if stride > kernel:
+        raise GraphError(f"stride {stride} is larger than the kernel {kernel}: some inputs would be skipped")
+    names = input_names(n_inputs)
+    level: Sequence[str] = names
+    nodes: list[Node] = []
+    for done in count():
+        if len(level) == 1 or done == n_levels:
+            break
+        if (len(level) - kernel) % stride or len(level) < kernel:
+            raise GraphError(f"patches of {kernel} at stride {stride} do not cover a level of {len(level)} exactly")
+        starts = range(0, len(level) - kernel + 1, stride)
+        new = [_node(f"h{len(nodes) + i}", level[s : s + kernel], constituent) for i, s in enumerate(starts)]
+        nodes += new
+        level = [n.name for n in new]
+    if len(level) > 1:
+        nodes.append(_node("y", level, constituent))
+    return FunctionGraph(names, nodes, [nodes[-1].name])
+
+
+def _check_at_least(name: str, value: int, least: int) -> None:
+    if not isinstance(value, (int, np.integer)) or value < least:
+        raise GraphError(f"{name} must be an integer >= {least}, got {value!r}")
+
+
+def _node(name: str, parents: Sequence[str], choice: ConstituentChoice) -> Node:
+    constituent = choice if isinstance(choice, Constituent) or choice is None else choice(len(parents))
+    return Node(name, tuple(parents), constituent)

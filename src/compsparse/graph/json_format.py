@@ -1,0 +1,102 @@
+"""Graphs as JSON. Formulas travel whole; other functions travel as their name alone."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from compsparse.errors import GraphError
+from compsparse.graph.constituent import Constituent, argument_names
+from compsparse.graph.formula import render
+from compsparse.graph.function_graph import FunctionGraph, Node
+from compsparse.graph.parser import parse_formula
+
+FORMAT = "compsparse.graph"
+VERSION = 1
+
+
+def dumps(graph: FunctionGraph, indent: int | None = None) -> str:
+    """The graph as JSON text; a callable without formula is kept by name and must be given again."""
+    return json.dumps(to_dict(graph), indent=indent, allow_nan=False)
+
+
+def loads(text: str) -> FunctionGraph:
+    """The graph that :func:`dumps` wrote."""
+    try:
+        data = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise GraphError(f"not a graph in JSON: {error}") from None
+    return from_dict(data)
+
+
+def to_dict(graph: FunctionGraph) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "inputs": list(graph.inputs),
+        "nodes": [_node_to_dict(n) for n in graph.nodes],
+        "outputs": list(graph.outputs),
+    }
+
+
+def from_dict(data: Any) -> FunctionGraph:
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise GraphError(f"not a graph: expected a JSON object with format {FORMAT!r}")
+    if data.get("version", 0) > VERSION:
+        raise GraphError(f"the graph has format version {data['version']}; this compsparse reads up to {VERSION}")
+    try:
+        nodes = [_node_from_dict(n) for n in data["nodes"]]
+        return FunctionGraph(data["inputs"], nodes, data["outputs"])
+    except (KeyError, TypeError) as error:
+        raise GraphError(f"the graph's JSON is incomplete: {error!r}") from None
+
+
+def _node_to_dict(node: Node) -> dict[str, Any]:
+    data: dict[str, Any] = {"name": node.name, "parents": list(node.parents)}
+    if node.kind is not None:
+        data["kind"] = node.kind
+    if node.channels != 1:
+        data["channels"] = node.channels
+    if node.constituent is not None:
+        data["constituent"] = _constituent_to_dict(node.constituent)
+    return data
+
+
+def _node_from_dict(data: dict[str, Any]) -> Node:
+    parents = tuple(data["parents"])
+    constituent = _constituent_from_dict(data["constituent"], len(parents)) if "constituent" in data else None
+    return Node(data["name"], parents, constituent, data.get("kind"), data.get("channels", 1))
+
+
+def _constituent_to_dict(constituent: Constituent) -> dict[str, Any]:
+    data: dict[str, Any] = {"name": constituent.name}
+    if constituent.formula is not None:
+        data["expression"] = render(constituent.formula, argument_names(constituent.arity))
+    if constituent.smoothness is not None:
+        data["smoothness"] = _number_out(constituent.smoothness)
+    if constituent.value_range is not None:
+        data["range"] = [_number_out(v) for v in constituent.value_range]
+    if constituent.lipschitz is not None:
+        data["lipschitz"] = [_number_out(v) for v in constituent.lipschitz]
+    return data
+
+
+def _constituent_from_dict(data: dict[str, Any], arity: int) -> Constituent:
+    ends = [_number_in(v) for v in data["range"]] if "range" in data else None
+    return Constituent(
+        name=data["name"],
+        arity=arity,
+        formula=parse_formula(data["expression"], argument_names(arity)) if "expression" in data else None,
+        smoothness=_number_in(data["smoothness"]) if "smoothness" in data else None,
+        value_range=(ends[0], ends[1]) if ends else None,
+        lipschitz=tuple(_number_in(v) for v in data["lipschitz"]) if "lipschitz" in data else None,
+    )
+
+
+def _number_out(value: float) -> float | str:
+    return value if math.isfinite(value) else str(value)
+
+
+def _number_in(value: float | str) -> float:
+    return float(value) if isinstance(value, str) else value

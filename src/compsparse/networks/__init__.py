@@ -1,0 +1,32 @@
+"""Networks that mirror a graph, and their dense, masked, local and convolutional relatives."""
+
+from compsparse.networks.activations import ACTIVATIONS
+from compsparse.networks.counts import NetworkSize, count
+from compsparse.networks.export import load, save, to_onnx
+from compsparse.networks.masked import MaskedNetwork, to_masked
+from compsparse.networks.mirror import MirrorConfig, MirrorNetwork, convolutional, dense, local, mirror
+from compsparse.networks.plan import Plan, make_plan
+from compsparse.networks.replicas import ReplicatedNetwork, only, replica_seeds, select
+
+__all__ = [
+    "ACTIVATIONS",
+    "MaskedNetwork",
+    "MirrorConfig",
+    "MirrorNetwork",
+    "NetworkSize",
+    "Plan",
+    "ReplicatedNetwork",
+    "convolutional",
+    "count",
+    "dense",
+    "load",
+    "local",
+    "make_plan",
+    "mirror",
+    "only",
+    "replica_seeds",
+    "save",
+    "select",
+    "to_masked",
+    "to_onnx",
+]

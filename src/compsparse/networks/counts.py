@@ -1,0 +1,36 @@
+"""How large a network is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from compsparse.errors import ConfigError
+from compsparse.networks.masked import MaskedNetwork
+from compsparse.networks.mirror import MirrorNetwork
+from compsparse.networks.replicas import ReplicatedNetwork
+
+
+@dataclass(frozen=True)
+class NetworkSize:
+    """Counts for one replica: free parameters, and multiplications per sample."""
+
+    parameters: int
+    multiplies: int
+
+
+def count(network: ReplicatedNetwork) -> NetworkSize:
+    """Parameters that training can move, and multiplications that one evaluation needs.
+
+    >>> from compsparse.networks import mirror
+    >>> from compsparse.graph import balanced_tree
+    >>> count(mirror(balanced_tree(4), width=3, depth=1))
+    NetworkSize(parameters=39, multiplies=27)
+    """
+    if isinstance(network, MirrorNetwork):
+        groups = network.plan.groups
+        multiplies = sum(len(g.nodes) * network.blocks[g.block].multiplies for g in groups)  # type: ignore[union-attr, misc]
+        return NetworkSize(sum(p[0].numel() for p in network.parameters()), int(multiplies))
+    if isinstance(network, MaskedNetwork):
+        links = [int(network.get_buffer(f"mask_{i}").sum()) for i in range(len(network.weights))]
+        return NetworkSize(sum(links) + sum(b.shape[1] for b in network.biases), sum(links))
+    raise ConfigError(f"cannot count the multiplications of a {type(network).__name__}")

@@ -1,0 +1,120 @@
+"""Networks on disk: safetensors for compsparse itself, ONNX for everything else."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+
+from compsparse.errors import ConfigError, DataError, MissingDependencyError
+from compsparse.graph import FunctionGraph
+from compsparse.networks.mirror import MirrorConfig, MirrorNetwork
+from compsparse.networks.replicas import ReplicatedNetwork
+
+_FORMAT = "compsparse.mirror/1"
+
+
+def save(network: MirrorNetwork, path: str | os.PathLike[str]) -> None:
+    """Writes a mirrored network, its graph and its shape to one safetensors file.
+
+    The file appears whole or not at all.
+    """
+    safetensors = _needs("safetensors.torch", "safetensors")
+    config = network.config
+    if not isinstance(config.share, str):
+        raise ConfigError("only networks whose sharing is 'none', 'level' or 'all' can be saved")
+    about = {
+        "format": _FORMAT,
+        "graph": network.graph.to_json(),
+        "config": json.dumps({**config.__dict__, "replicas": network.n_replicas if network.has_replicas else None}),
+    }
+    tensors = {name: t.detach().cpu().contiguous() for name, t in network.state_dict().items()}
+    with whole_file(path) as temporary:
+        safetensors.save_file(tensors, str(temporary), metadata=about)
+
+
+def load(path: str | os.PathLike[str], device: str | torch.device | None = None) -> MirrorNetwork:
+    """Reads what :func:`save` wrote."""
+    _needs("safetensors", "safetensors")
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(str(path), framework="pt") as file:
+            about = file.metadata() or {}
+            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (not a dict)
+    except (OSError, SafetensorError) as error:
+        raise DataError(f"cannot read a network from {path}: {error}") from None
+    if about.get("format") != _FORMAT:
+        raise DataError(f"{path} holds no compsparse network of a format this version reads")
+    config = json.loads(about["config"])
+    replicas = config.pop("replicas")
+    graph = FunctionGraph.from_json(about["graph"])
+    network = MirrorNetwork(graph, MirrorConfig(**config), replicas, [0] * (replicas or 1))
+    network.to(next(iter(tensors.values())).dtype).load_state_dict(tensors)
+    return network.to(device)
+
+
+def to_onnx(network: ReplicatedNetwork, path: str | os.PathLike[str]) -> None:
+    """Writes the network as an ONNX model with a free batch size: ``x`` (batch, inputs) -> ``y``."""
+    _needs("onnx", "onnx")
+    _needs("onnxscript", "onnxscript")
+    was_training = network.training
+    parameter = next(network.parameters())
+    sample = torch.zeros(3, network.n_inputs, dtype=parameter.dtype, device=parameter.device)
+    with whole_file(path) as temporary, _quiet():
+        program = torch.onnx.export(
+            network.eval(),
+            (sample,),
+            dynamo=True,
+            input_names=["x"],
+            output_names=["y"],
+            dynamic_shapes=({0: torch.export.Dim("batch", min=1)},),
+            verbose=False,
+        )
+        if program is None:
+            raise ConfigError("torch made no ONNX program of the network")
+        program.save(str(temporary))
+    network.train(was_training)
+
+
+@contextlib.contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A temporary path that becomes ``path`` only if the block succeeds."""
+    target = Path(path)
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        yield temporary
+        os.replace(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """torch's exporter warns about its own internals."""
+    loggers = [logging.getLogger(name) for name in ("torch.onnx", "onnxscript", "onnx_ir")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
+def _needs(module: str, package: str):  # type: ignore[no-untyped-def]
+    import importlib
+
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise MissingDependencyError(f"this needs the package {package}: pip install 'compsparse[export]'") from None

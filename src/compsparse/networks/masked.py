@@ -1,0 +1,187 @@
+"""Dense layers with masks, and the exact conversion of a mirrored network into them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from compsparse.errors import ConfigError
+from compsparse.networks.activations import activation
+from compsparse.networks.mirror import MirrorNetwork
+from compsparse.networks.replicas import ReplicatedNetwork, generators_for, per_replica_normal, replica_seeds
+
+
+class MaskedNetwork(ReplicatedNetwork):
+    """Dense layers whose weights are multiplied by fixed 0/1 masks.
+
+    Attributes:
+        masks: per layer an (out, in) mask.
+        active: per layer which units pass through the activation; the others are linear, so
+            that a value can be carried past a layer unchanged.
+    """
+
+    def __init__(
+        self,
+        masks: Sequence[Tensor],
+        active: Sequence[Tensor],
+        activation_name: str = "silu",
+        *,
+        replicas: int | None = None,
+        random_state: int | None = None,
+        dtype: torch.dtype = torch.float32,
+    ):
+        super().__init__(masks[0].shape[1], masks[-1].shape[0], replicas)
+        self.activation = activation(activation_name)
+        self.weights, self.biases = nn.ParameterList(), nn.ParameterList()
+        generators = generators_for(replica_seeds(random_state, replicas or 1))
+        for i, (mask, units) in enumerate(zip(masks, active, strict=True)):
+            if i and mask.shape[1] != masks[i - 1].shape[0]:
+                raise ConfigError(f"mask {i} reads {mask.shape[1]} units but layer {i - 1} has {masks[i - 1].shape[0]}")
+            degree = mask.sum(1, keepdim=True).clamp(min=1)
+            self.weights.append(per_replica_normal(mask.shape, generators).to(dtype) * (2 / degree).sqrt().to(dtype))
+            self.biases.append(torch.zeros(replicas or 1, mask.shape[0], dtype=dtype))
+            self.register_buffer(f"mask_{i}", mask.to(dtype))
+            self.register_buffer(f"active_{i}", units.bool().unsqueeze(-1))
+
+    def run(self, columns: Tensor) -> Tensor:
+        h = columns
+        for i, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            h = torch.baddbmm(bias.unsqueeze(-1), weight * self.get_buffer(f"mask_{i}"), h)
+            h = torch.where(self.get_buffer(f"active_{i}"), self.activation(h), h)
+        return h
+
+
+@dataclass
+class _Layer:
+    """One dense layer under construction: (R, out, in) weights, zero where masked."""
+
+    weight: Tensor
+    bias: Tensor
+    mask: Tensor
+    active: Tensor
+
+    @classmethod
+    def empty(cls, like: Tensor, n_out: int, n_in: int) -> _Layer:
+        r = like.shape[0]
+        return cls(
+            like.new_zeros(r, n_out, n_in),
+            like.new_zeros(r, n_out),
+            torch.zeros(n_out, n_in, dtype=torch.bool, device=like.device),
+            torch.zeros(n_out, dtype=torch.bool, device=like.device),
+        )
+
+    def put(self, rows: slice, columns: Tensor, weight: Tensor, bias: Tensor, *, active: bool) -> None:
+        self.weight[:, rows, columns] = weight
+        self.bias[:, rows] = bias
+        self.mask[rows, columns] = True
+        self.active[rows] = active
+
+    def carry(self, row: int, column: int) -> None:
+        self.weight[:, row, column] = 1.0
+        self.mask[row, column] = True
+
+
+@torch.no_grad()
+def to_masked(network: MirrorNetwork) -> MaskedNetwork:
+    """The mirrored network as masked dense layers that compute exactly the same function.
+
+    Each level of the graph becomes ``depth + 1`` layers; wires that later levels need are
+    carried past them by linear units.
+    """
+    layers: list[_Layer] = []
+    like = next(network.parameters())
+    wires = [(0, row) for row in range(network.n_inputs)]
+    needed_after = _last_use(network)
+    level = 0
+    groups = list(enumerate(network.plan.groups))
+    while groups:
+        level += 1
+        here = [(i, g) for i, g in groups if network.graph.levels[g.nodes[0]] == level]
+        groups = [(i, g) for i, g in groups if (i, g) not in here]
+        new, wires = _level_layers(network, here, wires, needed_after, level, like)
+        layers += new
+    _reorder_output(network, layers[-1], wires)
+    masked = MaskedNetwork(
+        [layer.mask for layer in layers],
+        [layer.active for layer in layers],
+        network.config.activation,
+        replicas=network.n_replicas,
+        dtype=like.dtype,
+    ).to(like.device)
+    masked.has_replicas = network.has_replicas
+    for layer, weight, bias in zip(layers, masked.weights, masked.biases, strict=True):
+        weight.copy_(layer.weight)
+        bias.copy_(layer.bias)
+    return masked
+
+
+Wire = tuple[int, int]
+"""A row of a buffer of the plan."""
+
+
+def _read_wires(network: MirrorNetwork, i: int) -> list[Wire]:
+    plan = network.plan
+    read = plan.groups[i].read if i < len(plan.groups) else plan.output
+    sizes = [network.n_inputs, *(len(g.nodes) * plan.blocks[g.block].channels for g in plan.groups)]
+    available = [(b, row) for b in read.buffers for row in range(sizes[b])]
+    return available if read.rows is None else [available[row] for row in read.rows]
+
+
+def _last_use(network: MirrorNetwork) -> dict[Wire, int]:
+    """The last level that reads each wire; outputs are read after the last."""
+    last: dict[Wire, int] = {}
+    for i, group in enumerate(network.plan.groups):
+        level = network.graph.levels[group.nodes[0]]
+        for wire in _read_wires(network, i):
+            last[wire] = max(level, last.get(wire, 0))
+    for wire in _read_wires(network, len(network.plan.groups)):
+        last[wire] = network.graph.depth + 1
+    return last
+
+
+def _level_layers(
+    network: MirrorNetwork, here: list, wires: list[Wire], needed_after: dict[Wire, int], level: int, like: Tensor
+) -> tuple[list[_Layer], list[Wire]]:
+    carried = [w for w in wires if needed_after.get(w, 0) > level]
+    column_of = {wire: c for c, wire in enumerate(wires)}
+    # where each node's units stand in the previous layer: first the wires it reads
+    position: dict[tuple[int, int], Tensor] = {}
+    for i, group in here:
+        fan_in = network.plan.blocks[group.block].fan_in
+        columns = torch.tensor([column_of[w] for w in _read_wires(network, i)], device=like.device)
+        for n in range(len(group.nodes)):
+            position[i, n] = columns[n * fan_in : (n + 1) * fan_in]
+    layers, carried_columns, n_in = [], [column_of[w] for w in carried], len(wires)
+    n_layers = network.config.depth + 1
+    for k in range(n_layers):
+        size = len(carried) + sum(len(g.nodes) * _cells(network, g).weights[k].shape[2] for _, g in here)
+        layer = _Layer.empty(like, size, n_in)
+        for row, column in enumerate(carried_columns):
+            layer.carry(row, column)
+        row = len(carried)
+        for i, group in here:
+            cells = _cells(network, group)
+            weight, bias = cells.weights[k], cells.biases[k]
+            for n in range(len(group.nodes)):
+                own = 0 if group.shared else n
+                rows = slice(row, row + weight.shape[2])
+                layer.put(rows, position[i, n], weight[:, own], bias[:, own], active=k < n_layers - 1)
+                position[i, n] = torch.arange(rows.start, rows.stop, device=like.device)
+                row = rows.stop
+        layers.append(layer)
+        carried_columns, n_in = list(range(len(carried))), size
+    new = [(i + 1, int(r)) for i, g in here for r in range(len(g.nodes) * _cells(network, g).channels)]
+    return layers, carried + new
+
+
+def _cells(network: MirrorNetwork, group: object) -> object:
+    return network.blocks[group.block]  # type: ignore[attr-defined]
+
+
+def _reorder_output(network: MirrorNetwork, layer: _Layer, wires: list[Wire]) -> None:
+    rows = torch.tensor([wires.index(w) for w in _read_wires(network, len(network.plan.groups))])
+    layer.weight, layer.bias = layer.weight[:, rows], layer.bias[:, rows]
+    layer.mask, layer.active = layer.mask[rows], layer.active[rows]

@@ -1,0 +1,143 @@
+"""Lowers a graph to a plan: which nodes run together, and where they read their inputs.
+
+Nodes of one level that read equally many numbers form a group; a group runs as one batched
+product per layer. So the cost of a network follows the graph's edges and the number of kernels
+follows its depth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from compsparse.errors import ConfigError
+from compsparse.graph import FunctionGraph
+
+Sharing = Literal["none", "level", "all"]
+
+
+@dataclass(frozen=True)
+class Read:
+    """Rows of earlier buffers: buffer 0 holds the inputs, buffer i + 1 the outputs of group i.
+
+    Attributes:
+        buffers: the buffers to read, one after the other.
+        rows: rows of their concatenation; None when all rows are read in order.
+    """
+
+    buffers: tuple[int, ...]
+    rows: tuple[int, ...] | None
+
+
+@dataclass(frozen=True)
+class Group:
+    """Nodes that run together. A shared group has one set of weights for all its nodes."""
+
+    nodes: tuple[str, ...]
+    read: Read
+    block: int
+    shared: bool
+
+
+@dataclass(frozen=True)
+class Block:
+    """Weights of ``count`` node networks that map ``fan_in`` numbers to ``channels``."""
+
+    count: int
+    fan_in: int
+    channels: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    groups: tuple[Group, ...]
+    blocks: tuple[Block, ...]
+    output: Read
+    n_outputs: int
+
+
+def make_plan(
+    graph: FunctionGraph,
+    channels: int = 1,
+    out_channels: int = 1,
+    share: Sharing | Mapping[str, object] = "none",
+) -> Plan:
+    """The plan of a graph; plans of equal graphs are made once.
+
+    Args:
+        channels: width of the wires of nodes that declare only one.
+        out_channels: width of the output nodes' wires.
+        share: ``none``, ``level`` (all nodes of a level that read equally many numbers), ``all``
+            (across levels too), or labels by node: nodes with one label share one set of weights.
+    """
+    if isinstance(share, str):
+        if share not in ("none", "level", "all"):
+            raise ConfigError(f"share must be 'none', 'level', 'all' or a mapping from nodes to labels, got {share!r}")
+        labels: tuple[tuple[str, object], ...] | str = share
+    else:
+        unknown = [name for name in share if name not in graph or name in graph.inputs]
+        if unknown:
+            raise ConfigError(f"share names {unknown[0]!r}, which is no node of the graph")
+        labels = tuple(sorted(share.items()))
+    return _make_plan(graph, channels, out_channels, labels)
+
+
+@lru_cache(maxsize=256)
+def _make_plan(
+    graph: FunctionGraph, channels: int, out_channels: int, share: str | tuple[tuple[str, object], ...]
+) -> Plan:
+    width = dict.fromkeys(graph.inputs, 1)
+    for node in graph.nodes:
+        width[node.name] = out_channels if node.name in graph.outputs else max(node.channels, channels)
+    label = _labels(graph, share)
+    members: dict[tuple[object, ...], list[str]] = {}
+    for node in graph.nodes:
+        fan_in = sum(width[p] for p in node.parents)
+        key = (graph.levels[node.name], fan_in, width[node.name], label.get(node.name))
+        members.setdefault(key, []).append(node.name)
+
+    place: dict[str, tuple[int, int]] = {name: (0, i) for i, name in enumerate(graph.inputs)}
+    rows_in = {0: len(graph.inputs)}
+    blocks: dict[tuple[object, ...], Block] = {}
+    block_index: dict[tuple[object, ...], int] = {}
+    groups: list[Group] = []
+    for key in sorted(members, key=lambda k: (k[0], k[1], k[2])):
+        names = members[key]
+        fan_in, node_channels, shared_label = int(str(key[1])), int(str(key[2])), key[3]
+        block_key = ("shared", *key[1:]) if shared_label is not None else ("own", *key)
+        blocks.setdefault(block_key, Block(1 if shared_label is not None else len(names), fan_in, node_channels))
+        block_index.setdefault(block_key, len(block_index))
+        wires = [wire for name in names for p in graph[name].parents for wire in _wires(place[p], width[p])]
+        groups.append(Group(tuple(names), _read(wires, rows_in), block_index[block_key], shared_label is not None))
+        for i, name in enumerate(names):
+            place[name] = (len(groups), i * node_channels)
+        rows_in[len(groups)] = len(names) * node_channels
+    wires = [wire for name in graph.outputs for wire in _wires(place[name], width[name])]
+    return Plan(tuple(groups), tuple(blocks.values()), _read(wires, rows_in), len(wires))
+
+
+def _labels(graph: FunctionGraph, share: str | tuple[tuple[str, object], ...]) -> dict[str, object]:
+    if share == "none":
+        return {}
+    if share == "level":
+        return {n.name: ("level", graph.levels[n.name]) for n in graph.nodes}
+    if share == "all":
+        return dict.fromkeys((n.name for n in graph.nodes), "all")
+    return {name: ("label", value) for name, value in share if isinstance(name, str)}
+
+
+def _wires(place: tuple[int, int], width: int) -> list[tuple[int, int]]:
+    buffer, first = place
+    return [(buffer, first + i) for i in range(width)]
+
+
+def _read(wires: list[tuple[int, int]], rows_in: Mapping[int, int]) -> Read:
+    buffers = tuple(sorted({buffer for buffer, _ in wires}))
+    offset, total = {}, 0
+    for buffer in buffers:
+        offset[buffer] = total
+        total += rows_in[buffer]
+    rows = tuple(offset[buffer] + row for buffer, row in wires)
+    return Read(buffers, None if rows == tuple(range(total)) else rows)

@@ -1,0 +1,100 @@
+"""What every network shares: replicas as the first dimension of every parameter.
+
+A network holds R independent replicas (seeds, restarts, training sizes) and runs them as one
+tensor program. All parameters have shape ``(R, …)``, so replicas can be selected, joined and
+compared by indexing.
+"""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from compsparse.errors import ConfigError, DataError
+
+
+class ReplicatedNetwork(nn.Module, ABC):
+    """A network of R replicas over ``n_inputs`` inputs and ``n_outputs`` outputs.
+
+    ``replicas=None`` makes an ordinary module: ``(batch, n_inputs) -> (batch, n_outputs)``.
+    With replicas the answer is ``(R, batch, n_outputs)``, and the input may be shared by all
+    replicas or be ``(R, batch, n_inputs)``, one batch each.
+    """
+
+    def __init__(self, n_inputs: int, n_outputs: int, replicas: int | None):
+        super().__init__()
+        if replicas is not None and (not isinstance(replicas, int) or replicas < 1):
+            raise ConfigError(f"replicas must be a positive integer or None, got {replicas!r}")
+        self.n_inputs, self.n_outputs = n_inputs, n_outputs
+        self.has_replicas = replicas is not None
+
+    @property
+    def n_replicas(self) -> int:
+        return next(self.parameters()).shape[0]
+
+    @abstractmethod
+    def run(self, columns: Tensor) -> Tensor:
+        """From ``(R, n_inputs, batch)`` to ``(R, n_outputs, batch)``."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.shape[-1] != self.n_inputs or x.ndim not in (2, 3):
+            raise DataError(f"expected an array of shape (batch, {self.n_inputs}), got {tuple(x.shape)}")
+        if x.ndim == 3 and x.shape[0] != self.n_replicas:
+            raise DataError(f"the network has {self.n_replicas} replicas but the batch is for {x.shape[0]}")
+        columns = x.transpose(-1, -2)
+        if x.ndim == 2:
+            columns = columns.expand(self.n_replicas, -1, -1)
+        out = self.run(columns.contiguous()).transpose(-1, -2)
+        return out if self.has_replicas or x.ndim == 3 else out[0]
+
+
+Network = TypeVar("Network", bound=ReplicatedNetwork)
+
+
+def select(network: Network, replicas: Sequence[int] | Tensor) -> Network:
+    """A copy that holds the given replicas only, in the given order."""
+    chosen = copy.deepcopy(network)
+    keep_(chosen, torch.as_tensor(replicas))
+    return chosen
+
+
+def keep_(network: ReplicatedNetwork, replicas: Tensor) -> None:
+    """Drops all but the given replicas in place."""
+    for parameter in network.parameters():
+        parameter.data = parameter.data[replicas.to(parameter.device)]
+        parameter.grad = None
+
+
+def only(network: Network, replica: int = 0) -> Network:
+    """One replica as an ordinary module."""
+    chosen = select(network, [replica])
+    chosen.has_replicas = False
+    return chosen
+
+
+def replica_seeds(random_state: int | np.random.Generator | None, replicas: int) -> list[int]:
+    """One seed per replica; the r-th does not depend on how many there are."""
+    if isinstance(random_state, np.random.Generator):
+        return [int(s) for s in random_state.integers(2**62, size=replicas)]
+    children = np.random.SeedSequence(random_state).spawn(replicas)
+    return [int(child.generate_state(1, np.uint64)[0] >> 2) for child in children]
+
+
+def per_replica_normal(shape: Sequence[int], generators: Sequence[torch.Generator]) -> Tensor:
+    """Standard normal numbers, each replica's from its own generator."""
+    return torch.stack([torch.randn(tuple(shape), generator=g) for g in generators])
+
+
+def per_replica_uniform(shape: Sequence[int], generators: Sequence[torch.Generator]) -> Tensor:
+    """Uniform numbers on [-1, 1], each replica's from its own generator."""
+    return torch.stack([2 * torch.rand(tuple(shape), generator=g) - 1 for g in generators])
+
+
+def generators_for(seeds: Sequence[int]) -> list[torch.Generator]:
+    return [torch.Generator().manual_seed(int(seed)) for seed in seeds]

@@ -1,0 +1,66 @@
+"""Compositional targets: the three benchmark functions, and random functions on any graph."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from compsparse.errors import ConfigError
+from compsparse.graph import Constituent, FunctionGraph, balanced_tree, input_names
+from compsparse.graph.formula import Apply, Argument, Constant, Formula
+from compsparse.graph.function_graph import Node
+from compsparse.tasks.task import Task, box
+
+
+def tanh_tree(n_inputs: int = 8, noise: float = 0.0) -> Task:
+    """A balanced binary tree of h(a, b) = tanh(1.2ab + a - 0.8b + 0.3)."""
+    h = Constituent.from_expression("tanh(1.2*a*b + a - 0.8*b + 0.3)", ["a", "b"])
+    return Task("tanh", balanced_tree(n_inputs, constituent=_pairs_only(h)), box(n_inputs), noise)
+
+
+def sincos_tree(n_inputs: int = 8, noise: float = 0.0) -> Task:
+    """A balanced binary tree of h(a, b) = sin(2a + 1) cos(1.5b) + 0.5ab: smooth, yet hard to fit."""
+    h = Constituent.from_expression("sin(2*a + 1)*cos(1.5*b) + 0.5*a*b", ["a", "b"])
+    return Task("sincos", balanced_tree(n_inputs, constituent=_pairs_only(h)), box(n_inputs), noise)
+
+
+def _pairs_only(constituent: Constituent):  # type: ignore[no-untyped-def]
+    def choose(arity: int) -> Constituent:
+        if arity != 2:
+            raise ConfigError(f"a binary tree has no node of {arity} parents")
+        return constituent
+
+    return choose
+
+
+def shared_dag(noise: float = 0.0) -> Task:
+    """Eight inputs, u = sin(2 x0 x1 + x2) used twice: tanh(2uv) + 0.5 cos(2wu)."""
+    u = "sin(2*x0*x1 + x2)"
+    v = "exp(-(x3 - x4)**2)"
+    w = "(x5*sqrt(1 + x6**2) + x7)"
+    text = f"tanh(2*{u}*{v}) + 0.5*cos(2*{w}*{u})"
+    return Task("dag", FunctionGraph.from_expression(text, input_names(8)), box(8), noise)
+
+
+def random_target(
+    graph: FunctionGraph, random_state: int | np.random.Generator | None = None, noise: float = 0.0
+) -> Task:
+    """A random smooth function on a given graph, its constituents drawn at random.
+
+    Each node computes tanh of a random quadratic form of its parents, with every linear and
+    every pairwise coefficient between 0.5 and 1.5 in size, scaled to keep tanh out of saturation.
+    """
+    rng = np.random.default_rng(random_state)
+    nodes = [Node(n.name, n.parents, _random_constituent(n.arity, rng)) for n in graph.nodes]
+    return Task("random", FunctionGraph(graph.inputs, nodes, graph.outputs), box(graph.n_inputs), noise)
+
+
+def _random_constituent(arity: int, rng: np.random.Generator) -> Constituent:
+    pairs = [(i, j) for i in range(arity) for j in range(i + 1, arity)]
+    terms: list[Formula] = [Argument(i) for i in range(arity)]
+    terms += [Apply("mul", (Argument(i), Argument(j))) for i, j in pairs]
+    scale = 2.0 / np.sqrt(len(terms))
+    total: Formula = Constant(round(float(rng.uniform(-0.5, 0.5)), 6))
+    for term in terms:
+        size = scale * float(rng.uniform(0.5, 1.5)) * float(rng.choice([-1, 1]))
+        total = Apply("add", (total, Apply("mul", (Constant(round(size, 6)), term))))
+    return Constituent.from_formula(Apply("tanh", (total,)), arity)

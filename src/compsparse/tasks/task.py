@@ -1,0 +1,120 @@
+"""Tasks: targets whose function graph is known, with inputs to draw and noise to add."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+from scipy import special
+
+from compsparse.errors import ConfigError
+from compsparse.graph import FunctionGraph
+
+_SCALE_SAMPLE = 20_000
+
+
+@dataclass(frozen=True)
+class UniformInputs:
+    """Independent or equally correlated inputs, each uniform on its own interval.
+
+    Attributes:
+        bounds: (low, high) per input.
+        correlation: correlation of the normal variables behind each pair of inputs (a Gaussian
+            copula), from 0 to below 1.
+    """
+
+    bounds: tuple[tuple[float, float], ...]
+    correlation: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.correlation < 1:
+            raise ConfigError(f"correlation must lie in [0, 1), got {self.correlation}")
+        for low, high in self.bounds:
+            if not low < high:
+                raise ConfigError(f"bounds must be (low, high) with low < high, got ({low}, {high})")
+
+    def sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
+        d = len(self.bounds)
+        if self.correlation:
+            rho = self.correlation
+            z = np.sqrt(1 - rho) * rng.standard_normal((n, d)) + np.sqrt(rho) * rng.standard_normal((n, 1))
+            unit = special.ndtr(z)
+        else:
+            unit = rng.random((n, d))
+        low, high = np.array(self.bounds).T
+        return low + unit * (high - low)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Inputs, observed targets, and the targets before noise."""
+
+    X: np.ndarray
+    y: np.ndarray
+    clean: np.ndarray
+
+
+@dataclass(frozen=True)
+class Task:
+    """A function with a known graph, a distribution of inputs, and a noise level.
+
+    Attributes:
+        graph: the true function graph, with its constituents.
+        noise: standard deviation of Gaussian noise, as a share of the clean target's.
+
+    >>> from compsparse.tasks import tanh_tree
+    >>> sample = tanh_tree().sample(5, random_state=0)
+    >>> sample.X.shape, sample.y.shape
+    ((5, 8), (5,))
+    """
+
+    name: str
+    graph: FunctionGraph
+    inputs: UniformInputs
+    noise: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not self.noise >= 0:
+            raise ConfigError(f"noise must be >= 0, got {self.noise}")
+        if len(self.inputs.bounds) != self.graph.n_inputs:
+            raise ConfigError(f"{self.graph.n_inputs} inputs need as many bounds, got {len(self.inputs.bounds)}")
+        if not self.graph.has_functions:
+            raise ConfigError(f"task {self.name!r} needs a graph whose constituents are known")
+
+    def sample(self, n: int, random_state: int | np.random.Generator | None = None) -> Sample:
+        """Draws ``n`` rows; the same seed gives the same rows, whatever the noise level."""
+        if n < 1:
+            raise ConfigError(f"a sample needs at least one row, got n={n}")
+        rng = np.random.default_rng(random_state)
+        X = self.inputs.sample(n, rng)
+        clean = self.graph(X)
+        noise = rng.standard_normal(clean.shape)
+        return Sample(X, clean + self.noise * self.scale * noise, clean)
+
+    @property
+    def scale(self) -> np.ndarray:
+        """Standard deviation of the clean target, per output."""
+        return _scale(self.graph, self.inputs)
+
+    def with_noise(self, noise: float) -> Task:
+        return replace(self, noise=noise)
+
+    def with_correlation(self, correlation: float) -> Task:
+        return replace(self, inputs=replace(self.inputs, correlation=correlation))
+
+
+@lru_cache(maxsize=128)
+def _scale(graph: FunctionGraph, inputs: UniformInputs) -> np.ndarray:
+    return graph(inputs.sample(_SCALE_SAMPLE, np.random.default_rng(0))).std(axis=0)
+
+
+def box(d: int, low: float = -1.0, high: float = 1.0) -> UniformInputs:
+    """Independent inputs, uniform on one interval."""
+    return UniformInputs(((low, high),) * d)
+
+
+def on(bounds: Sequence[tuple[float, float]]) -> UniformInputs:
+    """Independent inputs, each uniform on its own interval."""
+    return UniformInputs(tuple((float(low), float(high)) for low, high in bounds))

@@ -1,0 +1,46 @@
+"""One loop for everything that trains by gradients, and recipes built on it."""
+
+from compsparse.training.data import TrainingData, training_data
+from compsparse.training.levenberg_marquardt import Refinement, refine
+from compsparse.training.loop import Callback, TrainingConfig, TrainingState, train
+from compsparse.training.losses import CrossEntropy, HuberLoss, Loss, SquaredLoss
+from compsparse.training.memory import reused_allocations
+from compsparse.training.penalties import Penalty, ProximalL1, ProximalPenalty, SmoothPenalty, SquaredNorm
+from compsparse.training.progress import Progress, ProgressBar, Silent
+from compsparse.training.recipes import FitConfig, GraphFit, fit_graph
+from compsparse.training.record import ReplicaStatus, Status, Training
+from compsparse.training.schedules import SCHEDULES
+from compsparse.training.warm_start import copy_nodes, lower_part
+
+__all__ = [
+    "SCHEDULES",
+    "Callback",
+    "CrossEntropy",
+    "FitConfig",
+    "GraphFit",
+    "HuberLoss",
+    "Loss",
+    "Penalty",
+    "Progress",
+    "ProgressBar",
+    "ProximalL1",
+    "ProximalPenalty",
+    "Refinement",
+    "ReplicaStatus",
+    "Silent",
+    "SmoothPenalty",
+    "SquaredLoss",
+    "SquaredNorm",
+    "Status",
+    "Training",
+    "TrainingConfig",
+    "TrainingData",
+    "TrainingState",
+    "copy_nodes",
+    "fit_graph",
+    "lower_part",
+    "refine",
+    "reused_allocations",
+    "train",
+    "training_data",
+]

@@ -1,0 +1,321 @@
+"""The one training loop: R replicas by gradients, each on its own rows, with its own best weights."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from compsparse.errors import ConfigError, DataError
+from compsparse.networks.replicas import ReplicatedNetwork, keep_, replica_seeds
+from compsparse.training.data import BatchStream, TrainingData
+from compsparse.training.losses import Loss, SquaredLoss
+from compsparse.training.memory import reused_allocations
+from compsparse.training.penalties import Penalty, ProximalPenalty, SmoothPenalty
+from compsparse.training.progress import Progress, Silent
+from compsparse.training.record import ReplicaStatus, Status, Training
+from compsparse.training.schedules import Schedule, schedule
+
+_COMPACT_BELOW = 0.8
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """Settings of the loop; the defaults suit small networks on smooth targets.
+
+    Attributes:
+        batch_size: rows per step and replica; None takes all of them.
+        optimizer: ``adamw`` or ``sgd``.
+        schedule: a name from :mod:`~compsparse.training.schedules`, or a function.
+        evaluate_every: steps between looks at the validation rows.
+        patience: end a replica after so many looks without improvement; None never does.
+        clip_norm: largest gradient norm per replica; None does not clip.
+        rungs: (share of steps done, share of replicas kept) pairs: successive halving on
+            validation loss. Without rungs a replica's result does not depend on the others.
+    """
+
+    n_steps: int = 2000
+    batch_size: int | None = 256
+    learning_rate: float = 1.5e-2
+    weight_decay: float = 1e-3
+    optimizer: str = "adamw"
+    momentum: float = 0.9
+    schedule: str | Schedule = "one_cycle"
+    evaluate_every: int = 50
+    patience: int | None = None
+    clip_norm: float | None = None
+    rungs: tuple[tuple[float, float], ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.n_steps < 1 or self.evaluate_every < 1:
+            raise ConfigError("n_steps and evaluate_every must be at least 1")
+        if self.batch_size is not None and self.batch_size < 1:
+            raise ConfigError(f"batch_size must be positive or None, got {self.batch_size}")
+        if not self.learning_rate > 0 or self.weight_decay < 0:
+            raise ConfigError("learning_rate must be positive and weight_decay not negative")
+        if self.optimizer not in ("adamw", "sgd"):
+            raise ConfigError(f"optimizer must be 'adamw' or 'sgd', got {self.optimizer!r}")
+        if any(not (0 < at < 1 and 0 < kept <= 1) for at, kept in self.rungs):
+            raise ConfigError(f"rungs are (share of steps, share kept) pairs between 0 and 1, got {self.rungs}")
+        schedule(self.schedule)
+
+
+@dataclass(frozen=True)
+class TrainingState:
+    """What callbacks see at each evaluation; ``replicas`` are those still training."""
+
+    step: int
+    n_steps: int
+    network: ReplicatedNetwork
+    replicas: np.ndarray
+    validation_loss: np.ndarray
+
+
+Callback = Callable[[TrainingState], bool | None]
+"""Called at each evaluation; returning True ends training."""
+
+
+def train(
+    network: ReplicatedNetwork,
+    data: TrainingData,
+    config: TrainingConfig | None = None,
+    *,
+    loss: Loss | None = None,
+    penalties: Sequence[Penalty] = (),
+    callbacks: Sequence[Callback] = (),
+    progress: Progress | None = None,
+    time_limit: float | None = None,
+    random_state: int | None = None,
+    seeds: Sequence[int] | None = None,
+) -> Training:
+    """Trains every replica of the network in place and returns what happened.
+
+    Ctrl-C and the time limit end training early; the record says so and the network holds the
+    best weights so far.
+
+    Args:
+        random_state: seed of the batch order; replica r gets the same one in any company.
+        seeds: one seed per replica instead.
+    """
+    config = config or TrainingConfig()
+    n = network.n_replicas
+    _check(network, data, config, n)
+    seeds = replica_seeds(random_state, n) if seeds is None else seeds
+    run = _Run(network, data, config, loss or SquaredLoss(), penalties, seeds)
+    with reused_allocations():
+        return run.train(callbacks, progress or Silent(), time_limit)
+
+
+def _check(network: ReplicatedNetwork, data: TrainingData, config: TrainingConfig, n: int) -> None:
+    if data.X.shape[1] != network.n_inputs:
+        raise DataError(f"the network has {network.n_inputs} inputs but X has {data.X.shape[1]} columns")
+    if data.y.is_floating_point() and data.y.shape[1] != network.n_outputs:
+        raise DataError(f"the network has {network.n_outputs} outputs but y has {data.y.shape[1]} columns")
+    for name, subsets in (("train", data.train), ("validation", data.validation)):
+        if subsets is not None and len(subsets) != n:
+            raise DataError(f"{n} replicas need as many {name} subsets, got {len(subsets)}")
+    if data.validation is None and (config.patience is not None or config.rungs):
+        raise ConfigError("patience and rungs need validation rows to judge by")
+
+
+class _Run:
+    """The moving parts of one training: which replicas still train, and the best seen of each."""
+
+    def __init__(
+        self,
+        network: ReplicatedNetwork,
+        data: TrainingData,
+        config: TrainingConfig,
+        loss: Loss,
+        penalties: Sequence[Penalty],
+        seeds: Sequence[int],
+    ):
+        self.network, self.data, self.config, self.loss = network, data, config, loss
+        self.smooth = [p for p in penalties if isinstance(p, SmoothPenalty)]
+        self.proximal = [p for p in penalties if isinstance(p, ProximalPenalty)]
+        self.n = network.n_replicas
+        self.parameters = list(network.parameters())
+        self.device = self.parameters[0].device
+        self.rows = data.train_rows(self.n)
+        batch = config.batch_size or max(len(r) for r in self.rows)
+        self.stream = BatchStream(self.rows, batch, seeds, self.device)
+        self.padding = self.stream.padding_weights()
+        self.optimizer = self._make_optimizer()
+        self.alive = torch.arange(self.n)
+        self.best = [p.detach().clone() for p in self.parameters]
+        self.best_loss = torch.full((self.n,), torch.inf)
+        self.best_step = torch.zeros(self.n, dtype=torch.long)
+        self.looks_without_gain = torch.zeros(self.n, dtype=torch.long)
+        self.status: list[ReplicaStatus] = [ReplicaStatus.FINISHED] * self.n
+        self.history: list[tuple[int, Tensor]] = []
+
+    def _make_optimizer(self) -> torch.optim.Optimizer:
+        c = self.config
+        if c.optimizer == "sgd":
+            return torch.optim.SGD(
+                self.parameters, c.learning_rate, c.momentum, weight_decay=c.weight_decay, foreach=True
+            )
+        return torch.optim.AdamW(
+            self.parameters, c.learning_rate, betas=(0.9, 0.99), weight_decay=c.weight_decay, fused=True
+        )
+
+    # ---- the loop ------------------------------------------------------------------------
+
+    def train(self, callbacks: Sequence[Callback], progress: Progress, time_limit: float | None) -> Training:
+        started = time.perf_counter()
+        status, step, last = Status.FINISHED, 0, self.config.n_steps
+        rungs = {max(1, round(at * last)): kept for at, kept in self.config.rungs}
+        try:
+            self._look(0)
+            for step in range(1, last + 1):
+                self._step(step - 1)
+                if step % self.config.evaluate_every and step not in rungs and step != last:
+                    continue
+                self._look(step)
+                if step in rungs:
+                    self._halve(rungs[step])
+                self._compact()
+                progress.update(step, last, f"{len(self.alive)} replicas, best loss {float(self.best_loss.min()):.3g}")
+                if len(self.alive) == 0:
+                    status = Status.STOPPED_EARLY
+                    break
+                if any([callback(self._state(step)) for callback in callbacks]):
+                    status = Status.CALLBACK
+                    break
+                if time_limit is not None and step < last and time.perf_counter() - started > time_limit:
+                    status = Status.OUT_OF_TIME
+                    break
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
+        return self._record(status, step, time.perf_counter() - started)
+
+    def _step(self, done: int) -> None:
+        rate = self.config.learning_rate * schedule(self.config.schedule)(done / self.config.n_steps)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        rows = self.stream.next()
+        terms = self.loss.per_sample(self.network(self.data.X[rows]), self.data.y[rows])
+        if self.data.weight is not None:
+            terms = terms * self.data.weight[rows]
+        # replicas share no weights, so the gradient of the sum is each one's own gradient
+        if self.padding is None:
+            total = terms.mean(-1).sum()
+        else:
+            total = ((terms * self.padding).sum(-1) / self.padding.sum(-1)).sum()
+        for penalty in self.smooth:
+            total = total + penalty.value(self.network).sum()
+        self.optimizer.zero_grad(set_to_none=True)
+        total.backward()
+        if self.config.clip_norm is not None:
+            self._clip(self.config.clip_norm)
+        self.optimizer.step()
+        for penalty in self.proximal:
+            penalty.prox_(self.network, rate)
+
+    def _clip(self, most: float) -> None:
+        gradients = [p.grad for p in self.parameters if p.grad is not None]
+        norm = torch.stack([g.flatten(1).square().sum(1) for g in gradients]).sum(0).sqrt()
+        factor = (most / norm.clamp(min=most)).nan_to_num(0.0)
+        for g in gradients:
+            g.mul_(factor.view(-1, *[1] * (g.ndim - 1)))
+
+    # ---- judging -------------------------------------------------------------------------
+
+    @torch.no_grad()
+    def _look(self, step: int) -> None:
+        """Evaluates the replicas that still train, keeps improved weights, ends those that are done."""
+        if self.data.validation is None:
+            return
+        losses = self._losses([self.data.validation[i] for i in self.alive.tolist()])
+        row = torch.full((self.n,), torch.nan)
+        row[self.alive] = losses
+        self.history.append((step, row))
+        training = torch.tensor([self.status[i] is ReplicaStatus.FINISHED for i in self.alive.tolist()])
+        improved = training & (losses < self.best_loss[self.alive])
+        winners = self.alive[improved]
+        self.best_loss[winners], self.best_step[winners] = losses[improved], step
+        chosen = improved.to(self.device)
+        for kept, parameter in zip(self.best, self.parameters, strict=True):
+            kept[winners.to(self.device)] = parameter[chosen]
+        self.looks_without_gain[self.alive] += 1
+        self.looks_without_gain[winners] = 0
+        self._end(~torch.isfinite(losses), ReplicaStatus.DIVERGED)
+        if self.config.patience is not None:
+            tired = self.looks_without_gain[self.alive] >= self.config.patience
+            self._end(tired & torch.isfinite(losses), ReplicaStatus.STOPPED_EARLY)
+
+    @torch.no_grad()
+    def _losses(self, rows: Sequence[Tensor]) -> Tensor:
+        """Weighted mean loss of each training replica on its rows, on the CPU."""
+        longest = max(len(r) for r in rows)
+        padded = torch.stack([torch.cat([r, r[:1].expand(longest - len(r))]) for r in rows]).to(self.device)
+        weight = torch.stack([torch.arange(longest) < len(r) for r in rows]).to(self.device, self.data.X.dtype)
+        if self.data.weight is not None:
+            weight = weight * self.data.weight[padded]
+        same = all(r is rows[0] or torch.equal(r, rows[0]) for r in rows)
+        X = self.data.X[padded[0]] if same else self.data.X[padded]
+        prediction = self.network(X).reshape(len(rows), longest, -1)
+        return self.loss.mean(prediction, self.data.y[padded], weight).cpu().float()
+
+    def _end(self, which: Tensor, why: ReplicaStatus) -> None:
+        for i in self.alive[which].tolist():
+            if self.status[i] is ReplicaStatus.FINISHED:
+                self.status[i] = why
+
+    def _halve(self, kept: float) -> None:
+        training = [i for i in self.alive.tolist() if self.status[i] is ReplicaStatus.FINISHED]
+        ranked = sorted(training, key=lambda i: float(self.best_loss[i]))
+        for i in ranked[max(1, round(kept * len(training))) :]:
+            self.status[i] = ReplicaStatus.DROPPED
+
+    def _compact(self) -> None:
+        """Leaves replicas that have ended out of the program once that pays."""
+        training = [k for k, i in enumerate(self.alive.tolist()) if self.status[i] is ReplicaStatus.FINISHED]
+        if training and len(training) > _COMPACT_BELOW * len(self.alive):
+            return
+        self.alive = self.alive[training]
+        self.stream.keep(training)
+        chosen = torch.tensor(training, dtype=torch.long)
+        if self.padding is not None:
+            self.padding = self.padding[chosen.to(self.device)]
+        keep_(self.network, chosen)
+        for state in self.optimizer.state.values():
+            for key, value in state.items():
+                if isinstance(value, Tensor) and value.ndim > 0:
+                    state[key] = value[chosen.to(value.device)]
+
+    # ---- the end -------------------------------------------------------------------------
+
+    def _state(self, step: int) -> TrainingState:
+        alive = self.alive.numpy()
+        return TrainingState(step, self.config.n_steps, self.network, alive, self.best_loss.numpy()[alive])
+
+    def _record(self, status: Status, step: int, seconds: float) -> Training:
+        if self.data.validation is not None:
+            for parameter, kept in zip(self.parameters, self.best, strict=True):
+                parameter.data = kept
+        for parameter in self.parameters:
+            parameter.grad = None
+        self.alive = torch.arange(self.n)
+        train_loss = self._losses(self.rows)
+        if self.data.validation is None:
+            self._end(~torch.isfinite(train_loss), ReplicaStatus.DIVERGED)
+        judged = self.data.validation is not None
+        return Training(
+            network=self.network,
+            status=status,
+            replica_status=tuple(self.status),
+            train_loss=train_loss.double().numpy(),
+            validation_loss=(self.best_loss if judged else torch.full((self.n,), torch.nan)).double().numpy(),
+            best_step=(self.best_step if judged else torch.full((self.n,), step)).numpy(),
+            n_steps=step,
+            seconds=seconds,
+            history_steps=np.array([at for at, _ in self.history], dtype=int),
+            history=torch.stack([row for _, row in self.history]).double().numpy()
+            if self.history
+            else np.empty((0, self.n)),
+        )

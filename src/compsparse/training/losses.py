@@ -1,0 +1,48 @@
+"""Losses: one number per replica from predictions, targets and weights."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+
+class Loss(ABC):
+    """A loss that is a weighted mean of one term per sample."""
+
+    @abstractmethod
+    def per_sample(self, prediction: Tensor, target: Tensor) -> Tensor:
+        """From (R, n, k) and (R, n, …) to (R, n)."""
+
+    def mean(self, prediction: Tensor, target: Tensor, weight: Tensor | None = None) -> Tensor:
+        """The weighted mean over samples, per replica."""
+        terms = self.per_sample(prediction, target)
+        return terms.mean(-1) if weight is None else (terms * weight).sum(-1) / weight.sum(-1)
+
+
+class SquaredLoss(Loss):
+    """Mean over outputs of (prediction - target)^2."""
+
+    def per_sample(self, prediction: Tensor, target: Tensor) -> Tensor:
+        return (prediction - target).square().mean(-1)
+
+
+class HuberLoss(Loss):
+    """Squared near zero, absolute beyond ``delta``: outliers pull less."""
+
+    def __init__(self, delta: float = 1.0):
+        self.delta = delta
+
+    def per_sample(self, prediction: Tensor, target: Tensor) -> Tensor:
+        return functional.huber_loss(prediction, target, reduction="none", delta=self.delta).mean(-1)
+
+
+class CrossEntropy(Loss):
+    """Negative log likelihood of integer classes under softmax logits, one per channel."""
+
+    def per_sample(self, prediction: Tensor, target: Tensor) -> Tensor:
+        log_p = torch.log_softmax(prediction, dim=-1)
+        classes = target.expand(prediction.shape[:-1]).unsqueeze(-1)
+        return -log_p.gather(-1, classes).squeeze(-1)

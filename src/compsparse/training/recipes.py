@@ -1,0 +1,202 @@
+"""Fitting a network to a graph well: many restarts at once, halving, a second-order finish.
+
+A single training of the right graph often ends far from the optimum (the composition has poor
+local minima), so restarts run together as replicas, the worse half leaves twice, the best few
+are finished by Levenberg-Marquardt and averaged where that helps on the validation rows.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from compsparse.errors import ConfigError
+from compsparse.graph import FunctionGraph
+from compsparse.networks.mirror import MirrorNetwork, mirror
+from compsparse.networks.replicas import replica_seeds, select
+from compsparse.training.data import TrainingData
+from compsparse.training.levenberg_marquardt import Refinement, refine
+from compsparse.training.loop import TrainingConfig, train
+from compsparse.training.losses import Loss, SquaredLoss
+from compsparse.training.penalties import Penalty
+from compsparse.training.progress import Progress, Silent
+from compsparse.training.record import Status, Training
+from compsparse.training.warm_start import copy_nodes, lower_part
+
+HALVING_TWICE = ((0.2, 0.5), (0.4, 0.5))
+_LARGEST_JACOBIAN = 4e7
+"""Entries above which Levenberg-Marquardt is left out: its steps would take seconds each."""
+
+
+@dataclass(frozen=True)
+class FitConfig:
+    """Settings of :func:`fit_graph`.
+
+    Attributes:
+        n_restarts: replicas that start.
+        n_keep: most replicas in the final ensemble.
+        training: settings of the training loop.
+        warm_start: learn the lower levels first (see :mod:`~compsparse.training.warm_start`).
+        refine_iterations: most Levenberg-Marquardt steps; 0 leaves the finish out.
+        refine_share: largest share of the time limit, if there is one, left for the finish.
+    """
+
+    n_restarts: int = 64
+    n_keep: int = 4
+    training: TrainingConfig = TrainingConfig(n_steps=4000, batch_size=128, rungs=HALVING_TWICE)
+    warm_start: bool = False
+    refine_iterations: int = 60
+    refine_share: float = 0.3
+
+    def __post_init__(self) -> None:
+        if self.n_restarts < 1 or self.n_keep < 1:
+            raise ConfigError("n_restarts and n_keep must be at least 1")
+        if self.refine_iterations < 0 or not 0 <= self.refine_share < 1:
+            raise ConfigError("refine_iterations must be >= 0 and refine_share in [0, 1)")
+
+
+@dataclass(frozen=True)
+class GraphFit:
+    """A fitted network and how it was found.
+
+    Attributes:
+        network: its replicas are the members of an ensemble; predictions are their mean.
+        validation_loss: loss of that mean on the validation rows; NaN without them.
+        training: record of the restarts.
+        refinement: record of the second-order finish, if there was one.
+    """
+
+    network: MirrorNetwork
+    validation_loss: float
+    training: Training
+    refinement: Refinement | None
+    seconds: float
+
+    @property
+    def status(self) -> Status:
+        interrupted = self.refinement is not None and self.refinement.interrupted
+        return Status.OUT_OF_TIME if interrupted and self.training.status is Status.FINISHED else self.training.status
+
+
+def fit_graph(
+    graph: FunctionGraph,
+    X: Tensor,
+    y: Tensor,
+    config: FitConfig | None = None,
+    *,
+    validation: Sequence[int] | np.ndarray | None = None,
+    weight: Tensor | None = None,
+    loss: Loss | None = None,
+    penalties: Sequence[Penalty] = (),
+    width: int = 24,
+    depth: int = 2,
+    activation: str = "silu",
+    channels: int = 1,
+    out_channels: int = 1,
+    share: str = "none",
+    random_state: int | None = None,
+    progress: Progress | None = None,
+    time_limit: float | None = None,
+) -> GraphFit:
+    """Fits networks that mirror ``graph`` to data and returns the best few as an ensemble.
+
+    Args:
+        X, y: standardised tensors; y is (n, k) numbers, or (n,) classes with a loss for them.
+        validation: rows that choose among restarts; the others train. None trains on all rows
+            and chooses by training loss.
+    """
+    started = time.perf_counter()
+    config = config or FitConfig()
+    progress = progress or Silent()
+    settings = {
+        "width": width,
+        "depth": depth,
+        "activation": activation,
+        "channels": channels,
+        "out_channels": out_channels,
+        "share": share,
+        "dtype": X.dtype,
+        "device": X.device,
+    }
+    loop = config.training if validation is not None else replace(config.training, rungs=(), patience=None)
+    seeds = replica_seeds(random_state, config.n_restarts)
+    network = mirror(graph, replicas=config.n_restarts, seeds=seeds, **settings)  # type: ignore[arg-type]
+    data = _data(X, y, weight, validation, config.n_restarts)
+    loop_time = None if time_limit is None else time_limit * (1 - config.refine_share)
+    options = {"loss": loss, "penalties": penalties, "seeds": seeds}
+    if config.warm_start:
+        stages = graph.depth
+        loop_time = None if loop_time is None else loop_time / stages
+        _warm_up(graph, network, data, replace(loop, rungs=()), settings, options, loop_time)
+    training = train(network, data, loop, progress=progress, time_limit=loop_time, **options)  # type: ignore[arg-type]
+    best = select(network, training.ranking[: config.n_keep].copy())
+    data = data.for_replicas(range(best.n_replicas))
+    refinement = None
+    if _can_refine(best, data, config, loss, penalties) and training.status is not Status.INTERRUPTED:
+        left = None if time_limit is None else time_limit - (time.perf_counter() - started)
+        refinement = refine(best, data, config.refine_iterations, time_limit=left, progress=progress)
+    members, value = _ensemble(best, data, loss or SquaredLoss())
+    return GraphFit(select(best, members), value, training, refinement, time.perf_counter() - started)
+
+
+def _data(
+    X: Tensor, y: Tensor, weight: Tensor | None, validation: Sequence[int] | np.ndarray | None, replicas: int
+) -> TrainingData:
+    if validation is None:
+        return TrainingData(X, y, weight)
+    held_out = torch.as_tensor(np.asarray(validation), dtype=torch.long)
+    is_train = torch.ones(len(X), dtype=torch.bool)
+    is_train[held_out] = False
+    rest = is_train.nonzero().squeeze(1)
+    return TrainingData(X, y, weight, (rest,) * replicas, (held_out,) * replicas)
+
+
+def _warm_up(
+    graph: FunctionGraph,
+    network: MirrorNetwork,
+    data: TrainingData,
+    loop: TrainingConfig,
+    settings: dict,
+    options: dict,
+    time_limit: float | None,
+) -> None:
+    """Trains the lower levels under free upper parts and copies what they learned."""
+    before: MirrorNetwork | None = None
+    for level in range(1, graph.depth):
+        part = lower_part(graph, level)
+        stage = mirror(part, replicas=network.n_replicas, seeds=options["seeds"], **settings)
+        if before is not None:
+            copy_nodes(before, stage)
+        train(stage, data, loop, time_limit=time_limit, **options)
+        before = stage
+    if before is not None:
+        copy_nodes(before, network)
+
+
+def _can_refine(
+    network: MirrorNetwork, data: TrainingData, config: FitConfig, loss: Loss | None, penalties: Sequence[Penalty]
+) -> bool:
+    n = len(data.train_rows(network.n_replicas)[0]) * network.n_outputs
+    entries = n * sum(p[0].numel() for p in network.parameters())
+    squared = loss is None or isinstance(loss, SquaredLoss)
+    return config.refine_iterations > 0 and squared and not penalties and entries <= _LARGEST_JACOBIAN
+
+
+@torch.no_grad()
+def _ensemble(network: MirrorNetwork, data: TrainingData, loss: Loss) -> tuple[list[int], float]:
+    """The prefix of the ranking whose mean does best on the validation rows."""
+    if data.validation is None:
+        return list(range(network.n_replicas)), float("nan")
+    rows = data.validation[0].to(data.X.device)
+    out = network(data.X[rows]).reshape(network.n_replicas, len(rows), -1)
+    y = data.y[rows].unsqueeze(0)
+    weight = None if data.weight is None else data.weight[rows].unsqueeze(0)
+    order = loss.mean(out, y, weight).argsort()
+    losses = [float(loss.mean(out[order[: k + 1]].mean(0, keepdim=True), y, weight)) for k in range(len(order))]
+    size = int(np.nanargmin(losses)) + 1 if np.isfinite(losses).any() else 1
+    return order[:size].tolist(), losses[size - 1]

@@ -1,0 +1,37 @@
+"""Learning-rate schedules: from the share of training done to a factor on the peak rate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from compsparse.errors import ConfigError
+
+Schedule = Callable[[float], float]
+
+
+def constant(done: float) -> float:
+    return 1.0
+
+
+def cosine(done: float) -> float:
+    return 0.5 * (1 + math.cos(math.pi * done))
+
+
+def one_cycle(done: float, warm_up: float = 0.3, start: float = 0.04) -> float:
+    """A linear rise over the first ``warm_up`` share, then a cosine fall to (almost) nothing."""
+    if done < warm_up:
+        return start + (1 - start) * done / warm_up
+    return max(1e-4, cosine((done - warm_up) / (1 - warm_up)))
+
+
+SCHEDULES: dict[str, Schedule] = {"constant": constant, "cosine": cosine, "one_cycle": one_cycle}
+
+
+def schedule(name: str | Schedule) -> Schedule:
+    if callable(name):
+        return name
+    try:
+        return SCHEDULES[name]
+    except KeyError:
+        raise ConfigError(f"unknown schedule {name!r}, expected one of {list(SCHEDULES)}") from None
