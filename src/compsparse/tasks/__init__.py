@@ -2,6 +2,7 @@
 
 from compsparse.tasks.compositional import random_target, shared_dag, sincos_tree, tanh_tree
 from compsparse.tasks.engineering import borehole, friedman1, friedman2, friedman3
+from compsparse.tasks.tables import embedded_table, read_table, split_target
 from compsparse.tasks.task import Sample, Task, UniformInputs, box, on
 
 __all__ = [
@@ -10,12 +11,15 @@ __all__ = [
     "UniformInputs",
     "borehole",
     "box",
+    "embedded_table",
     "friedman1",
     "friedman2",
     "friedman3",
     "on",
     "random_target",
+    "read_table",
     "shared_dag",
     "sincos_tree",
+    "split_target",
     "tanh_tree",
 ]

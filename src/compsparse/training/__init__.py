@@ -1,6 +1,7 @@
 """One loop for everything that trains by gradients, and recipes built on it."""
 
 from compsparse.training.data import TrainingData, training_data
+from compsparse.training.last_layer import solve_last_layer
 from compsparse.training.levenberg_marquardt import Refinement, refine
 from compsparse.training.loop import Callback, TrainingConfig, TrainingState, train
 from compsparse.training.losses import CrossEntropy, HuberLoss, Loss, SquaredLoss
@@ -41,6 +42,7 @@ __all__ = [
     "lower_part",
     "refine",
     "reused_allocations",
+    "solve_last_layer",
     "train",
     "training_data",
 ]

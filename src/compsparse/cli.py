@@ -1,0 +1,269 @@
+"""The command line: thin, typed, and clear about what went wrong."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+import compsparse
+from compsparse.errors import CompsparseError, ConfigError, DataError
+from compsparse.graph import FunctionGraph, draw_svg
+
+app = typer.Typer(
+    help="Find, learn, build and certify functions made of small functions.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+claims_app = typer.Typer(help="Run statements of the theory and see their verdicts.", no_args_is_help=True)
+app.add_typer(claims_app, name="claims")
+
+out, err = Console(), Console(stderr=True)
+_TEST_SHARE = 1 / 3
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object, for machines.")]
+
+
+def main() -> None:
+    """Runs the command line; errors become one sentence and exit status 2."""
+    try:
+        app()
+    except CompsparseError as error:
+        err.print(f"[bold red]error:[/] {_markup_safe(str(error))}", highlight=False)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        err.print("interrupted")
+        sys.exit(130)
+
+
+def _markup_safe(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)
+
+
+def _print_json(data: dict[str, Any]) -> None:
+    print(json.dumps(data))
+
+
+@app.callback(invoke_without_command=True)
+def _version(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+    if version:
+        print(compsparse.__version__)
+        raise typer.Exit
+
+
+# ---- graph --------------------------------------------------------------------------------------
+
+
+@app.command()
+def graph(
+    expression: Annotated[str, typer.Argument(help="An expression such as 'tanh(a*b + sin(c*d))', or a .json file.")],
+    eps: Annotated[float, typer.Option(help="Accuracy for the unit counts of the Mhaskar-Poggio theorem.")] = 0.01,
+    svg: Annotated[Path | None, typer.Option(help="Write a drawing to this file.")] = None,
+    json_: JsonOption = False,
+) -> None:
+    """Show the function graph of an expression: its tree, its modules, its complexity."""
+    found = _graph_from(expression)
+    count = found.complexity(eps)
+    if svg is not None:
+        svg.write_text(draw_svg(found), encoding="utf-8")
+    modules = sorted((sorted(m) for m in found.modules), key=lambda m: (len(m), m))
+    if json_:
+        _print_json(
+            {
+                "graph": json.loads(found.to_json()),
+                "modules": modules,
+                "log10_shallow": count.log10_shallow,
+                "log10_deep": count.log10_deep,
+                "assumptions": count.assumptions,
+            }
+        )
+        return
+    out.print(str(found), highlight=False, markup=False)
+    out.print()
+    out.print(f"modules: {', '.join('{' + ', '.join(m) + '}' for m in modules) or 'none'}", highlight=False)
+    out.print(
+        f"units for accuracy {eps:g}, up to constants: 10^{count.log10_deep:.1f} deep, "
+        f"10^{count.log10_shallow:.1f} shallow",
+        highlight=False,
+    )
+    for line in count.assumptions:
+        out.print(f"  assuming {line}", style="dim", highlight=False)
+    if svg is not None:
+        out.print(f"drawing: {svg}", highlight=False)
+
+
+def _graph_from(text: str) -> FunctionGraph:
+    if text.endswith(".json"):
+        path = Path(text)
+        if not path.is_file():
+            raise DataError(f"there is no file {path}")
+        return FunctionGraph.from_json(path.read_text(encoding="utf-8"))
+    return FunctionGraph.from_expression(text)
+
+
+# ---- fit and demo -------------------------------------------------------------------------------
+
+
+@app.command()
+def fit(
+    data: Annotated[Path, typer.Argument(help="A .csv or .parquet file of numbers.")],
+    target: Annotated[str, typer.Option(help="The column to predict.")],
+    graph: Annotated[str, typer.Option(help="The function graph: an expression of the columns, or a .json file.")],
+    out_: Annotated[Path, typer.Option("--out", help="Where to write the report.")] = Path("report.html"),
+    time: Annotated[str | None, typer.Option(help="Time for the fit, such as 90s or 5m.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the split and of the fit.")] = 0,
+    json_: JsonOption = False,
+) -> None:
+    """Fit a network that mirrors a known graph, and compare it with dense baselines.
+
+    Only the structure of the expression is used: constants and functions are learned.
+    """
+    from compsparse.tasks.tables import read_table
+
+    _fit_and_report(read_table(data), target, _graph_from(graph), out_, _seconds(time), seed, json_, data.name)
+
+
+@app.command()
+def demo(
+    out_: Annotated[Path, typer.Option("--out", help="Where to write the report.")] = Path("report.html"),
+    json_: JsonOption = False,
+) -> None:
+    """Fit the flow through a borehole (an embedded table of 1,500 runs) with its known graph."""
+    from compsparse.tasks import borehole
+    from compsparse.tasks.tables import embedded_table
+
+    _fit_and_report(
+        embedded_table("borehole"), "flow", borehole().graph, out_, None, 0, json_, "flow through a borehole"
+    )
+
+
+def _fit_and_report(
+    frame: Any,
+    target: str,
+    known: FunctionGraph,
+    path: Path,
+    time_limit: float | None,
+    seed: int,
+    as_json: bool,
+    title: str,
+) -> None:
+    from sklearn.model_selection import train_test_split
+
+    from compsparse.estimators import GraphRegressor
+    from compsparse.estimators.comparison import compare_models, dense_baselines
+    from compsparse.networks import count
+    from compsparse.report.fit_page import FitReport, fit_page
+    from compsparse.tasks.tables import split_target
+
+    X, y = split_target(frame, target)
+    if len(X) < 10:
+        raise DataError(f"{len(X)} rows are too few to fit and to test: at least 10 are needed")
+    if not path.parent.is_dir():
+        raise ConfigError(f"cannot write {path}: there is no folder {path.parent}")
+    X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=_TEST_SHARE, random_state=seed)
+    model = GraphRegressor(known, random_state=seed, time_limit=time_limit, verbose=err.is_terminal)
+    if not as_json:
+        out.print(str(known), highlight=False, markup=False)
+        out.print(f"\nfitting the mirrored network to {len(X_train):,} rows …", highlight=False)
+    models = {"mirrored network (compsparse)": model, **dense_baselines(seed)}
+    scores = compare_models(models, (X_train, y_train), (X_test, y_test))
+    predicted = model.predict(X_test) * y_train.std() + y_train.mean()
+    size = count(model.network_)
+    fit_page(path, FitReport(title, target, known, size, len(X_train), y_test, predicted, scores))
+    if as_json:
+        _print_json({"scores": {s.model: s.r2 for s in scores}, "parameters": size.parameters, "report": str(path)})
+        return
+    results = Table("model", "test R2", "unexplained", "seconds")
+    for s in scores:
+        results.add_row(s.model, f"{s.r2:.5f}", f"{s.unexplained:.2e}", f"{s.seconds:.1f}")
+    out.print(results)
+    out.print(f"report: {path}", highlight=False)
+
+
+def _seconds(text: str | None) -> float | None:
+    if text is None:
+        return None
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", text.strip())
+    if not found or float(found[1]) <= 0:
+        raise ConfigError(f"cannot read the time {text!r}: write 90s, 5m or 1h")
+    return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]]
+
+
+# ---- claims -------------------------------------------------------------------------------------
+
+ResultsOption = Annotated[Path, typer.Option("--results", help="Folder of the verdicts.")]
+_RESULTS = Path("claims-results")
+
+
+@claims_app.command("list")
+def claims_list(json_: JsonOption = False) -> None:
+    """List the claims with their sources."""
+    from compsparse.lab import all_claims
+
+    claims = all_claims().values()
+    if json_:
+        _print_json({"claims": [{k: getattr(c, k) for k in ("name", "statement", "source", "status")} for c in claims]})
+        return
+    listing = Table("claim", "statement", "source", "status", "profiles")
+    for c in claims:
+        listing.add_row(c.name, c.statement, c.source, c.status, ", ".join(c.profiles))
+    out.print(listing)
+
+
+@claims_app.command("run")
+def claims_run(
+    names: Annotated[list[str] | None, typer.Argument(help="Which claims; all of them by default.")] = None,
+    profile: Annotated[str, typer.Option(help="quick (two CPU cores, at most two minutes) or full (a GPU).")] = "quick",
+    results: ResultsOption = _RESULTS,
+    json_: JsonOption = False,
+) -> None:
+    """Run claims and keep their verdicts; a refuted claim is a result, not an error."""
+    from compsparse.lab import Outcome, all_claims, get_claim, keep, run_claim
+    from compsparse.lab.claim import PROFILES
+    from compsparse.training.progress import ProgressBar, Silent
+
+    if profile not in PROFILES:
+        raise ConfigError(f"unknown profile {profile!r}, expected one of {list(PROFILES)}")
+    chosen = [get_claim(name) for name in names] if names else list(all_claims().values())
+    colours = {Outcome.SUPPORTED: "green", Outcome.REFUTED: "red", Outcome.INCONCLUSIVE: "yellow"}
+    verdicts = []
+    for claim in chosen:
+        if err.is_terminal:
+            with ProgressBar(claim.name) as bar:
+                verdict = run_claim(claim, profile, bar)  # type: ignore[arg-type]
+        else:
+            verdict = run_claim(claim, profile, Silent())  # type: ignore[arg-type]
+        keep(verdict, results)
+        verdicts.append(verdict)
+        if not json_:
+            colour = colours[verdict.outcome]
+            out.print(f"[bold]{claim.name}[/]: [{colour}]{verdict.outcome.value}[/] ({verdict.seconds:.0f} s)")
+            out.print(f"  expected: {verdict.expected}\n  measured: {verdict.measured}", highlight=False, markup=False)
+    if json_:
+        _print_json({"verdicts": [{k: v for k, v in x.to_dict().items() if k != "figures"} for x in verdicts]})
+    else:
+        out.print("see them all: compsparse claims report", style="dim")
+
+
+@claims_app.command("report")
+def claims_report(
+    out_: Annotated[Path, typer.Option("--out", help="Where to write the page.")] = Path("claims.html"),
+    results: ResultsOption = _RESULTS,
+) -> None:
+    """Write one page with every verdict, its figures and its charts."""
+    from compsparse.lab import claims_page, kept
+
+    out.print(f"report: {claims_page(out_, kept(results))}", highlight=False)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""One file a subject; each lists its claims in CLAIMS."""

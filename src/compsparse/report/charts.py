@@ -1,0 +1,102 @@
+"""Vega-Altair charts of figures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compsparse.report.figure import Figure, needs_altair
+
+_WIDTH, _HEIGHT = 420, 280
+_COLOURS = ["#2563eb", "#c2410c", "#059669", "#7c3aed", "#db2777", "#0891b2", "#ca8a04", "#4b5563"]
+
+
+def chart_of(figure: Figure) -> Any:
+    """The layered chart of a figure: spread below, marks above."""
+    alt = needs_altair()
+    base = alt.Chart(alt.Data(values=[_plain(row) for row in figure.rows]))
+    encoding = _encoding(alt, figure)
+    layers = []
+    if figure.diagonal:
+        layers.append(_diagonal(alt, figure))
+    layers.append(_marks(alt, base, figure, encoding))
+    if figure.low and figure.high:
+        # a band goes below its line, error bars above their marks
+        layers.insert(0 if figure.mark == "line" else len(layers), _spread(alt, base, figure, encoding))
+    return (
+        alt.layer(*layers)
+        .properties(title=figure.title, width=_WIDTH, height=_HEIGHT)
+        .configure_view(strokeWidth=0)
+        .configure_axis(gridOpacity=0.4)
+    )
+
+
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
+    return {key: value.item() if hasattr(value, "item") else value for key, value in row.items()}
+
+
+def _is_number(figure: Figure, column: str) -> bool:
+    return all(isinstance(_plain(row)[column], (int, float)) for row in figure.rows)
+
+
+def _encoding(alt: Any, figure: Figure) -> dict[str, Any]:
+    x_kind = "Q" if _is_number(figure, figure.x) and figure.mark != "bars" else "N"
+    x_options: dict[str, Any] = {"title": figure.x_title or figure.x}
+    if x_kind == "Q":
+        x_options["scale"] = alt.Scale(type="log", nice=False) if figure.log_x else alt.Scale(zero=False)
+        places = sorted({_plain(row)[figure.x] for row in figure.rows})
+        if figure.mark == "line" and len(places) <= 8:
+            x_options["axis"] = alt.Axis(values=places, format="~g")
+    else:
+        x_options["sort"] = None
+        x_options["axis"] = alt.Axis(labelAngle=0, labelLimit=140)
+    y_scale = alt.Scale(type="log") if figure.log_y else alt.Scale(zero=figure.mark == "bars")
+    encoding = {
+        "x": alt.X(f"{figure.x}:{x_kind}", **x_options),
+        "y": alt.Y(f"{figure.y}:Q", title=figure.y_title or figure.y, scale=y_scale, axis=alt.Axis(format="~g")),
+        "tooltip": [alt.Tooltip(f"{c}:{'Q' if _is_number(figure, c) else 'N'}") for c in _columns(figure)],
+    }
+    if figure.series:
+        order = list(dict.fromkeys(row[figure.series] for row in figure.rows))
+        encoding["color"] = alt.Color(
+            f"{figure.series}:N",
+            scale=alt.Scale(domain=order, range=_COLOURS[: len(order)]),
+            legend=alt.Legend(title=None, orient="bottom", columns=2, labelLimit=260, symbolOpacity=1),
+        )
+    return encoding
+
+
+def _columns(figure: Figure) -> list[str]:
+    return [c for c in (figure.series, figure.x, figure.y, figure.low, figure.high) if c is not None]
+
+
+def _marks(alt: Any, base: Any, figure: Figure, encoding: dict[str, Any]) -> Any:
+    single = {} if figure.series else {"color": _COLOURS[0]}
+    if figure.mark == "line":
+        return base.mark_line(point=alt.OverlayMarkDef(size=45, filled=True), strokeWidth=2, **single).encode(**encoding)
+    if figure.mark == "points":
+        return base.mark_circle(size=18, opacity=0.45, **single).encode(**encoding)
+    bars = dict(encoding)
+    if figure.log_y:  # bars on a logarithmic axis have no natural foot; a tick does not need one
+        return base.mark_tick(thickness=4, size=36, **single).encode(**bars)
+    return base.mark_bar(size=30, **single).encode(**bars)
+
+
+def _spread(alt: Any, base: Any, figure: Figure, encoding: dict[str, Any]) -> Any:
+    ends = {
+        "y": alt.Y(f"{figure.low}:Q", title=figure.y_title or figure.y, scale=encoding["y"]["scale"]),
+        "y2": f"{figure.high}:Q",
+    }
+    others = {key: encoding[key] for key in ("x", "color") if key in encoding}
+    if figure.mark == "line":
+        return base.mark_area(opacity=0.18).encode(**others, **ends)
+    return base.mark_rule(strokeWidth=2, opacity=0.7).encode(**others, **ends)
+
+
+def _diagonal(alt: Any, figure: Figure) -> Any:
+    values = [float(row[c]) for row in figure.rows for c in (figure.x, figure.y)]
+    ends = [{figure.x: v, figure.y: v} for v in (min(values), max(values))]
+    return (
+        alt.Chart(alt.Data(values=ends))
+        .mark_line(strokeDash=[4, 4], color="#9ca3af")
+        .encode(x=alt.X(f"{figure.x}:Q"), y=alt.Y(f"{figure.y}:Q"))
+    )

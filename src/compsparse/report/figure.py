@@ -1,0 +1,89 @@
+"""Figures are data: each gives its table and its chart, and can travel as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from compsparse.errors import ConfigError, MissingDependencyError
+
+if TYPE_CHECKING:
+    import altair
+    import pandas
+
+Mark = Literal["line", "points", "bars"]
+_SUFFIXES = (".png", ".svg", ".pdf", ".html", ".json")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart of rows, each a mapping from column names to values.
+
+    Attributes:
+        x, y: columns across and up; ``series`` the column that tells colours apart.
+        low, high: columns of the spread around y, drawn as a band or as error bars.
+        log_x, log_y: logarithmic axes.
+        diagonal: draw the line y = x (predicted against observed).
+        x_title, y_title: axis titles; by default the columns' names.
+    """
+
+    title: str
+    rows: tuple[dict[str, Any], ...]
+    x: str
+    y: str
+    mark: Mark = "line"
+    series: str | None = None
+    low: str | None = None
+    high: str | None = None
+    log_x: bool = False
+    log_y: bool = False
+    diagonal: bool = False
+    x_title: str | None = None
+    y_title: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rows", tuple(dict(row) for row in self.rows))
+        used = [c for c in (self.x, self.y, self.series, self.low, self.high) if c is not None]
+        for column in used:
+            if not all(column in row for row in self.rows):
+                raise ConfigError(f"figure {self.title!r} lacks the column {column!r} in some row")
+
+    def frame(self) -> pandas.DataFrame:
+        """The figure's table."""
+        import pandas
+
+        return pandas.DataFrame(list(self.rows))
+
+    def chart(self) -> altair.LayerChart:
+        """The figure as a Vega-Altair chart."""
+        from compsparse.report.charts import chart_of
+
+        return chart_of(self)
+
+    def save(self, path: str | Path) -> Path:
+        """Writes the chart by the path's suffix: png, svg, pdf, html (works offline) or json."""
+        path = Path(path)
+        if path.suffix not in _SUFFIXES:
+            raise ConfigError(f"cannot write a chart to {path.name!r}: the suffix must be one of {_SUFFIXES}")
+        chart = self.chart()
+        options: dict[str, Any] = {"inline": True} if path.suffix == ".html" else {}
+        if path.suffix == ".png":
+            options["scale_factor"] = 2
+        chart.save(str(path), **options)
+        return path
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Figure:
+        return cls(**{**data, "rows": tuple(data["rows"])})
+
+
+def needs_altair() -> Any:
+    try:
+        import altair
+    except ImportError:
+        raise MissingDependencyError("charts need altair: pip install 'compsparse[report]'") from None
+    return altair

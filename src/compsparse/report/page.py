@@ -1,0 +1,92 @@
+"""Self-contained HTML pages: text, graphs and charts in one file that needs no network."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from html import escape
+from importlib import resources
+from pathlib import Path
+
+from compsparse.errors import MissingDependencyError
+from compsparse.networks.export import whole_file
+from compsparse.report.figure import Figure
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a page: a heading, trusted HTML, and figures below it."""
+
+    heading: str
+    html: str = ""
+    figures: tuple[Figure, ...] = ()
+
+
+def render_page(title: str, lead: str, sections: Sequence[Section], footer: str = "") -> str:
+    """The page as HTML text."""
+    try:
+        from jinja2 import Environment
+    except ImportError:
+        raise MissingDependencyError("pages need jinja2: pip install 'compsparse[report]'") from None
+    specs: dict[str, dict] = {}
+    shown = []
+    for section in sections:
+        ids = []
+        for figure in section.figures:
+            name = f"chart-{len(specs)}"
+            specs[name] = _spec(figure)
+            ids.append({"id": name})
+        shown.append({"heading": section.heading, "html": section.html, "figures": ids})
+    template = resources.files("compsparse.report").joinpath("page.html").read_text(encoding="utf-8")
+    return (
+        Environment(autoescape=True)
+        .from_string(template)
+        .render(
+            title=title,
+            lead=lead,
+            sections=shown,
+            footer=footer,
+            library=_library() if specs else "",
+            specs=json.dumps(specs).replace("</", "<\\/"),
+        )
+    )
+
+
+def write_page(path: str | Path, title: str, lead: str, sections: Sequence[Section], footer: str = "") -> Path:
+    """Writes the page; the file appears whole or not at all."""
+    text = render_page(title, lead, sections, footer)
+    with whole_file(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+    return Path(path)
+
+
+def _spec(figure: Figure) -> dict:
+    spec = figure.chart().to_dict()
+    return {**spec, "width": spec.get("width", 420)}
+
+
+@lru_cache(maxsize=1)
+def _library() -> str:
+    """Vega, Vega-Lite and vega-embed as one script."""
+    import vl_convert
+
+    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    return bundle.replace("</script", "<\\/script")
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """An HTML table; numbers are set to the right."""
+    numeric = [bool(rows) and all(isinstance(row[i], (int, float)) for row in rows) for i in range(len(columns))]
+    head = "".join(f'<th{" class=number" * n}>{escape(c)}</th>' for c, n in zip(columns, numeric, strict=True))
+    body = "".join(f"<tr>{''.join(_cell(v) for v in row)}</tr>" for row in rows)
+    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return f'<td class="number">{value:.4g}</td>'
+    if isinstance(value, int):
+        return f'<td class="number">{value:,}</td>'
+    return f"<td>{escape(str(value))}</td>"
