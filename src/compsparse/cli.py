@@ -176,7 +176,7 @@ def _fit_and_report(
         out.print(f"\nfitting the mirrored network to {len(X_train):,} rows …", highlight=False)
     models = {"mirrored network (compsparse)": model, **dense_baselines(seed)}
     scores = compare_models(models, (X_train, y_train), (X_test, y_test))
-    predicted = model.predict(X_test) * y_train.std() + y_train.mean()
+    predicted = model.predict(X_test)
     size = count(model.network_)
     fit_page(path, FitReport(title, target, known, size, len(X_train), y_test, predicted, scores))
     if as_json:

@@ -49,10 +49,14 @@ class Complexity:
         return 10**self.log10_deep if self.log10_deep < 308 else math.inf
 
 
-def complexity(graph: FunctionGraph, eps: float, default_smoothness: float = 2.0) -> Complexity:
+def complexity(graph: FunctionGraph, eps: float, derivatives: float = 2.0) -> Complexity:
     r"""Counts of memo Theorem 7 (Mhaskar and Poggio 2016) for a target accuracy.
 
     .. math:: N_s = \varepsilon^{-n/m}, \qquad N_d = \sum_v \varepsilon^{-d_v/m_v}
+
+    Args:
+        derivatives: most derivatives of a constituent that the count uses, and the number assumed
+            where none is declared. The memo's class has Lipschitz first derivatives: two.
 
     >>> from compsparse.graph import balanced_tree
     >>> count = balanced_tree(8).complexity(0.1)
@@ -61,8 +65,8 @@ def complexity(graph: FunctionGraph, eps: float, default_smoothness: float = 2.0
     """
     if not 0 < eps < 1:
         raise ConfigError(f"eps must lie strictly between 0 and 1, got {eps}")
-    if not default_smoothness > 0:
-        raise ConfigError(f"default_smoothness must be positive, got {default_smoothness}")
+    if not derivatives > 0:
+        raise ConfigError(f"derivatives must be positive, got {derivatives}")
     digits = -math.log10(eps)
     terms, assumed, rough, singular = [], [], [], set()
     for node in graph.nodes:
@@ -73,7 +77,7 @@ def complexity(graph: FunctionGraph, eps: float, default_smoothness: float = 2.0
             rough.append(node.name)
         if node.constituent is not None and node.constituent.formula is not None:
             singular |= singular_operations(node.constituent.formula)
-        m = default_smoothness if declared is None else declared
+        m = derivatives if declared is None else min(declared, derivatives)
         terms.append(ComplexityTerm(node.name, node.arity, m, digits * node.arity / m if m else math.inf))
     least = min((t.smoothness for t in terms), default=math.inf)
     active = graph.n_inputs - len(graph.inert)
@@ -82,7 +86,7 @@ def complexity(graph: FunctionGraph, eps: float, default_smoothness: float = 2.0
         log10_shallow=digits * active / least if least else math.inf,
         log10_deep=_log10_sum([t.log10_units for t in terms]),
         terms=tuple(terms),
-        assumptions=tuple(_assumptions(assumed, rough, sorted(singular), default_smoothness)),
+        assumptions=tuple(_assumptions(assumed, rough, sorted(singular), derivatives)),
     )
 
 
@@ -91,6 +95,7 @@ def _assumptions(assumed: list[str], rough: list[str], singular: list[str], defa
         "both counts are upper bounds; the shallow one is matched from below for the whole Sobolev ball only",
         "constants are left out: they hold the constituents' norms and the Lipschitz products along paths",
         "activation functions are smooth and not polynomial",
+        f"at most {default:g} derivatives of each constituent are used",
     ]
     if assumed:
         lines.append(f"smoothness m = {default:g} for {len(assumed)} nodes that declare none, such as {assumed[0]!r}")

@@ -82,7 +82,7 @@ class Constituent:
     def compiled(self, *, torch: bool) -> Callable[..., Any]:
         """The bare function for arrays of one kind."""
         if self.formula is not None:
-            return formulas.compiled(self.formula, torch)
+            return formulas.compiled(self.formula, self.arity, torch)
         if self.function is None:
             raise GraphError(f"constituent {self.name!r} has no function to evaluate")
         return self.function

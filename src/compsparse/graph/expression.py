@@ -12,7 +12,7 @@ from dataclasses import replace
 from compsparse.errors import GraphError
 from compsparse.graph.builder import OperationRecorder
 from compsparse.graph.constituent import Constituent
-from compsparse.graph.formula import Apply, Argument, Formula, render, substitute
+from compsparse.graph.formula import Apply, Argument, Formula, render, substitute, walk
 from compsparse.graph.function_graph import FunctionGraph, Node
 from compsparse.graph.parser import parse_formula, variables
 
@@ -60,10 +60,11 @@ def to_expression(graph: FunctionGraph, most_characters: int = 100_000) -> list[
     for name in graph.inputs:
         if not name.isidentifier():
             raise GraphError(f"input {name!r} is not an identifier and cannot stand in an expression")
-    length = dict.fromkeys(graph.inputs, 1)
+    length = {name: len(name) for name in graph.inputs}
     texts: dict[str, Formula] = {name: Argument(i) for i, name in enumerate(graph.inputs)}
     for node in graph.nodes:
-        length[node.name] = 4 + sum(length[p] for p in node.parents)
+        parts = list(walk(formula_of(node)))
+        length[node.name] = sum(length[node.parents[p.index]] if isinstance(p, Argument) else 3 for p in parts)
         if length[node.name] > most_characters:
             raise GraphError(f"the expression would be longer than {most_characters} characters at {node.name!r}")
         texts[node.name] = substitute(formula_of(node), [texts[p] for p in node.parents])
@@ -102,6 +103,10 @@ def _distinct(parents: list[str], recorder: OperationRecorder) -> list[str]:
     return parents
 
 
+_LARGEST_FUSED = 100
+"""Parts of a formula beyond which nothing more is folded into it: x*x*… would double each time."""
+
+
 def fused(graph: FunctionGraph) -> FunctionGraph:
     """The same function with nodes of one variable folded into a neighbour where that is possible."""
     nodes = {n.name: n for n in graph.nodes}
@@ -112,15 +117,25 @@ def fused(graph: FunctionGraph) -> FunctionGraph:
         if node.arity != 1 or not _plain(node):
             continue
         parent = node.parents[0]
-        if parent in nodes and users[parent] == [name] and parent not in outputs and _plain(nodes[parent]):
+        if parent in nodes and users[parent] == [name] and parent not in outputs and _foldable(nodes[parent], node, 0):
             _fold_down(nodes, users, outputs, name, parent)
-        elif len(users[name]) == 1 and name not in outputs and _plain(nodes[users[name][0]]):
-            _fold_up(nodes, users, name, users[name][0])
+        elif len(users[name]) == 1 and name not in outputs:
+            user = nodes[users[name][0]]
+            if _foldable(node, user, user.parents.index(name)):
+                _fold_up(nodes, users, name, user.name)
     return FunctionGraph(graph.inputs, nodes.values(), outputs)
 
 
 def _plain(node: Node) -> bool:
     return node.channels == 1 and node.kind is None and node.constituent is not None and bool(node.constituent.formula)
+
+
+def _foldable(inner: Node, outer: Node, argument: int) -> bool:
+    if not (_plain(inner) and _plain(outer)):
+        return False
+    parts = list(walk(formula_of(outer)))
+    uses = sum(p == Argument(argument) for p in parts)
+    return len(parts) + uses * sum(1 for _ in walk(formula_of(inner))) <= _LARGEST_FUSED
 
 
 def _fold_down(

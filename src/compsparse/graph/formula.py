@@ -56,8 +56,8 @@ def substitute(formula: Formula, arguments: Sequence[Formula]) -> Formula:
 
 
 @lru_cache(maxsize=4096)
-def compiled(formula: Formula, torch: bool) -> Callable[..., Any]:
-    """The formula as a function of its arguments' arrays, for numpy or for torch."""
+def compiled(formula: Formula, arity: int, torch: bool) -> Callable[..., Any]:
+    """The formula as a function of ``arity`` arrays, for numpy or for torch."""
     match formula:
         case Argument(index):
             return lambda *args: args[index]
@@ -66,20 +66,21 @@ def compiled(formula: Formula, torch: bool) -> Callable[..., Any]:
     operation = OPERATIONS[formula.operation]
     function = operation.torch if torch else operation.numpy
     operands = formula.operands
-    if operands == tuple(Argument(i) for i in range(operation.arity)):
+    # the shapes that traces are full of, without a call per operand
+    if operands == tuple(Argument(i) for i in range(arity)):
         return function
-    match operands:  # the shapes that traces are full of, without a call per operand
+    match operands:
         case (Argument(0), Constant(value)):
             return lambda a, *_: function(a, value)
         case (Constant(value), Argument(0)):
             return lambda a, *_: function(value, a)
-    parts = [compiled(operand, torch) for operand in operands]
+    parts = [compiled(operand, arity, torch) for operand in operands]
     return lambda *args: function(*[part(*args) for part in parts])
 
 
 def evaluate(formula: Formula, *arguments: Any) -> Any:
     """The formula's value on arrays (numpy or torch)."""
-    return compiled(formula, any(is_torch(a) for a in arguments))(*arguments)
+    return compiled(formula, len(arguments), any(is_torch(a) for a in arguments))(*arguments)
 
 
 def smoothness(formula: Formula) -> float:
@@ -148,27 +149,36 @@ _COMPARISON = {"greater": ">", "less": "<", "greater_equal": ">=", "less_equal":
 _ATOM = 5
 
 
-def render(formula: Formula, arguments: Sequence[str]) -> str:
-    """The formula as text that :func:`~compsparse.graph.parser.parse` reads back."""
-    return _render(formula, arguments)[0]
+def render(formula: Formula, arguments: Sequence[str], digits: int | None = None) -> str:
+    """The formula as text that :func:`~compsparse.graph.parser.parse_formula` reads back.
+
+    Args:
+        digits: significant digits of constants, for drawings; by default all that matter.
+    """
+    return _render(formula, arguments, digits)[0]
 
 
-def _render(formula: Formula, arguments: Sequence[str]) -> tuple[str, int]:
+def _number(value: float, digits: int | None) -> str:
+    if digits is not None:
+        return f"{value:.{digits}g}"
+    return f"{value:g}" if float(f"{value:g}") == value else f"{value:.17g}"
+
+
+def _render(formula: Formula, arguments: Sequence[str], digits: int | None) -> tuple[str, int]:
     match formula:
         case Argument(index):
             return arguments[index], _ATOM
         case Constant(math.pi) if "pi" not in arguments:
             return "pi", _ATOM
         case Constant(value):
-            text = f"{value:.17g}" if float(f"{value:g}") != value else f"{value:g}"
-            return text, _ATOM if value >= 0 else 3
+            return _number(value, digits), _ATOM if value >= 0 else 3
         case Apply("neg", (operand,)):
-            text, level = _render(operand, arguments)
+            text, level = _render(operand, arguments, digits)
             return f"-{text if level >= 3 else f'({text})'}", 3
         case Apply(name, (left, right)) if name in _INFIX:
             symbol, level = _INFIX[name]
-            left_text, left_level = _render(left, arguments)
-            right_text, right_level = _render(right, arguments)
+            left_text, left_level = _render(left, arguments, digits)
+            right_text, right_level = _render(right, arguments, digits)
             right_associative = symbol == "**"
             if left_level < level + right_associative:
                 left_text = f"({left_text})"
@@ -177,8 +187,8 @@ def _render(formula: Formula, arguments: Sequence[str]) -> tuple[str, int]:
             space = " " if level == 1 else ""
             return f"{left_text}{space}{symbol}{space}{right_text}", level
         case Apply(name, (left, right)) if name in _COMPARISON:
-            texts = [_render(o, arguments) for o in (left, right)]
+            texts = [_render(o, arguments, digits) for o in (left, right)]
             return f" {_COMPARISON[name]} ".join(t if lv > 0 else f"({t})" for t, lv in texts), 0
         case Apply(name, operands):
-            return f"{name}({', '.join(_render(o, arguments)[0] for o in operands)})", _ATOM
+            return f"{name}({', '.join(_render(o, arguments, digits)[0] for o in operands)})", _ATOM
     raise TypeError(f"not a formula: {formula!r}")

@@ -67,7 +67,7 @@ class Node:
         if self.constituent.formula is not None:
             from compsparse.graph.formula import render
 
-            return render(self.constituent.formula, self.parents)
+            return render(self.constituent.formula, self.parents, digits=4)
         return f"{self.constituent.name}({', '.join(self.parents)})"
 
 
@@ -302,11 +302,11 @@ class FunctionGraph:
         """Strong modules as sets of input names; singletons and the whole set are left out."""
         return self.module_tree.modules
 
-    def complexity(self, eps: float, default_smoothness: float = 2.0) -> Complexity:
+    def complexity(self, eps: float, derivatives: float = 2.0) -> Complexity:
         """Shallow and deep unit counts of the Mhaskar-Poggio theorem (memo Theorem 7)."""
         from compsparse.graph.complexity import complexity
 
-        return complexity(self, eps, default_smoothness)
+        return complexity(self, eps, derivatives)
 
     def rename(self, names: Mapping[str, str]) -> FunctionGraph:
         """The same graph under other names; names not mentioned stay."""

@@ -52,7 +52,7 @@ def _encoding(alt: Any, figure: Figure) -> dict[str, Any]:
     y_scale = alt.Scale(type="log") if figure.log_y else alt.Scale(zero=figure.mark == "bars")
     encoding = {
         "x": alt.X(f"{figure.x}:{x_kind}", **x_options),
-        "y": alt.Y(f"{figure.y}:Q", title=figure.y_title or figure.y, scale=y_scale, axis=alt.Axis(format="~g")),
+        "y": alt.Y(f"{figure.y}:Q", title=figure.y_title or figure.y, scale=y_scale, axis=alt.Axis(format=".6~g")),
         "tooltip": [alt.Tooltip(f"{c}:{'Q' if _is_number(figure, c) else 'N'}") for c in _columns(figure)],
     }
     if figure.series:

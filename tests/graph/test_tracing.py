@@ -1,0 +1,104 @@
+import math
+from math import sqrt
+
+import numpy as np
+import pytest
+import torch
+
+from compsparse.errors import TraceError
+from compsparse.graph import trace
+
+X = np.random.default_rng(0).uniform(0.2, 0.9, (40, 3))
+
+
+def with_operators(a, b, c):
+    return (a + 2 * b) ** 3 / (1 + c**2) - abs(a) + 2**b
+
+
+def with_math(a, b, c):
+    return math.sin(a) * math.exp(-b) + sqrt(c) + math.pow(a, 3) + max(a, b, c) - min(a, b)
+
+
+def with_numpy(x):
+    return np.maximum(np.tanh(x[0] * x[1]), np.where(x[2] > 0.5, x[0], x[1])) + np.float64(2) * x[2] + np.sum(x)
+
+
+def with_torch(a, b, c):
+    return torch.sigmoid(a * b) + torch.relu(c - 0.5) + torch.pow(a, 2)
+
+
+def helper(t):
+    return math.cos(t) + 1
+
+
+def with_helper(a, b, c):
+    return helper(a * b) * helper(c)
+
+
+def slow(function, row):
+    if function is with_torch:
+        return float(function(*(torch.tensor(v) for v in row)))
+    return float(function(row)) if function is with_numpy else float(function(*row))
+
+
+@pytest.mark.parametrize("function", [with_operators, with_math, with_numpy, with_torch, with_helper])
+def test_traced_graphs_agree_with_the_function_row_by_row(function):
+    expected = [slow(function, row) for row in X]
+    for fuse in (False, True):
+        np.testing.assert_allclose(trace(function, 3, fuse=fuse)(X), expected, rtol=1e-12)
+
+
+def test_names_numbers_and_closures():
+    k = math.pi
+
+    def scaled(width, height):
+        return k * width * height + math.floor(2.7)
+
+    graph = trace(scaled)
+    assert graph.inputs == ("width", "height")
+    assert graph(np.array([[1.0, 2.0]]))[0] == pytest.approx(2 * math.pi + 2)
+    assert trace(lambda x: x[..., 0] + x[..., 1], ["p", "q"]).inputs == ("p", "q")
+    assert trace(lambda a, b: (a + b, a * b, a + b)).outputs[0] != trace(lambda a, b: (a + b, a * b, a + b)).outputs[2]
+
+
+def test_recursion_and_loops_unroll():
+    def horner(x, n=5):
+        return 1 + x * horner(x, n - 1) if n else x
+
+    assert trace(horner, 1)(np.array([[0.5]]))[0] == pytest.approx(horner(0.5))
+
+
+class Model:
+    def __init__(self, k):
+        self.k = k
+
+    def value(self, a, b):
+        return self.k * math.tanh(a) + b
+
+
+def test_methods_are_traced():
+    assert trace(Model(3.0).value)(np.array([[0.5, 1.0]]))[0] == pytest.approx(3 * math.tanh(0.5) + 1)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda a: a if a > 0 else -a, "branches on a value"),
+        (lambda a: float(a), "plain number"),
+        (lambda a: 3.0, "does not depend"),
+        (lambda a: np.fft.fft(a), "cannot"),
+        (lambda a: np.heaviside(a, 0), "np.heaviside cannot be traced"),
+        (lambda a: torch.cumsum(a, 0), "torch.cumsum cannot be traced"),
+        (lambda a: a + "x", "type str"),
+        (lambda *a: a[0], "say how many inputs"),
+    ],
+)
+def test_what_a_graph_cannot_hold_is_refused(function, message):
+    with pytest.raises(TraceError, match=message):
+        trace(function)
+
+
+def test_globals_stay_untouched():
+    trace(with_math)
+    assert math.sin(0.5) == pytest.approx(np.sin(0.5))
+    assert isinstance(with_math(0.5, 0.5, 0.5), float)

@@ -1,0 +1,69 @@
+"""A package imports only from packages above it in the order of flow."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import compsparse
+
+SOURCE = Path(compsparse.__file__).parent
+FLOW = [
+    "errors",
+    "graph",
+    "representations",
+    "tasks",
+    "networks",
+    "training",
+    "discovery",
+    "construct",
+    "sparse",
+    "bounds",
+    "measures",
+    "estimators",
+    "report",
+    "lab",
+    "cli",
+]
+
+
+def packages_imported(path: Path) -> set[str]:
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        modules = []
+        if isinstance(node, ast.Import):
+            modules = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            modules = [f"{node.module}.{alias.name}" for alias in node.names]
+        names |= {m.split(".")[1] for m in modules if m.startswith("compsparse.") and m.count(".") >= 1}
+    return names & set(FLOW)
+
+
+@pytest.mark.parametrize("path", sorted(p for p in SOURCE.rglob("*.py") if p.parent != SOURCE or p.stem == "cli"))
+def test_imports_follow_the_flow(path):
+    mine = path.relative_to(SOURCE).parts[0].removesuffix(".py")
+    allowed = set(FLOW[: FLOW.index(mine) + 1])
+    assert packages_imported(path) <= allowed
+
+
+def test_every_package_stands_in_the_flow():
+    found = {p.name for p in SOURCE.iterdir() if (p / "__init__.py").is_file()}
+    assert found <= set(FLOW)
+
+
+def test_graphs_need_no_torch_and_networks_no_scikit_learn():
+    code = (
+        "import sys, compsparse.graph; assert 'torch' not in sys.modules;"
+        "import compsparse.tasks, compsparse.training; assert 'sklearn' not in sys.modules;"
+        "assert 'pandas' not in sys.modules and 'altair' not in sys.modules"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+
+
+def test_every_public_name_resolves():
+    assert all(hasattr(compsparse, name) for name in compsparse.__all__)
+    with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
+        _ = compsparse.nonsense
