@@ -23,6 +23,14 @@ def with_numpy(x):
     return np.maximum(np.tanh(x[0] * x[1]), np.where(x[2] > 0.5, x[0], x[1])) + np.float64(2) * x[2] + np.sum(x)
 
 
+W = np.array([[1.0, 2.0, -1.0], [0.5, 0.0, 3.0]])
+
+
+def with_a_network(x):
+    hidden = np.tanh(W @ x + np.array([0.1, -0.2]))
+    return np.dot(hidden, [1.0, -2.0]) + x.sum() + np.mean(x[1:]) + np.max(x) * np.prod(x)
+
+
 def with_torch(a, b, c):
     return torch.sigmoid(a * b) + torch.relu(c - 0.5) + torch.pow(a, 2)
 
@@ -38,10 +46,10 @@ def with_helper(a, b, c):
 def slow(function, row):
     if function is with_torch:
         return float(function(*(torch.tensor(v) for v in row)))
-    return float(function(row)) if function is with_numpy else float(function(*row))
+    return float(function(row)) if function in (with_numpy, with_a_network) else float(function(*row))
 
 
-@pytest.mark.parametrize("function", [with_operators, with_math, with_numpy, with_torch, with_helper])
+@pytest.mark.parametrize("function", [with_operators, with_math, with_numpy, with_a_network, with_torch, with_helper])
 def test_traced_graphs_agree_with_the_function_row_by_row(function):
     expected = [slow(function, row) for row in X]
     for fuse in (False, True):

@@ -6,11 +6,12 @@ import builtins
 import inspect
 import math
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from typing import Any
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from compsparse.errors import TraceError
 from compsparse.graph.builder import OperationRecorder
@@ -52,7 +53,7 @@ def trace(
     recorder = OperationRecorder(names)
     symbols = [Symbol(recorder, name) for name in names]
     one_array = parameters is not None and len(parameters) == 1 and len(names) > 1
-    arguments: list[Any] = [_object_array(symbols)] if one_array else list(symbols)
+    arguments: list[Any] = [SymbolVector(symbols)] if one_array else list(symbols)
     try:
         result = _traceable(function, {})(*arguments)
     except TraceError:
@@ -128,8 +129,6 @@ def _install_operators() -> None:
         setattr(Symbol, f"__r{python_name}__", lambda self, other, name=name: self._apply(name, other, self))
     Symbol.__rpow__ = lambda self, other: self._apply("pow", other, self)  # type: ignore[attr-defined]
     unary = {"__neg__": "neg", "__abs__": "abs", "__floor__": "floor"}
-    # object arrays call methods named after the ufunc: np.sin(array_of_symbols) -> symbol.sin()
-    unary |= {name: name for name, op in OPERATIONS.items() if op.arity == 1}
     for method, name in unary.items():
         setattr(Symbol, method, lambda self, name=name: self._apply(name, self))
     for method, name in {"gt": "greater", "lt": "less", "ge": "greater_equal", "le": "less_equal"}.items():
@@ -146,23 +145,67 @@ def _is_number(value: Any) -> bool:
 def _operand(value: Any) -> str | float:
     if isinstance(value, Symbol):
         return value.name
-    if isinstance(value, np.ndarray) and value.shape == () and isinstance(value.item(), Symbol):
-        return value.item().name
     if _is_number(value):
         return float(value)
     raise TraceError(f"a value of type {type(value).__name__} met a traced value; only numbers may")
 
 
-def _object_array(symbols: Sequence[Symbol]) -> Any:
-    array = np.empty(len(symbols), dtype=object)
-    array[:] = symbols
-    return array
+class SymbolVector(NDArrayOperatorsMixin):
+    """The row ``x`` of a function that takes one array: indexed, summed, multiplied like one."""
+
+    def __init__(self, symbols: Sequence[Symbol]):
+        self.symbols = list(symbols)
+        self.shape = (len(self.symbols),)
+
+    def __len__(self) -> int:
+        return len(self.symbols)
+
+    def __iter__(self) -> Iterator[Symbol]:
+        return iter(self.symbols)
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, tuple):  # x[..., i] and x[:, i]: the function was written for tables
+            if not all(k is Ellipsis or k == slice(None) for k in key[:-1]):
+                raise TraceError(f"x[{key!r}] cannot be traced: only the last index may choose")
+            key = key[-1]
+        chosen = self.symbols[key]
+        return SymbolVector(chosen) if isinstance(key, slice) else chosen
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        if method == "reduce" and set(options) <= {"axis", "dtype", "out", "keepdims", "initial", "where"}:
+            return reduce(ufunc, self.symbols)
+        if method != "__call__" or options:
+            raise TraceError(f"np.{ufunc.__name__}.{method} cannot be traced")
+        if ufunc is np.matmul:
+            return _product(*inputs)
+        columns = [i if isinstance(i, SymbolVector) else np.broadcast_to(i, self.shape) for i in inputs]
+        return SymbolVector([ufunc(*values) for values in zip(*columns, strict=True)])
+
+    def __array_function__(self, function: Any, kinds: Any, args: Any, kwargs: Any) -> Any:
+        reductions = {np.sum: np.add, np.prod: np.multiply, np.max: np.maximum, np.min: np.minimum}
+        if function in reductions and args[0] is self:
+            return reduce(reductions[function], self.symbols)
+        if function is np.mean and args[0] is self:
+            return reduce(np.add, self.symbols) / len(self)
+        if function in (np.dot, np.inner):
+            return _product(*args)
+        raise TraceError(f"np.{function.__name__} cannot be traced")
+
+    def sum(self, axis: Any = None) -> Any:
+        return reduce(np.add, self.symbols)
+
+
+def _product(a: Any, b: Any) -> Any:
+    """a @ b where one side is a row of symbols and the other a vector or matrix of numbers, or both rows."""
+    if isinstance(a, SymbolVector) and np.ndim(b) == 2 and not isinstance(b, SymbolVector):
+        return SymbolVector([_product(a, column) for column in np.asarray(b).T])
+    if isinstance(b, SymbolVector) and np.ndim(a) == 2 and not isinstance(a, SymbolVector):
+        return SymbolVector([_product(row, b) for row in np.asarray(a)])
+    return reduce(np.add, [u * v for u, v in zip(a, b, strict=True)])
 
 
 def _output_names(result: Any, recorder: OperationRecorder, function: Any) -> list[str]:
-    if isinstance(result, np.ndarray):
-        result = result.tolist()
-    outputs = list(result) if isinstance(result, (tuple, list)) else [result]
+    outputs = list(result) if isinstance(result, (tuple, list, SymbolVector)) else [result]
     names = []
     for output in outputs:
         if not isinstance(output, Symbol):

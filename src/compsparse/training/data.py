@@ -102,51 +102,79 @@ class BatchStream:
     """An endless stream of batches per replica, each from its own shuffled rows.
 
     A replica's batches depend on its own rows and seed alone. A replica with fewer rows than the
-    batch has room for gets all of them each time; the room left carries weight zero.
+    batch has room for gets all of them each time; the room left carries weight zero. All
+    replicas are shuffled at once, on their device, by sorting hashes of (seed, epoch, row).
     """
 
     _STEPS_AHEAD = 64
 
     def __init__(self, rows: Sequence[Tensor], batch_size: int, seeds: Sequence[int], device: torch.device):
-        self.rows = list(rows)
-        self.batch = min(batch_size, max(len(r) for r in rows))
-        self.device = device
-        self.generators = [torch.Generator().manual_seed(int(s)) for s in seeds]
-        self.left = [torch.empty(0, dtype=torch.long) for _ in rows]
-        self.block = torch.empty(0, len(self.rows), self.batch, dtype=torch.long)
-        self.at = 0
+        self.lengths = [len(r) for r in rows]
+        longest = max(self.lengths)
+        self.batch = min(batch_size, longest)
+        self.rows = torch.stack([torch.cat([r, r[:1].expand(longest - len(r))]) for r in rows]).to(device)
+        self.seeds = torch.tensor([int(s) % 2**63 for s in seeds], dtype=torch.long, device=device)
+        self.block = self.rows[:0]
+        self.at = self.blocks_made = 0
 
     def next(self) -> Tensor:
         """Row numbers (R, batch) of the next step."""
         if self.at == len(self.block):
-            self.block = torch.stack([self._ahead(i) for i in range(len(self.rows))], dim=1).to(self.device)
-            self.at = 0
+            self.block, self.at = self._next_block(), 0
         self.at += 1
         return self.block[self.at - 1]
 
     def padding_weights(self) -> Tensor | None:
         """1 for rows and 0 for padding, (R, batch); None if there is no padding."""
-        if all(len(r) >= self.batch for r in self.rows):
+        if min(self.lengths) >= self.batch:
             return None
         room = torch.arange(self.batch)
-        return torch.stack([(room < len(r)) for r in self.rows]).to(self.device)
+        return torch.stack([room < n for n in self.lengths]).to(self.rows.device)
 
     def keep(self, chosen: Sequence[int]) -> None:
         """Drops all but the chosen replicas; their streams go on unchanged."""
-        self.rows = [self.rows[i] for i in chosen]
-        self.generators = [self.generators[i] for i in chosen]
-        self.left = [self.left[i] for i in chosen]
+        self.lengths = [self.lengths[i] for i in chosen]
+        self.rows, self.seeds = self.rows[chosen], self.seeds[chosen]
         self.block = self.block[:, chosen]
 
-    def _ahead(self, i: int) -> Tensor:
-        rows, n = self.rows[i], len(self.rows[i])
-        if n <= self.batch:
-            everything = torch.cat([rows, rows.new_full((self.batch - n,), int(rows[0]))])
-            return everything.expand(self._STEPS_AHEAD, -1)
-        wanted = self._STEPS_AHEAD * self.batch
-        parts = [self.left[i]]
-        while sum(len(p) for p in parts) < wanted:
-            parts.append(rows[torch.randperm(n, generator=self.generators[i])])
-        stream = torch.cat(parts)
-        self.left[i] = stream[wanted:]
-        return stream[:wanted].view(self._STEPS_AHEAD, self.batch)
+    def _next_block(self) -> Tensor:
+        """The batches of the next steps, (steps, R, batch), replicas of one size together."""
+        steps, size = self._STEPS_AHEAD, self._STEPS_AHEAD * self.batch
+        block = self.rows.new_empty(steps, len(self.lengths), self.batch)
+        start = self.blocks_made * size
+        for n in set(self.lengths):
+            members = [i for i, length in enumerate(self.lengths) if length == n]
+            rows = self.rows[members]
+            if n <= self.batch:
+                block[:, members] = rows[:, : self.batch].expand(steps, -1, -1)
+                continue
+            first_epoch, last_epoch = start // n, (start + size - 1) // n
+            epochs = torch.arange(first_epoch, last_epoch + 1, device=rows.device)
+            order = _shuffled(self.seeds[members], epochs, n).flatten(1)
+            skipped = start - first_epoch * n
+            chosen = rows.gather(1, order[:, skipped : skipped + size])
+            block[:, members] = chosen.view(len(members), steps, self.batch).transpose(0, 1)
+        self.blocks_made += 1
+        return block
+
+
+def _shuffled(seeds: Tensor, epochs: Tensor, n: int) -> Tensor:
+    """A permutation of 0..n-1 for each seed and epoch: the order of their hashes."""
+    numbers = torch.arange(n, device=seeds.device)
+    by_epoch = _mixed(seeds[:, None] + epochs * _GOLDEN)
+    return _mixed(by_epoch[:, :, None] + numbers * _GOLDEN).argsort(dim=-1)
+
+
+# constants of the splitmix64 hash, as signed 64-bit integers
+_GOLDEN, _FIRST, _SECOND = -7046029254386353131, -4658895280553007687, -7723592293110705685
+
+
+def _mixed(x: Tensor) -> Tensor:
+    x = (x ^ _shifted(x, 30)) * _FIRST
+    x = (x ^ _shifted(x, 27)) * _SECOND
+    return x ^ _shifted(x, 31)
+
+
+def _shifted(x: Tensor, bits: int) -> Tensor:
+    """A logical shift to the right; torch's own keeps the sign."""
+    return (x >> bits) & ((1 << (64 - bits)) - 1)
