@@ -55,7 +55,12 @@ def finish(figures: dict[str, float], bars: dict[str, tuple[str, float]]) -> Non
     print_table(
         ["figure", "measured", "bar", ""],
         [
-            [name, float(value), " ".join(map(str, bars[name])) if name in bars else "", "SHORT" if name in short else ""]
+            [
+                name,
+                float(value),
+                " ".join(map(str, bars[name])) if name in bars else "",
+                "SHORT" if name in short else "",
+            ]
             for name, value in figures.items()
         ],
     )

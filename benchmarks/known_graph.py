@@ -32,7 +32,10 @@ def main() -> None:
         by_model: dict[str, list[float]] = {}
         for seed in range(seeds):
             sample = task.sample(n, random_state=seed)
-            models = {"mirrored network": GraphRegressor(task.graph.structure(), random_state=seed), **dense_baselines(seed)}
+            models = {
+                "mirrored network": GraphRegressor(task.graph.structure(), random_state=seed),
+                **dense_baselines(seed),
+            }
             for score in compare_models(models, (sample.X, sample.y), (test.X, test.clean)):
                 by_model.setdefault(score.model, []).append(score.r2)
                 if score.model == "mirrored network":

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 import compsparse
 from compsparse.errors import CompsparseError, ConfigError, DataError
@@ -213,7 +213,7 @@ def claims_list(json_: JsonOption = False) -> None:
     if json_:
         _print_json({"claims": [{k: getattr(c, k) for k in ("name", "statement", "source", "status")} for c in claims]})
         return
-    listing = Table("claim", "statement", "source", "status", "profiles")
+    listing = Table(Column("claim", no_wrap=True), "statement", "source", "status", "profiles")
     for c in claims:
         listing.add_row(c.name, c.statement, c.source, c.status, ", ".join(c.profiles))
     out.print(listing)

@@ -25,7 +25,10 @@ def formulas(depth: int = 3):
         lambda inner: st.one_of(
             st.builds(lambda n, a: Apply(n, (a,)), st.sampled_from(SMOOTH_UNARY), inner),
             st.builds(
-                lambda n, a, b: Apply(n, (a, b)), st.sampled_from(["add", "sub", "mul", "maximum", "minimum"]), inner, inner
+                lambda n, a, b: Apply(n, (a, b)),
+                st.sampled_from(["add", "sub", "mul", "maximum", "minimum"]),
+                inner,
+                inner,
             ),
         ),
         max_leaves=2**depth,
@@ -153,5 +156,7 @@ def test_every_operation_agrees_on_numpy_and_torch():
         args = rng.uniform(0.1, 0.9, (op.arity, 50))
         numpy_args = [args[0] > 0.5, *args[1:]] if op.name == "where" else list(args)
         torch_args = [torch.tensor(a) for a in numpy_args]
-        np.testing.assert_allclose(op.torch(*torch_args).double().numpy(), op.numpy(*numpy_args).astype(float), rtol=1e-12)
+        np.testing.assert_allclose(
+            op.torch(*torch_args).double().numpy(), op.numpy(*numpy_args).astype(float), rtol=1e-12
+        )
     assert math.isinf(OPERATIONS["sin"].smoothness)

@@ -145,7 +145,7 @@ def test_pickles_are_equal_in_another_process():
         "from compsparse.graph import FunctionGraph;"
         "assert {g: 1}[FunctionGraph.from_expression('tanh(a*b) + c')] == 1"
     )
-    done = subprocess.run([sys.executable, "-c", code], input=pickle.dumps(graph), capture_output=True)
+    done = subprocess.run([sys.executable, "-c", code], check=False, input=pickle.dumps(graph), capture_output=True)
     assert done.returncode == 0, done.stderr
 
 

@@ -154,7 +154,13 @@ def test_proximal_l1_meets_its_optimality_condition():
     network = mirror(single_node(4), depth=0, replicas=1, random_state=0, dtype=torch.float64)
     data = training_data(X, y - y.mean(), dtype=torch.float64)
     config = TrainingConfig(
-        n_steps=3000, batch_size=None, optimizer="sgd", momentum=0, learning_rate=0.2, weight_decay=0, schedule="constant"
+        n_steps=3000,
+        batch_size=None,
+        optimizer="sgd",
+        momentum=0,
+        learning_rate=0.2,
+        weight_decay=0,
+        schedule="constant",
     )
     train(network, data, config, penalties=[ProximalL1(lam)])
     w = network.blocks[0].weights[0][0, 0, 0].detach().numpy()

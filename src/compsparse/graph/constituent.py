@@ -42,9 +42,7 @@ class Constituent:
         if self.value_range is not None and not self.value_range[0] <= self.value_range[1]:
             raise GraphError(f"range of {self.name!r} must be (low, high), got {self.value_range}")
         if self.lipschitz is not None and len(self.lipschitz) != self.arity:
-            raise GraphError(
-                f"{self.name!r} has {self.arity} arguments but {len(self.lipschitz)} Lipschitz constants"
-            )
+            raise GraphError(f"{self.name!r} has {self.arity} arguments but {len(self.lipschitz)} Lipschitz constants")
 
     @classmethod
     def from_formula(cls, formula: Formula, arity: int, **declared: Any) -> Constituent:
@@ -96,5 +94,3 @@ class Constituent:
 def argument_names(arity: int) -> list[str]:
     """Names for a formula's own arguments: a, b, c, … and z26, z27, … after them."""
     return [chr(ord("a") + i) if i < 26 else f"z{i}" for i in range(arity)]
-
-

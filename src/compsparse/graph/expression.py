@@ -138,9 +138,7 @@ def _foldable(inner: Node, outer: Node, argument: int) -> bool:
     return len(parts) + uses * sum(1 for _ in walk(formula_of(inner))) <= _LARGEST_FUSED
 
 
-def _fold_down(
-    nodes: dict[str, Node], users: dict[str, list[str]], outputs: list[str], name: str, parent: str
-) -> None:
+def _fold_down(nodes: dict[str, Node], users: dict[str, list[str]], outputs: list[str], name: str, parent: str) -> None:
     """name = f(parent), parent used by nothing else: name takes over the parent's parents."""
     inner = nodes.pop(parent)
     formula = substitute(formula_of(nodes[name]), [formula_of(inner)])

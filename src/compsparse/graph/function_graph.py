@@ -150,7 +150,9 @@ class FunctionGraph:
         return draw_text(self)
 
     def __repr__(self) -> str:
-        return f"FunctionGraph({len(self.inputs)} inputs, {self.size} nodes, depth {self.depth}, arity {self.max_arity})"
+        return (
+            f"FunctionGraph({len(self.inputs)} inputs, {self.size} nodes, depth {self.depth}, arity {self.max_arity})"
+        )
 
     def _repr_svg_(self) -> str:
         from compsparse.graph.draw_svg import draw_svg

@@ -139,7 +139,9 @@ _install_operators()
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.number)) or (getattr(value, "shape", None) == () and hasattr(value, "item"))
+    return isinstance(value, (int, float, np.number)) or (
+        getattr(value, "shape", None) == () and hasattr(value, "item")
+    )
 
 
 def _operand(value: Any) -> str | float:
@@ -229,7 +231,9 @@ def _parameters(function: Any) -> list[str] | None:
         return None
     if any(p.kind is p.VAR_POSITIONAL for p in parameters):
         return None
-    return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty]
+    return [
+        p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty
+    ]
 
 
 # ---- math -------------------------------------------------------------------------------------

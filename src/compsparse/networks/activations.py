@@ -10,6 +10,7 @@ from torch.nn import functional
 
 from compsparse.errors import ConfigError
 
+
 def identity(x: Tensor) -> Tensor:
     return x
 

@@ -126,7 +126,9 @@ def dense(n_inputs: int, width: int = 64, depth: int = 2, **settings: object) ->
     return mirror(single_node(n_inputs), width, depth, **settings)  # type: ignore[arg-type]
 
 
-def local(n_inputs: int, kernel: int, stride: int, width: int = 16, depth: int = 1, **settings: object) -> MirrorNetwork:
+def local(
+    n_inputs: int, kernel: int, stride: int, width: int = 16, depth: int = 1, **settings: object
+) -> MirrorNetwork:
     """A locally connected network: the mirror of a convolutional pyramid, weights not shared."""
     return mirror(pyramid(n_inputs, kernel, stride), width, depth, **settings)  # type: ignore[arg-type]
 

@@ -72,7 +72,9 @@ def _columns(figure: Figure) -> list[str]:
 def _marks(alt: Any, base: Any, figure: Figure, encoding: dict[str, Any]) -> Any:
     single = {} if figure.series else {"color": _COLOURS[0]}
     if figure.mark == "line":
-        return base.mark_line(point=alt.OverlayMarkDef(size=45, filled=True), strokeWidth=2, **single).encode(**encoding)
+        return base.mark_line(point=alt.OverlayMarkDef(size=45, filled=True), strokeWidth=2, **single).encode(
+            **encoding
+        )
     if figure.mark == "points":
         return base.mark_circle(size=18, opacity=0.45, **single).encode(**encoding)
     bars = dict(encoding)

@@ -79,7 +79,7 @@ def _library() -> str:
 def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """An HTML table; numbers are set to the right."""
     numeric = [bool(rows) and all(isinstance(row[i], (int, float)) for row in rows) for i in range(len(columns))]
-    head = "".join(f'<th{" class=number" * n}>{escape(c)}</th>' for c, n in zip(columns, numeric, strict=True))
+    head = "".join(f"<th{' class=number' * n}>{escape(c)}</th>" for c, n in zip(columns, numeric, strict=True))
     body = "".join(f"<tr>{''.join(_cell(v) for v in row)}</tr>" for row in rows)
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 

@@ -43,6 +43,15 @@ def borehole(noise: float = 0.0) -> Task:
     """
     text = "2*pi*Tu*(Hu - Hl)/(log(r/rw)*(1 + 2*(L/Kw)*Tu/(log(r/rw)*rw**2) + Tu/Tl))"
     bounds = on(
-        [(0.05, 0.15), (100, 50_000), (63_070, 115_600), (990, 1110), (63.1, 116), (700, 820), (1120, 1680), (9855, 12_045)]
+        [
+            (0.05, 0.15),
+            (100, 50_000),
+            (63_070, 115_600),
+            (990, 1110),
+            (63.1, 116),
+            (700, 820),
+            (1120, 1680),
+            (9855, 12_045),
+        ]
     )
     return Task("borehole", FunctionGraph.from_expression(text, BOREHOLE_INPUTS), bounds, noise)

@@ -74,9 +74,7 @@ def training_data(
     sample_weight = None if weight is None else _finite(weight, "weight", dtype, device)
     if sample_weight is not None and (sample_weight.shape != (table.shape[0],) or bool((sample_weight < 0).any())):
         raise DataError("weight must hold one number >= 0 per row")
-    return TrainingData(
-        table, target, sample_weight, _rows(train, table.shape[0]), _rows(validation, table.shape[0])
-    )
+    return TrainingData(table, target, sample_weight, _rows(train, table.shape[0]), _rows(validation, table.shape[0]))
 
 
 def _finite(values: object, name: str, dtype: torch.dtype, device: str | torch.device | None) -> Tensor:

@@ -39,7 +39,9 @@ def depth_beats_width(profile: Profile, progress: Progress) -> Finding:
             points.append(_measure(n, "mirrored", lambda r, g=graph, w=width: mirror(g, w, 2, replicas=r), rows, steps))
         for width in shallow_widths:
             points.append(
-                _measure(n, "shallow", lambda r, n=n, w=width: dense(n, w, 1, replicas=r), rows, steps, solve_last_layer)
+                _measure(
+                    n, "shallow", lambda r, n=n, w=width: dense(n, w, 1, replicas=r), rows, steps, solve_last_layer
+                )
             )
             progress.update(len(points), len(sizes) * (len(shallow_widths) + len(mirror_widths)), f"{n} inputs")
     return _judge(sizes, points)

@@ -46,8 +46,7 @@ def _judge(sizes: tuple[int, ...], errors: dict[tuple[str, int], Trials]) -> Fin
     else:
         outcome = Outcome.REFUTED if all(s < 0.5 for s in shares) else Outcome.INCONCLUSIVE
     rows = tuple(
-        {"rows": n, "error": t.median, "low": t.low, "high": t.high, "network": name}
-        for (name, n), t in errors.items()
+        {"rows": n, "error": t.median, "low": t.low, "high": t.high, "network": name} for (name, n), t in errors.items()
     )
     figure = Figure(
         "Learning curves on a tree whose nodes are all alike", rows, "rows", "error", series="network",
@@ -55,8 +54,7 @@ def _judge(sizes: tuple[int, ...], errors: dict[tuple[str, int], Trials]) -> Fin
         y_title="unexplained variance (median, range of 4 seeds)",
     )  # fmt: skip
     listed = ", ".join(
-        f"N={n}: locality {loc:.2f}, sharing {sh:.2f} decades"
-        for n, (loc, sh, _) in zip(sizes, parts, strict=True)
+        f"N={n}: locality {loc:.2f}, sharing {sh:.2f} decades" for n, (loc, sh, _) in zip(sizes, parts, strict=True)
     )
     return Finding(
         outcome,

@@ -71,9 +71,7 @@ def _judge(errors: dict[str, Trials]) -> Finding:
     costly = one_lost.low > halfway and one_lost.median > 10 * true.median
     dear = most_extra.low > halfway
     outcome = Outcome.SUPPORTED if cheap and costly else Outcome.REFUTED if dear or not costly else Outcome.INCONCLUSIVE
-    rows = tuple(
-        {"network": name, "error": t.median, "low": t.low, "high": t.high} for name, t in errors.items()
-    )
+    rows = tuple({"network": name, "error": t.median, "low": t.low, "high": t.high} for name, t in errors.items())
     figure = Figure(
         "Extra edges and lost edges", rows, "network", "error", mark="bars", low="low", high="high", log_y=True,
         y_title="unexplained variance (median, range of 3 seeds)",

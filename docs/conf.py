@@ -1,0 +1,20 @@
+"""Sphinx settings; warnings are errors in `make docs`."""
+
+import compsparse
+
+project = "compsparse"
+author = "the compsparse developers"
+copyright = "2026, the compsparse developers"
+version = release = compsparse.__version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax", "sphinx.ext.viewcode"]
+myst_enable_extensions = ["dollarmath", "colon_fence"]
+myst_heading_anchors = 3
+exclude_patterns = ["_build"]
+html_theme = "furo"
+html_title = "compsparse"
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"
+autodoc_default_options = {"members": True, "show-inheritance": True}
+napoleon_google_docstring = True
+suppress_warnings = ["ref.python"]

@@ -1,0 +1,45 @@
+import json
+
+import pytest
+
+from compsparse.errors import ConfigError
+from compsparse.report import Figure, Section, render_page, table, write_page
+
+ROWS = tuple(
+    {"n": n, "error": 1 / n, "low": 0.8 / n, "high": 1.2 / n, "net": net} for n in (4, 8, 16) for net in ("a", "b")
+)
+LINE = Figure("Error", ROWS, "n", "error", series="net", low="low", high="high", log_x=True, log_y=True)
+POINTS = Figure("Fit", ROWS, "error", "low", mark="points", diagonal=True)
+BARS = Figure("Bars", ROWS[:2], "net", "error", mark="bars", low="low", high="high")
+
+
+@pytest.mark.parametrize("figure", [LINE, POINTS, BARS], ids=["line", "points", "bars"])
+@pytest.mark.parametrize("suffix", ["png", "svg", "pdf", "html", "json"])
+def test_figures_write_every_format(figure, suffix, tmp_path):
+    path = figure.save(tmp_path / f"chart.{suffix}")
+    content = path.read_bytes()
+    start = {"png": b"\x89PNG", "svg": b"<svg", "pdf": b"%PDF", "html": b"<!DOCTYPE", "json": b"{"}[suffix]
+    assert content.lstrip()[: len(start)].lower() == start.lower()
+
+
+def test_figures_are_data():
+    assert list(LINE.frame().columns) == ["n", "error", "low", "high", "net"]
+    assert len(LINE.frame()) == 6
+    assert Figure.from_dict(json.loads(json.dumps(LINE.to_dict()))) == LINE
+    with pytest.raises(ConfigError, match="lacks the column"):
+        Figure("x", ROWS, "n", "nothing")
+    with pytest.raises(ConfigError, match="suffix"):
+        LINE.save("chart.gif")
+
+
+def test_pages_need_no_network_and_escape_text(tmp_path):
+    text = render_page(
+        "A <title>", "lead & more", [Section("Part", table(["<b>"], [["</script>"], [1.5], [2]]), (LINE,))]
+    )
+    assert "A &lt;title&gt;" in text
+    assert "lead &amp; more" in text
+    assert "&lt;b&gt;" in text
+    assert 'src="http' not in text
+    assert 'href="http' not in text
+    write_page(tmp_path / "p.html", "t", "l", [])
+    assert [p.name for p in tmp_path.iterdir()] == ["p.html"]

@@ -1,0 +1,153 @@
+import numpy as np
+import pytest
+from sklearn.datasets import make_friedman1, make_friedman2, make_friedman3
+
+from compsparse.errors import ConfigError, DataError
+from compsparse.graph import balanced_tree, random_dag
+from compsparse.tasks import (
+    Task,
+    borehole,
+    box,
+    embedded_table,
+    friedman1,
+    friedman2,
+    friedman3,
+    random_target,
+    read_table,
+    shared_dag,
+    sincos_tree,
+    split_target,
+    tanh_tree,
+)
+
+ALL = [tanh_tree(), sincos_tree(), shared_dag(), friedman1(), friedman2(), friedman3(), borehole()]
+
+
+@pytest.mark.parametrize(
+    ("task", "make"), [(friedman1(), make_friedman1), (friedman2(), make_friedman2), (friedman3(), make_friedman3)]
+)
+def test_friedmans_functions_are_scikit_learns(task, make):
+    X, y = make(200, random_state=0)
+    np.testing.assert_allclose(task.graph(X), y, rtol=1e-10)
+
+
+def test_the_benchmark_targets_by_hand():
+    x = np.random.default_rng(0).uniform(-1, 1, (100, 8))
+
+    def tree(h):
+        level = list(x.T)
+        while len(level) > 1:
+            level = [h(a, b) for a, b in zip(level[::2], level[1::2], strict=True)]
+        return level[0]
+
+    np.testing.assert_allclose(tanh_tree().graph(x), tree(lambda a, b: np.tanh(1.2 * a * b + a - 0.8 * b + 0.3)))
+    np.testing.assert_allclose(
+        sincos_tree().graph(x), tree(lambda a, b: np.sin(2 * a + 1) * np.cos(1.5 * b) + 0.5 * a * b)
+    )
+    u, v = np.sin(2 * x[:, 0] * x[:, 1] + x[:, 2]), np.exp(-((x[:, 3] - x[:, 4]) ** 2))
+    w = x[:, 5] * np.sqrt(1 + x[:, 6] ** 2) + x[:, 7]
+    np.testing.assert_allclose(shared_dag().graph(x), np.tanh(2 * u * v) + 0.5 * np.cos(2 * w * u))
+
+
+def test_the_borehole_by_hand():
+    rw, r, Tu, Hu, Tl, Hl, L, Kw = 0.1, 25_000, 90_000, 1050, 90, 760, 1400, 11_000
+    log = np.log(r / rw)
+    expected = 2 * np.pi * Tu * (Hu - Hl) / (log * (1 + 2 * L * Tu / (log * rw**2 * Kw) + Tu / Tl))
+    assert borehole().graph(np.array([[rw, r, Tu, Hu, Tl, Hl, L, Kw]]))[0] == pytest.approx(expected)
+    assert {frozenset({"Hu", "Hl"}), frozenset({"L", "Kw"})} <= borehole().graph.modules
+
+
+@pytest.mark.parametrize("task", ALL, ids=lambda t: t.name)
+def test_samples_repeat_and_noise_is_what_it_says(task):
+    a, b = task.sample(50, random_state=1), task.sample(50, random_state=1)
+    np.testing.assert_array_equal(a.y, b.y)
+    np.testing.assert_array_equal(a.y, a.clean)
+    low, high = np.array(task.inputs.bounds).T
+    assert ((low <= a.X) & (high >= a.X)).all()
+    noisy = task.with_noise(0.1).sample(20_000, random_state=1)
+    np.testing.assert_array_equal(noisy.X[:0], a.X[:0])
+    ratio = (noisy.y - noisy.clean).std() / noisy.clean.std()
+    assert ratio == pytest.approx(0.1, rel=0.05)
+
+
+def test_correlated_inputs_are_correlated_and_stay_in_their_range():
+    sample = tanh_tree().with_correlation(0.5).sample(20_000, random_state=0)
+    correlation = np.corrcoef(sample.X.T)
+    assert correlation[0, 1] == pytest.approx(6 / np.pi * np.arcsin(0.25), abs=0.02)
+    assert sample.X.min() >= -1
+    assert sample.X.std() == pytest.approx(1 / np.sqrt(3), rel=0.02)
+
+
+@pytest.mark.parametrize("graph", [balanced_tree(6, arity=3), random_dag(5, 9, 3, random_state=0)])
+def test_random_targets_live_on_the_given_graph(graph):
+    task = random_target(graph, random_state=0)
+    assert task.graph.structure() == graph.structure()
+    assert task.graph == random_target(graph, random_state=0).graph
+    assert task.sample(500, random_state=0).y.std() > 0.05
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: tanh_tree(7 + 1).sample(0),
+        lambda: tanh_tree(noise=-1),
+        lambda: friedman1(4),
+        lambda: Task("t", balanced_tree(4), box(4)),
+        lambda: Task("t", tanh_tree().graph, box(4)),
+        lambda: tanh_tree().with_correlation(1.0),
+        lambda: box(2, 1, 0),
+    ],
+)
+def test_impossible_tasks_are_refused(make):
+    with pytest.raises(ConfigError):
+        make()
+
+
+def test_the_embedded_table_is_the_formula():
+    frame = embedded_table("borehole")
+    X, y = split_target(frame, "flow")
+    assert X.shape == (1500, 8)
+    clean = borehole().graph(X.to_numpy())
+    assert np.std(y - clean) / np.std(clean) == pytest.approx(0.01, rel=0.1)
+    with pytest.raises(DataError, match="no embedded table"):
+        embedded_table("nothing")
+
+
+def test_tables_are_read_from_csv_and_parquet(tmp_path):
+    frame = embedded_table("borehole").head(20)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    assert read_table(tmp_path / "t.csv").shape == (20, 9)
+    frame.to_parquet(tmp_path / "t.parquet")
+    assert read_table(tmp_path / "t.parquet").shape == (20, 9)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("missing.csv", None, "there is no file"),
+        ("t.xlsx", "x", "expected a .csv or .parquet"),
+        ("t.csv", "", "cannot read"),
+        ("t.csv", "a,b\n", "has no rows"),
+        ("t.parquet", "junk", "cannot read"),
+    ],
+)
+def test_unreadable_tables_are_refused(tmp_path, name, text, message):
+    if text is not None:
+        (tmp_path / name).write_text(text)
+    with pytest.raises(DataError, match=message):
+        read_table(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a,b\n1,2\n", "no column 'y'"),
+        ("y\n1\n", "no column beside the target"),
+        ("a,y\nx,2\n", "column 'a' holds"),
+        ("a,y\n1,2\n,3\n", "column 'a' has a missing or infinite value in row 2"),
+    ],
+)
+def test_bad_columns_are_named(tmp_path, text, message):
+    (tmp_path / "t.csv").write_text(text)
+    with pytest.raises(DataError, match=message):
+        split_target(read_table(tmp_path / "t.csv"), "y")
