@@ -239,9 +239,9 @@ def claims_run(
     for claim in chosen:
         if err.is_terminal:
             with ProgressBar(claim.name) as bar:
-                verdict = run_claim(claim, profile, bar)  # type: ignore[arg-type]
+                verdict = run_claim(claim, profile, bar)
         else:
-            verdict = run_claim(claim, profile, Silent())  # type: ignore[arg-type]
+            verdict = run_claim(claim, profile, Silent())
         keep(verdict, results)
         verdicts.append(verdict)
         if not json_:

@@ -1,3 +1,4 @@
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
@@ -25,7 +26,7 @@ def test_svg_is_well_formed_and_shows_everything(direction):
     root = ElementTree.fromstring(draw_svg(GRAPH, direction=direction, hover={"g0": "a hint"}))
     text = "".join(root.itertext())
     assert all(name in text for name in (*GRAPH.inputs, "g0", "a hint", "inert", "complete"))
-    boxes = [g for g in root.iter("{http://www.w3.org/2000/svg}g")]
+    boxes = list(root.iter("{http://www.w3.org/2000/svg}g"))
     assert len(boxes) == len(GRAPH.index)
 
 
@@ -36,7 +37,7 @@ def test_boxes_of_a_level_do_not_overlap(graph):
         rows.setdefault(level, []).append((across, name))
     for row in rows.values():
         places = sorted(p for p, _ in row)
-        assert all(b - a > 0.99 for a, b in zip(places, places[1:], strict=False))
+        assert all(b - a > 0.99 for a, b in pairwise(places))
 
 
 def test_trees_are_laid_out_without_crossings():

@@ -68,7 +68,8 @@ def complexity(graph: FunctionGraph, eps: float, derivatives: float = 2.0) -> Co
     if not derivatives > 0:
         raise ConfigError(f"derivatives must be positive, got {derivatives}")
     digits = -math.log10(eps)
-    terms, assumed, rough, singular = [], [], [], set()
+    terms, assumed, rough = [], [], []
+    singular: set[str] = set()
     for node in graph.nodes:
         declared = node.constituent.smoothness if node.constituent is not None else None
         if declared is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from html import escape
+from itertools import pairwise
 from typing import Literal
 
 from compsparse.graph.function_graph import FunctionGraph
@@ -80,11 +81,12 @@ def _shortened(text: str) -> str:
 
 
 def _classes(graph: FunctionGraph, name: str) -> str:
-    if name in graph.inputs:
-        kind = "input inert" if name in graph.inert else "input"
-    else:
-        kind = graph[name].kind or "plain"
+    kind = _input_class(graph, name) if name in graph.inputs else graph[name].kind or "plain"
     return f"node {kind}{' output' if name in graph.outputs else ''}"
+
+
+def _input_class(graph: FunctionGraph, name: str) -> str:
+    return "input inert" if name in graph.inert else "input"
 
 
 def _place(
@@ -118,7 +120,7 @@ def _least_step(spot: Mapping[str, tuple[float, float]], width: Mapping[str, flo
         by_level.setdefault(level, []).append((across, width[name]))
     for row in by_level.values():
         row.sort()
-        for (a, wa), (b, wb) in zip(row, row[1:], strict=False):
+        for (a, wa), (b, wb) in pairwise(row):
             step = max(step, ((wa + wb) / 2 + 14) / (b - a))
     return step
 

@@ -127,14 +127,14 @@ def lipschitz(formula: Formula, arity: int) -> tuple[float, ...] | None:
         case Constant():
             return (0.0,) * arity
         case Apply("mul", (Constant(c), other)) | Apply("mul", (other, Constant(c))):
-            outer, inner = (abs(c),), (other,)
+            outer, inner = [abs(c)], [other]
         case Apply("div", (other, Constant(c))) if c:
-            outer, inner = (1 / abs(c),), (other,)
+            outer, inner = [1 / abs(c)], [other]
         case Apply(name, operands):
             constants = OPERATIONS[name].lipschitz
             if constants is None:
                 return None
-            outer, inner = constants, operands
+            outer, inner = list(constants), list(operands)
     per_operand = [lipschitz(o, arity) for o in inner]
     if any(row is None for row in per_operand):
         return None

@@ -35,7 +35,8 @@ def balanced_tree(n_inputs: int, arity: int = 2, constituent: ConstituentChoice 
     (3, 7)
     """
     _check_at_least("arity", arity, 2)
-    level, nodes = list(input_names(n_inputs)), []
+    level = list(input_names(n_inputs))
+    nodes: list[Node] = []
     while len(level) > 1:
         above = []
         for start in range(0, len(level), arity):
@@ -66,7 +67,8 @@ def random_tree(
     """A tree that joins random parts, each node taking 2 to ``max_arity`` of them."""
     _check_at_least("max_arity", max_arity, 2)
     rng = np.random.default_rng(random_state)
-    parts, nodes = list(input_names(n_inputs)), []
+    parts = list(input_names(n_inputs))
+    nodes: list[Node] = []
     while len(parts) > 1:
         k = min(len(parts), int(rng.integers(2, max_arity + 1)))
         chosen = sorted(rng.choice(len(parts), size=k, replace=False))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from compsparse.errors import GraphError
-from compsparse.graph.function_graph import FunctionGraph, Node
+from compsparse.graph.function_graph import FunctionGraph, Kind, Node
 
 
 class complete(tuple):
@@ -46,7 +46,7 @@ def from_groups(groups: Any, inputs: Sequence[str] | None = None) -> FunctionGra
         if not group:
             raise GraphError("a group of inputs is empty")
         parents = tuple(add(member) for member in group)
-        kind = "complete" if isinstance(group, complete) else "prime"
+        kind: Kind = "complete" if isinstance(group, complete) else "prime"
         nodes.append(Node(f"g{len(nodes)}", parents, kind=kind))
         return nodes[-1].name
 

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import or_
 
 from compsparse.graph.expression import expanded
 from compsparse.graph.formula import Apply, Argument, Constant, Formula
@@ -233,13 +234,9 @@ def _connected(masks: list[int]) -> list[int]:
     """Unions of the masks that overlap, directly or through others."""
     components: list[int] = []
     for mask in masks:
-        apart = []
-        for component in components:
-            if component & mask:
-                mask |= component
-            else:
-                apart.append(component)
-        components = [*apart, mask]
+        touching = [c for c in components if c & mask]
+        apart = [c for c in components if not c & mask]
+        components = [*apart, reduce(or_, touching, mask)]
     return components
 
 

@@ -93,7 +93,7 @@ class Symbol:
             "use numpy's functions instead"
         )
 
-    __int__ = __index__ = __float__  # type: ignore[assignment]
+    __int__ = __index__ = __float__
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         found = operation(ufunc.__name__)
@@ -194,7 +194,7 @@ class SymbolVector(NDArrayOperatorsMixin):
         raise TraceError(f"np.{function.__name__} cannot be traced")
 
     def sum(self, axis: Any = None) -> Any:
-        return reduce(np.add, self.symbols)
+        return np.sum(self)  # type: ignore[call-overload]
 
 
 def _product(a: Any, b: Any) -> Any:

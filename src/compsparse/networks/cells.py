@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -34,7 +35,7 @@ class Cells(nn.Module):
         self.activation = activation(activation_name)
         sizes = [fan_in, *[width] * depth, channels]
         self.weights, self.biases = nn.ParameterList(), nn.ParameterList()
-        for layer, (n_in, n_out) in enumerate(zip(sizes, sizes[1:], strict=False)):
+        for layer, (n_in, n_out) in enumerate(pairwise(sizes)):
             last = layer == depth
             # silu and relu halve the variance; kinks start spread over the inputs' range
             gain = 1.0 if last else math.sqrt(2.0)

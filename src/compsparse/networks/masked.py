@@ -10,7 +10,9 @@ from torch import Tensor, nn
 
 from compsparse.errors import ConfigError
 from compsparse.networks.activations import activation
+from compsparse.networks.cells import Cells
 from compsparse.networks.mirror import MirrorNetwork
+from compsparse.networks.plan import Group
 from compsparse.networks.replicas import ReplicatedNetwork, generators_for, per_replica_normal, replica_seeds
 
 
@@ -143,7 +145,12 @@ def _last_use(network: MirrorNetwork) -> dict[Wire, int]:
 
 
 def _level_layers(
-    network: MirrorNetwork, here: list, wires: list[Wire], needed_after: dict[Wire, int], level: int, like: Tensor
+    network: MirrorNetwork,
+    here: list[tuple[int, Group]],
+    wires: list[Wire],
+    needed_after: dict[Wire, int],
+    level: int,
+    like: Tensor,
 ) -> tuple[list[_Layer], list[Wire]]:
     carried = [w for w in wires if needed_after.get(w, 0) > level]
     column_of = {wire: c for c, wire in enumerate(wires)}
@@ -177,8 +184,8 @@ def _level_layers(
     return layers, carried + new
 
 
-def _cells(network: MirrorNetwork, group: object) -> object:
-    return network.blocks[group.block]  # type: ignore[attr-defined]
+def _cells(network: MirrorNetwork, group: Group) -> Cells:
+    return network.blocks[group.block]  # type: ignore[return-value]
 
 
 def _reorder_output(network: MirrorNetwork, layer: _Layer, wires: list[Wire]) -> None:

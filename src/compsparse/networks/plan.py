@@ -92,7 +92,7 @@ def _make_plan(
     for node in graph.nodes:
         width[node.name] = out_channels if node.name in graph.outputs else max(node.channels, channels)
     label = _labels(graph, share)
-    members: dict[tuple[object, ...], list[str]] = {}
+    members: dict[tuple[int, int, int, object], list[str]] = {}
     for node in graph.nodes:
         fan_in = sum(width[p] for p in node.parents)
         key = (graph.levels[node.name], fan_in, width[node.name], label.get(node.name))
@@ -105,8 +105,8 @@ def _make_plan(
     groups: list[Group] = []
     for key in sorted(members, key=lambda k: (k[0], k[1], k[2])):
         names = members[key]
-        fan_in, node_channels, shared_label = int(str(key[1])), int(str(key[2])), key[3]
-        block_key = ("shared", *key[1:]) if shared_label is not None else ("own", *key)
+        _, fan_in, node_channels, shared_label = key
+        block_key: tuple[object, ...] = ("shared", *key[1:]) if shared_label is not None else ("own", *key)
         blocks.setdefault(block_key, Block(1 if shared_label is not None else len(names), fan_in, node_channels))
         block_index.setdefault(block_key, len(block_index))
         wires = [wire for name in names for p in graph[name].parents for wire in _wires(place[p], width[p])]
@@ -119,13 +119,11 @@ def _make_plan(
 
 
 def _labels(graph: FunctionGraph, share: str | tuple[tuple[str, object], ...]) -> dict[str, object]:
-    if share == "none":
-        return {}
+    if not isinstance(share, str):
+        return {name: ("label", value) for name, value in share}
     if share == "level":
         return {n.name: ("level", graph.levels[n.name]) for n in graph.nodes}
-    if share == "all":
-        return dict.fromkeys((n.name for n in graph.nodes), "all")
-    return {name: ("label", value) for name, value in share if isinstance(name, str)}
+    return dict.fromkeys((n.name for n in graph.nodes), "all") if share == "all" else {}
 
 
 def _wires(place: tuple[int, int], width: int) -> list[tuple[int, int]]:

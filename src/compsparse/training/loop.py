@@ -12,6 +12,7 @@ from torch import Tensor
 
 from compsparse.errors import ConfigError, DataError
 from compsparse.networks.replicas import ReplicatedNetwork, keep_, replica_seeds
+from compsparse.training.cuda_graph import CapturedStep
 from compsparse.training.data import BatchStream, TrainingData
 from compsparse.training.losses import Loss, SquaredLoss
 from compsparse.training.memory import reused_allocations
@@ -144,7 +145,9 @@ class _Run:
         batch = config.batch_size or max(len(r) for r in self.rows)
         self.stream = BatchStream(self.rows, batch, seeds, self.device)
         self.padding = self.stream.padding_weights()
+        self.records = self.device.type == "cuda" and config.optimizer == "adamw" and not self.proximal
         self.optimizer = self._make_optimizer()
+        self.recorded = CapturedStep(self._descend) if self.records else None
         self.alive = torch.arange(self.n)
         self.best = [p.detach().clone() for p in self.parameters]
         self.best_loss = torch.full((self.n,), torch.inf)
@@ -159,8 +162,15 @@ class _Run:
             return torch.optim.SGD(
                 self.parameters, c.learning_rate, c.momentum, weight_decay=c.weight_decay, foreach=True
             )
+        # a recorded step reads its learning rate from a tensor
+        rate = torch.tensor(c.learning_rate, device=self.device) if self.records else c.learning_rate
         return torch.optim.AdamW(
-            self.parameters, c.learning_rate, betas=(0.9, 0.99), weight_decay=c.weight_decay, fused=True
+            self.parameters,
+            rate,
+            betas=(0.9, 0.99),
+            weight_decay=c.weight_decay,
+            fused=True,
+            capturable=self.records,
         )
 
     # ---- the loop ------------------------------------------------------------------------
@@ -183,7 +193,8 @@ class _Run:
                 if len(self.alive) == 0:
                     status = Status.STOPPED_EARLY
                     break
-                if any([callback(self._state(step)) for callback in callbacks]):
+                answers = [callback(self._state(step)) for callback in callbacks]
+                if any(answers):
                     status = Status.CALLBACK
                     break
                 if time_limit is not None and step < last and time.perf_counter() - started > time_limit:
@@ -196,8 +207,20 @@ class _Run:
     def _step(self, done: int) -> None:
         rate = self.config.learning_rate * schedule(self.config.schedule)(done / self.config.n_steps)
         for group in self.optimizer.param_groups:
-            group["lr"] = rate
+            if self.records:
+                group["lr"].fill_(rate)
+            else:
+                group["lr"] = rate
         rows = self.stream.next()
+        if self.recorded is not None:
+            self.recorded(rows)
+        else:
+            self._descend(rows)
+        for proximal in self.proximal:
+            proximal.prox_(self.network, rate)
+
+    def _descend(self, rows: Tensor) -> None:
+        """One step of the optimiser on the given rows."""
         terms = self.loss.per_sample(self.network(self.data.X[rows]), self.data.y[rows])
         if self.data.weight is not None:
             terms = terms * self.data.weight[rows]
@@ -206,15 +229,13 @@ class _Run:
             total = terms.mean(-1).sum()
         else:
             total = ((terms * self.padding).sum(-1) / self.padding.sum(-1)).sum()
-        for penalty in self.smooth:
-            total = total + penalty.value(self.network).sum()
+        for smooth in self.smooth:
+            total = total + smooth.value(self.network).sum()
         self.optimizer.zero_grad(set_to_none=True)
         total.backward()
         if self.config.clip_norm is not None:
             self._clip(self.config.clip_norm)
         self.optimizer.step()
-        for penalty in self.proximal:
-            penalty.prox_(self.network, rate)
 
     def _clip(self, most: float) -> None:
         gradients = [p.grad for p in self.parameters if p.grad is not None]
@@ -278,6 +299,8 @@ class _Run:
         if training and len(training) > _COMPACT_BELOW * len(self.alive):
             return
         self.alive = self.alive[training]
+        if self.recorded is not None:
+            self.recorded.forget()
         self.stream.keep(training)
         chosen = torch.tensor(training, dtype=torch.long)
         if self.padding is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -33,6 +33,10 @@ _LARGEST_JACOBIAN = 4e7
 """Entries above which Levenberg-Marquardt is left out: its steps would take seconds each."""
 
 
+def _default_training() -> TrainingConfig:
+    return TrainingConfig(n_steps=4000, batch_size=128, rungs=HALVING_TWICE)
+
+
 @dataclass(frozen=True)
 class FitConfig:
     """Settings of :func:`fit_graph`.
@@ -48,7 +52,7 @@ class FitConfig:
 
     n_restarts: int = 64
     n_keep: int = 4
-    training: TrainingConfig = TrainingConfig(n_steps=4000, batch_size=128, rungs=HALVING_TWICE)
+    training: TrainingConfig = field(default_factory=_default_training)
     warm_start: bool = False
     refine_iterations: int = 60
     refine_share: float = 0.3
@@ -134,7 +138,7 @@ def fit_graph(
         loop_time = None if loop_time is None else loop_time / stages
         _warm_up(graph, network, data, replace(loop, rungs=()), settings, options, loop_time)
     training = train(network, data, loop, progress=progress, time_limit=loop_time, **options)  # type: ignore[arg-type]
-    best = select(network, training.ranking[: config.n_keep].copy())
+    best = select(network, training.ranking[: config.n_keep].tolist())
     data = data.for_replicas(range(best.n_replicas))
     refinement = None
     if _can_refine(best, data, config, loss, penalties) and training.status is not Status.INTERRUPTED:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -54,12 +55,11 @@ def subgraph_suffices(profile: Profile, progress: Progress) -> Finding:
         "dense": single_node(8),
     }
     errors: dict[str, Trials] = {}
-    for i, (name, net_graph) in enumerate(networks.items(), start=1):
+    for name, shape in networks.items():
         width, depth = (64, 3) if name == "dense" else (_WIDTH, 2)
-        errors[name] = run_trials(
-            lambda r, g=net_graph, w=width, d=depth: mirror(g, w, d, replicas=r), task, rows, config, restarts=2
-        )
-        progress.update(i, len(networks), name)
+        make = partial(mirror, shape, width, depth)
+        errors[name] = run_trials(lambda r, make=make: make(replicas=r), task, rows, config, restarts=2)  # type: ignore[misc]
+        progress.update(len(errors), len(networks), name)
     return _judge(errors)
 
 
@@ -80,7 +80,8 @@ def _judge(errors: dict[str, Trials]) -> Finding:
         outcome,
         expected="4 extra edges a node stay nearer to the true graph's error than to the dense net's (on a log scale) "
         "in every seed; one lost edge multiplies the error by more than 10",
-        measured=f"true graph {true.text()}, +1 {errors['+1 edge a node'].text()}, +2 {errors['+2 edges a node'].text()}, "
+        measured=f"true graph {true.text()}, +1 {errors['+1 edge a node'].text()}, "
+        f"+2 {errors['+2 edges a node'].text()}, "
         f"+4 {most_extra.text()}, one edge lost {one_lost.text()}, dense {dense.text()}",
         numbers={name.replace(" ", "_"): t.median for name, t in errors.items()},
         figures=(figure,),
