@@ -17,4 +17,5 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 autodoc_default_options = {"members": True, "show-inheritance": True}
 napoleon_google_docstring = True
+napoleon_use_ivar = True
 suppress_warnings = ["ref.python"]

@@ -48,7 +48,7 @@ class ProximalPenalty(_Penalty, ABC):
 
     @abstractmethod
     def prox_(self, network: ReplicatedNetwork, step: float) -> None:
-        """Replaces weights w by argmin_u |u - w|^2 / 2 + step * penalty(u), in place."""
+        """Replaces weights w by the minimiser u of ``|u - w|^2 / 2 + step * penalty(u)``, in place."""
 
 
 Penalty: TypeAlias = SmoothPenalty | ProximalPenalty
