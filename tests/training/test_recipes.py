@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from compsparse.errors import ConfigError, DataError
+from compsparse.errors import ConfigError, DataError, TrainingError
 from compsparse.graph import FunctionGraph, balanced_tree, single_node
 from compsparse.networks import dense, mirror
 from compsparse.tasks import tanh_tree
@@ -119,6 +119,12 @@ def test_restarts_and_a_second_order_finish_fit_a_known_tree(warm_start):
     assert float(error.mean()) < 1e-3 * test.y.var()
     again = fit_graph(task.graph, X_train, y_train, config, validation=range(320, 400), width=8, random_state=0)
     assert again.validation_loss == fit.validation_loss
+
+
+def test_restarts_that_all_diverge_are_an_error():
+    wild = FitConfig(n_restarts=2, training=TrainingConfig(n_steps=100, optimizer="sgd", learning_rate=1e8))
+    with pytest.raises(TrainingError, match="all 2 restarts diverged: lower the learning rate"):
+        fit_graph(balanced_tree(4), X.float(), Y[:, :1].float(), wild, validation=range(60, 80), random_state=0)
 
 
 def test_a_fit_without_validation_uses_all_rows():

@@ -183,13 +183,14 @@ class _Run:
             self._look(0)
             for step in range(1, last + 1):
                 self._step(step - 1)
-                if step % self.config.evaluate_every and step not in rungs and step != last:
+                late = time_limit is not None and time.perf_counter() - started > time_limit
+                if step % self.config.evaluate_every and step not in rungs and step != last and not late:
                     continue
                 self._look(step)
                 if step in rungs:
                     self._halve(rungs[step])
                 self._compact()
-                progress.update(step, last, f"{len(self.alive)} replicas, best loss {float(self.best_loss.min()):.3g}")
+                progress.update(step, last, self._message())
                 if len(self.alive) == 0:
                     status = Status.STOPPED_EARLY
                     break
@@ -197,12 +198,16 @@ class _Run:
                 if any(answers):
                     status = Status.CALLBACK
                     break
-                if time_limit is not None and step < last and time.perf_counter() - started > time_limit:
+                if late and step < last:
                     status = Status.OUT_OF_TIME
                     break
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
         return self._record(status, step, time.perf_counter() - started)
+
+    def _message(self) -> str:
+        best = float(self.best_loss.min())
+        return f"{len(self.alive)} replicas" + (f", best loss {best:.3g}" if np.isfinite(best) else "")
 
     def _step(self, done: int) -> None:
         rate = self.config.learning_rate * schedule(self.config.schedule)(done / self.config.n_steps)

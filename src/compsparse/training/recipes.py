@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from compsparse.errors import ConfigError
+from compsparse.errors import ConfigError, TrainingError
 from compsparse.graph import FunctionGraph
 from compsparse.networks.mirror import MirrorNetwork, mirror
 from compsparse.networks.replicas import replica_seeds, select
@@ -25,7 +25,7 @@ from compsparse.training.loop import TrainingConfig, train
 from compsparse.training.losses import Loss, SquaredLoss
 from compsparse.training.penalties import Penalty
 from compsparse.training.progress import Progress, Silent
-from compsparse.training.record import Status, Training
+from compsparse.training.record import ReplicaStatus, Status, Training
 from compsparse.training.warm_start import copy_nodes, lower_part
 
 HALVING_TWICE = ((0.2, 0.5), (0.4, 0.5))
@@ -113,6 +113,9 @@ def fit_graph(
         X, y: standardised tensors; y is (n, k) numbers, or (n,) classes with a loss for them.
         validation: rows that choose among restarts; the others train. None trains on all rows
             and chooses by training loss.
+
+    Raises:
+        TrainingError: every restart diverged.
     """
     started = time.perf_counter()
     config = config or FitConfig()
@@ -138,6 +141,10 @@ def fit_graph(
         loop_time = None if loop_time is None else loop_time / stages
         _warm_up(graph, network, data, replace(loop, rungs=()), settings, options, loop_time)
     training = train(network, data, loop, progress=progress, time_limit=loop_time, **options)  # type: ignore[arg-type]
+    if all(status is ReplicaStatus.DIVERGED for status in training.replica_status):
+        raise TrainingError(
+            f"all {config.n_restarts} restarts diverged: lower the learning rate (it was {loop.learning_rate:g})"
+        )
     best = select(network, training.ranking[: config.n_keep].tolist())
     data = data.for_replicas(range(best.n_replicas))
     refinement = None
