@@ -30,7 +30,7 @@ def _overview(verdicts: Sequence[Verdict]) -> str:
         f"<td>{escape(v.measured)}</td><td>{_outcome(v)}</td></tr>"
         for v in verdicts
     )
-    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+    return f'<div class="scroll wide"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
 
 
 def _outcome(verdict: Verdict) -> str:

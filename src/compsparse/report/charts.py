@@ -6,7 +6,8 @@ from typing import Any
 
 from compsparse.report.figure import Figure, needs_altair
 
-_WIDTH, _HEIGHT = 420, 280
+_WIDTH, _HEIGHT = 460, 290
+_ROOM_FOR_LETTERS = 60
 _COLOURS = ["#2563eb", "#c2410c", "#059669", "#7c3aed", "#db2777", "#0891b2", "#ca8a04", "#4b5563"]
 
 
@@ -48,7 +49,8 @@ def _encoding(alt: Any, figure: Figure) -> dict[str, Any]:
             x_options["axis"] = alt.Axis(values=places, format="~g")
     else:
         x_options["sort"] = None
-        x_options["axis"] = alt.Axis(labelAngle=0, labelLimit=140)
+        letters = sum(len(str(value)) for value in {row[figure.x] for row in figure.rows})
+        x_options["axis"] = alt.Axis(labelAngle=0 if letters < _ROOM_FOR_LETTERS else -35, labelLimit=180)
     y_scale = alt.Scale(type="log") if figure.log_y else alt.Scale(zero=figure.mark == "bars")
     encoding = {
         "x": alt.X(f"{figure.x}:{x_kind}", **x_options),
@@ -91,7 +93,7 @@ def _spread(alt: Any, base: Any, figure: Figure, encoding: dict[str, Any]) -> An
     others = {key: encoding[key] for key in ("x", "color") if key in encoding}
     if figure.mark == "line":
         return base.mark_area(opacity=0.18).encode(**others, **ends)
-    return base.mark_rule(strokeWidth=2, opacity=0.7).encode(**others, **ends)
+    return base.mark_rule(strokeWidth=2, color="#6b7280").encode(**others, **ends)
 
 
 def _diagonal(alt: Any, figure: Figure) -> Any:

@@ -30,7 +30,10 @@ from compsparse.training.warm_start import copy_nodes, lower_part
 
 HALVING_TWICE = ((0.2, 0.5), (0.4, 0.5))
 _LARGEST_JACOBIAN = 4e7
-"""Entries above which Levenberg-Marquardt is left out: its steps would take seconds each."""
+"""Entries above which the second-order finish is left out for its memory."""
+_FINISH_WORK = 2e12
+"""Multiplications the finish may spend (under a minute on two cores); counted, not timed, so that fits repeat."""
+_FEWEST_ITERATIONS = 5
 
 
 def _default_training() -> TrainingConfig:
@@ -148,9 +151,11 @@ def fit_graph(
     best = select(network, training.ranking[: config.n_keep].tolist())
     data = data.for_replicas(range(best.n_replicas))
     refinement = None
-    if _can_refine(best, data, config, loss, penalties) and training.status is not Status.INTERRUPTED:
+    iterations = _finish_iterations(best, data, config)
+    squared = loss is None or isinstance(loss, SquaredLoss)
+    if iterations and squared and not penalties and training.status is not Status.INTERRUPTED:
         left = None if time_limit is None else time_limit - (time.perf_counter() - started)
-        refinement = refine(best, data, config.refine_iterations, time_limit=left, progress=progress)
+        refinement = refine(best, data, iterations, time_limit=left, progress=progress)
     members, value = _ensemble(best, data, loss or SquaredLoss())
     return GraphFit(select(best, members), value, training, refinement, time.perf_counter() - started)
 
@@ -189,13 +194,14 @@ def _warm_up(
         copy_nodes(before, network)
 
 
-def _can_refine(
-    network: MirrorNetwork, data: TrainingData, config: FitConfig, loss: Loss | None, penalties: Sequence[Penalty]
-) -> bool:
+def _finish_iterations(network: MirrorNetwork, data: TrainingData, config: FitConfig) -> int:
+    """Levenberg-Marquardt steps that the work allowed pays for; 0 where they would be too few to matter."""
     n = len(data.train_rows(network.n_replicas)[0]) * network.n_outputs
-    entries = n * sum(p[0].numel() for p in network.parameters())
-    squared = loss is None or isinstance(loss, SquaredLoss)
-    return config.refine_iterations > 0 and squared and not penalties and entries <= _LARGEST_JACOBIAN
+    p = sum(weights[0].numel() for weights in network.parameters())
+    if n * p > _LARGEST_JACOBIAN:
+        return 0
+    affordable = int(_FINISH_WORK / (network.n_replicas * n * p * min(n, p)))
+    return min(config.refine_iterations, affordable) if affordable >= _FEWEST_ITERATIONS else 0
 
 
 @torch.no_grad()
