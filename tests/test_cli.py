@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 
 from compsparse.cli import _seconds, app
 from compsparse.errors import CompsparseError, ConfigError
+from compsparse.graph import FunctionGraph, Node
 from compsparse.tasks import embedded_table, tanh_tree
 from tests.browser import needs_browser, opened
 
@@ -43,6 +44,20 @@ def test_graph_draws_and_counts(tmp_path):
     assert data["modules"] == [["a", "b"]]
     (tmp_path / "g.json").write_text(json.dumps(data["graph"]))
     assert "a*b" in run("graph", str(tmp_path / "g.json")).output
+
+
+def test_odd_names_infinite_counts_and_bad_paths(tmp_path):
+    graph = FunctionGraph(["v [m/s]", "t [/s]", "w"], [Node("u", ("v [m/s]", "t [/s]")), Node("y", ("u", "w"))])
+    (tmp_path / "g.json").write_text(graph.to_json())
+    assert "{t [/s], v [m/s]}" in run("graph", str(tmp_path / "g.json")).output
+    assert json.loads(run("graph", "floor(a) + b", "--json").output)["log10_deep"] is None
+    for arguments in (["a*b", "--svg", str(tmp_path / "no" / "x.svg")], ["a*b", "--svg", str(tmp_path)]):
+        done = command_line("graph", *arguments)
+        assert done.returncode == 2
+        assert "Traceback" not in done.stderr
+    (tmp_path / "bad.json").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(CompsparseError, match="not a text file"):
+        run("graph", str(tmp_path / "bad.json"))
 
 
 def test_errors_are_one_sentence_and_status_two(tmp_path):
@@ -93,6 +108,8 @@ def test_fit_writes_a_page_that_a_browser_shows(csv, tmp_path):
         (["--target", "y", "--graph", "a + b", "--time", "soon"], "cannot read the time"),
         (["--target", "y", "--graph", "missing.json"], "there is no file"),
         (["--target", "y", "--graph", "a + b", "--out", "nowhere/report.html"], "no folder nowhere"),
+        (["--target", "y", "--graph", "a + b", "--out", "."], "it is a folder"),
+        (["--target", "y", "--graph", "a + b", "--seed", "-1"], "must not be negative"),
     ],
 )
 def test_fit_refuses_what_it_cannot_do(csv, arguments, message):

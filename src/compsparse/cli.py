@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 from pathlib import Path
@@ -36,7 +37,10 @@ def main() -> None:
     try:
         app()
     except CompsparseError as error:
-        err.print(f"[bold red]error:[/] {_markup_safe(str(error))}", highlight=False)
+        err.print(f"[bold red]error:[/] {_markup_safe(str(error))}", highlight=False, soft_wrap=True)
+        sys.exit(2)
+    except OSError as error:
+        err.print(f"[bold red]error:[/] {_markup_safe(str(error))}", highlight=False, soft_wrap=True)
         sys.exit(2)
     except KeyboardInterrupt:
         err.print("interrupted")
@@ -81,15 +85,16 @@ def graph(
             {
                 "graph": json.loads(found.to_json()),
                 "modules": modules,
-                "log10_shallow": count.log10_shallow,
-                "log10_deep": count.log10_deep,
+                "log10_shallow": _finite(count.log10_shallow),
+                "log10_deep": _finite(count.log10_deep),
                 "assumptions": count.assumptions,
             }
         )
         return
     out.print(str(found), highlight=False, markup=False)
     out.print()
-    out.print(f"modules: {', '.join('{' + ', '.join(m) + '}' for m in modules) or 'none'}", highlight=False)
+    listed = ", ".join("{" + ", ".join(m) + "}" for m in modules) or "none"
+    out.print(f"modules: {listed}", highlight=False, markup=False)
     out.print(
         f"units for accuracy {eps:g}, up to constants: 10^{count.log10_deep:.1f} deep, "
         f"10^{count.log10_shallow:.1f} shallow",
@@ -101,12 +106,19 @@ def graph(
         out.print(f"drawing: {svg}", highlight=False)
 
 
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
 def _graph_from(text: str) -> FunctionGraph:
     if text.endswith(".json"):
         path = Path(text)
         if not path.is_file():
             raise DataError(f"there is no file {path}")
-        return FunctionGraph.from_json(path.read_text(encoding="utf-8"))
+        try:
+            return FunctionGraph.from_json(path.read_text(encoding="utf-8"))
+        except UnicodeDecodeError:
+            raise DataError(f"{path} is not a text file") from None
     return FunctionGraph.from_expression(text)
 
 
@@ -167,8 +179,11 @@ def _fit_and_report(
     X, y = split_target(frame, target)
     if len(X) < 10:
         raise DataError(f"{len(X)} rows are too few to fit and to test: at least 10 are needed")
-    if not path.parent.is_dir():
-        raise ConfigError(f"cannot write {path}: there is no folder {path.parent}")
+    if not path.parent.is_dir() or path.is_dir():
+        problem = "it is a folder" if path.is_dir() else f"there is no folder {path.parent}"
+        raise ConfigError(f"cannot write {path}: {problem}")
+    if seed < 0:
+        raise ConfigError(f"the seed must not be negative, got {seed}")
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=_TEST_SHARE, random_state=seed)
     model = GraphRegressor(known, random_state=seed, time_limit=time_limit, verbose=err.is_terminal)
     if not as_json:

@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from compsparse.errors import ConfigError, DataError
 from compsparse.estimators import GraphClassifier, GraphRegressor
-from compsparse.graph import FunctionGraph, balanced_tree
+from compsparse.graph import FunctionGraph, balanced_tree, complete
 from compsparse.tasks import tanh_tree
 
 QUICK = {"n_restarts": 3, "n_keep": 2, "n_steps": 150, "width": 8, "refine_iterations": 10, "random_state": 0}
@@ -59,6 +59,22 @@ def test_columns_are_matched_by_name():
     assert list(model.feature_names_in_) == ["r", "noise", "q", "p"]
     with pytest.raises(DataError, match="input 'p', but X has no such column"):
         GraphRegressor(graph, **QUICK).fit(frame.rename(columns={"p": "z"}), y)
+
+
+def test_columns_are_matched_by_name_even_when_they_look_like_positions():
+    frame = pandas.DataFrame({"x1": [0.0, 1.0, 2.0], "x0": [5.0, 6.0, 7.0]})
+    model = GraphRegressor(FunctionGraph.from_expression("x0 - sin(x1)", ["x0", "x1"]))
+    X, _, _ = model._checked(frame, np.arange(3.0), None, y_numeric=True)
+    np.testing.assert_array_equal(X[:, 0], frame.x0)
+    by_text = GraphRegressor("sin(x1)*x0")
+    X, _, _ = by_text._checked(frame.to_numpy(), np.arange(3.0), None, y_numeric=True)
+    np.testing.assert_array_equal(X[:, by_text.graph_.inputs.index("x1")], frame.to_numpy()[:, 1])
+
+
+def test_complete_groups_survive_cloning():
+    model = GraphRegressor([complete(0, 1, 2), 3])
+    assert clone(model).graph == model.graph
+    assert isinstance(clone(model).graph[0], complete)
 
 
 def test_expressions_and_groups_make_graphs():

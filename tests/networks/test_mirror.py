@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from compsparse.errors import ConfigError, DataError
-from compsparse.graph import FunctionGraph, balanced_tree, chain, pyramid, random_dag, single_node
+from compsparse.graph import FunctionGraph, Node, balanced_tree, chain, pyramid, random_dag, single_node
 from compsparse.networks import (
     convolutional,
     count,
@@ -173,6 +173,24 @@ def test_onnx_runs_elsewhere_with_the_same_answers(name, tmp_path):
 def test_bad_settings_are_refused(make, message):
     with pytest.raises(ConfigError, match=message):
         make()
+
+
+def test_nodes_no_output_needs_are_left_out():
+    graph = FunctionGraph(["a", "b", "c"], [Node("u", ("a", "b")), Node("v", ("a", "b", "c"))], ["u"])
+    network = mirror(graph, width=3, replicas=np.int64(2), random_state=0)
+    assert [n.name for n in network.graph.nodes] == ["u"]
+    network(torch.zeros(2, 3)).sum().backward()
+    assert all(p.grad is not None for p in network.parameters())
+    with pytest.raises(ConfigError, match="no nodes to mirror"):
+        mirror(FunctionGraph(["a", "b"], [Node("u", ("a", "b"))], ["a"]))
+
+
+def test_outputs_that_feed_others_or_are_inputs():
+    graph = FunctionGraph(["a", "b", "c"], [Node("u", ("a", "b")), Node("v", ("u", "c"))], ["v", "u", "a"])
+    network = mirror(graph, width=3, replicas=2, random_state=0, dtype=torch.float64)
+    x = torch.randn(5, 3, dtype=torch.float64)
+    torch.testing.assert_close(network(x)[0], slow_forward(network, x, 0))
+    torch.testing.assert_close(to_masked(network)(x), network(x))
 
 
 def test_bad_batches_are_refused():

@@ -6,7 +6,7 @@ from compsparse.errors import ConfigError, DataError, TrainingError
 from compsparse.graph import FunctionGraph, balanced_tree, single_node
 from compsparse.networks import dense, mirror
 from compsparse.tasks import tanh_tree
-from compsparse.training import FitConfig, TrainingConfig, fit_graph, refine, solve_last_layer, training_data
+from compsparse.training import FitConfig, Status, TrainingConfig, fit_graph, refine, solve_last_layer, training_data
 from compsparse.training.data import TrainingData
 from compsparse.training.levenberg_marquardt import flat_weights, jacobian
 from compsparse.training.warm_start import copy_nodes, lower_part
@@ -119,6 +119,23 @@ def test_restarts_and_a_second_order_finish_fit_a_known_tree(warm_start):
     assert float(error.mean()) < 1e-3 * test.y.var()
     again = fit_graph(task.graph, X_train, y_train, config, validation=range(320, 400), width=8, random_state=0)
     assert again.validation_loss == fit.validation_loss
+
+
+def test_interruption_at_any_stage_returns_a_network_and_says_so(monkeypatch):
+    from compsparse.training import recipes
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    settings = {"validation": range(60, 80), "random_state": 0, "width": 4}
+    config = FitConfig(n_restarts=2, training=TrainingConfig(n_steps=40), refine_iterations=5, warm_start=True)
+    monkeypatch.setattr("compsparse.training.levenberg_marquardt._Refiner._iterate", interrupted)
+    fit = fit_graph(balanced_tree(4), X.float(), Y[:, :1].float(), config, **settings)
+    assert fit.status is Status.INTERRUPTED
+    monkeypatch.setattr(recipes, "_warm_up", interrupted)
+    fit = fit_graph(balanced_tree(4), X.float(), Y[:, :1].float(), config, **settings)
+    assert fit.training.n_steps == 1
+    assert fit.network.n_replicas >= 1
 
 
 def test_restarts_that_all_diverge_are_an_error():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from compsparse.errors import ConfigError, DataError
 from compsparse.graph import FunctionGraph, input_names, single_node
+from compsparse.graph.parser import variables
 from compsparse.networks import MirrorNetwork
 from compsparse.training import FitConfig, Loss, ProgressBar, Silent, Status, TrainingConfig, fit_graph
 from compsparse.training.recipes import HALVING_TWICE
@@ -81,7 +83,8 @@ class GraphEstimator(BaseEstimator):
         weights = None
         if weight is not None:
             weights = torch.as_tensor(weight / weight.mean(), dtype=torch.float32, device=self.device)
-        with ProgressBar(f"fitting {type(self).__name__}") if self.verbose else _quiet() as progress:
+        listener = ProgressBar(f"fitting {type(self).__name__}") if self.verbose else nullcontext(Silent())
+        with listener as progress:
             fit = fit_graph(
                 self.graph_,
                 inputs,
@@ -142,10 +145,10 @@ class GraphEstimator(BaseEstimator):
 
     def _columns(self) -> list[int]:
         """Which column of X feeds each input of the graph."""
-        names = getattr(self, "feature_names_in_", None)
-        if names is None or self.graph_.inputs == input_names(self.n_features_in_):
+        names = list(getattr(self, "feature_names_in_", ()))
+        if not set(names).issuperset(self.graph_.inputs):
             return list(range(self.n_features_in_))
-        return [list(names).index(name) for name in self.graph_.inputs]
+        return [names.index(name) for name in self.graph_.inputs]
 
     # ---- predicting ----------------------------------------------------------------------
 
@@ -158,24 +161,19 @@ class GraphEstimator(BaseEstimator):
             return self.network_(torch.as_tensor(scaled)).mean(0).numpy()
 
 
-class _quiet:
-    def __enter__(self) -> Silent:
-        return Silent()
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-
 def resolve_graph(graph: Any, n_features: int, names: Any) -> FunctionGraph:
     """The graph to mirror, from what a user may give, checked against the data's columns."""
     if graph is None:
         return single_node(n_features)
+    by_position = input_names(n_features)
+    columns = by_position if names is None else tuple(str(n) for n in names)
     if isinstance(graph, str):
-        graph = FunctionGraph.from_expression(graph, None if names is None else [str(n) for n in names])
+        free = names is None and not set(by_position).issuperset(variables(graph))
+        graph = FunctionGraph.from_expression(graph, None if free else columns)
     elif not isinstance(graph, FunctionGraph):
-        graph = FunctionGraph.from_groups(graph, input_names(n_features) if names is None else [str(n) for n in names])
-    if names is not None and graph.inputs != input_names(n_features):
-        unknown = [name for name in graph.inputs if name not in set(names)]
+        graph = FunctionGraph.from_groups(graph, columns)
+    if names is not None and graph.inputs != by_position:
+        unknown = [name for name in graph.inputs if name not in columns]
         if unknown:
             raise DataError(f"the graph has an input {unknown[0]!r}, but X has no such column")
     elif graph.n_inputs != n_features:

@@ -93,15 +93,30 @@ class OperationRecorder:
 
     def record(self, formula: Formula, arguments: Sequence[str]) -> str | float:
         """Adds a whole formula; the value it returns is the name (or number) it ends in."""
-        match formula:
-            case Argument(index):
-                return arguments[index]
-            case Constant(value):
-                return value
-        return self.apply(formula.operation, [self.record(o, arguments) for o in formula.operands])
+        done: list[str | float] = []
+        waiting: list[tuple[Formula, bool]] = [(formula, False)]
+        while waiting:  # a sum of a thousand terms nests a thousand deep
+            part, operands_done = waiting.pop()
+            match part:
+                case Argument(index):
+                    done.append(arguments[index])
+                case Constant(value):
+                    done.append(value)
+                case Apply(operation, operands) if operands_done:
+                    first = len(done) - len(operands)
+                    done[first:] = [self.apply(operation, done[first:])]
+                case Apply(_, operands):
+                    waiting.append((part, True))
+                    waiting.extend((o, False) for o in reversed(operands))
+        return done[0]
 
     def build(self, outputs: Sequence[str]) -> FunctionGraph:
         """The graph of what the outputs need; everything else is dropped."""
-        graph = FunctionGraph(self.inputs, self.nodes, outputs)
-        needed = set(outputs).union(*(graph.ancestors(o) for o in outputs))
-        return FunctionGraph(self.inputs, [n for n in graph.nodes if n.name in needed], outputs)
+        return FunctionGraph(self.inputs, self.nodes, self.distinct(outputs)).pruned()
+
+    def distinct(self, names: Sequence[str]) -> list[str]:
+        """The names with every repeat replaced by a node that copies the value."""
+        seen: list[str] = []
+        for name in names:
+            seen.append(self._add("copy", Argument(0), (name,)) if name in seen else name)
+        return seen

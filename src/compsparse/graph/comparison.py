@@ -14,6 +14,8 @@ def equivalent(a: FunctionGraph, b: FunctionGraph, *, rename_inputs: bool = Fals
     if (a.n_inputs, a.size, a.n_edges, len(a.outputs)) != (b.n_inputs, b.size, b.n_edges, len(b.outputs)):
         return False
     if not rename_inputs:
+        if a.inputs != b.inputs:
+            return False
         numbers: dict[object, int] = {}
         return _numbered(a, numbers) == _numbered(b, numbers)
     from networkx.algorithms.isomorphism import DiGraphMatcher

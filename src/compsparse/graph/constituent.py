@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from compsparse.errors import GraphError
 from compsparse.graph import formula as formulas
-from compsparse.graph.formula import Formula
+from compsparse.graph.formula import Constant, Formula
 from compsparse.graph.parser import parse_formula
 
 
@@ -31,12 +31,17 @@ class Constituent:
     name: str
     arity: int
     formula: Formula | None = None
-    function: Callable[..., Any] | None = None
+    function: Callable[..., Any] | None = field(default=None, hash=False)  # some callables have no hash
     smoothness: float | None = None
     value_range: tuple[float, float] | None = None
     lipschitz: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
+        for name in ("value_range", "lipschitz"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, tuple(float(v) for v in getattr(self, name)))
+        if self.smoothness is not None:
+            object.__setattr__(self, "smoothness", float(self.smoothness))
         if self.smoothness is not None and not self.smoothness >= 0:
             raise GraphError(f"smoothness of {self.name!r} must be >= 0, got {self.smoothness}")
         if self.value_range is not None and not self.value_range[0] <= self.value_range[1]:
@@ -62,7 +67,7 @@ class Constituent:
 
         >>> h = Constituent.from_expression("tanh(2*a*b)", ["a", "b"])
         >>> h.smoothness, h.value_range
-        (inf, (-1, 1))
+        (inf, (-1.0, 1.0))
         """
         return cls.from_formula(parse_formula(text, arguments), len(arguments), **declared)
 
@@ -79,6 +84,9 @@ class Constituent:
 
     def compiled(self, *, torch: bool) -> Callable[..., Any]:
         """The bare function for arrays of one kind."""
+        if isinstance(self.formula, Constant):
+            value = self.formula.value
+            return lambda first, *_: 0 * first + value
         if self.formula is not None:
             return formulas.compiled(self.formula, self.arity, torch)
         if self.function is None:

@@ -97,7 +97,8 @@ def _checked(function: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 
 def _as_float(value: Any, columns: Any, torch: bool) -> Any:
-    return value.to(columns.dtype) if torch else np.asarray(value, dtype=columns.dtype)
+    # a copy: an output that is an input must not be a view of the caller's array
+    return value.to(columns.dtype, copy=True) if torch else np.array(value, dtype=columns.dtype)
 
 
 def _stack(values: list[Any], torch: bool) -> Any:

@@ -68,7 +68,10 @@ def to_expression(graph: FunctionGraph, most_characters: int = 100_000) -> list[
         if length[node.name] > most_characters:
             raise GraphError(f"the expression would be longer than {most_characters} characters at {node.name!r}")
         texts[node.name] = substitute(formula_of(node), [texts[p] for p in node.parents])
-    return [render(texts[o], graph.inputs) for o in graph.outputs]
+    try:
+        return [render(texts[o], graph.inputs) for o in graph.outputs]
+    except RecursionError:
+        raise GraphError(f"the graph is too deep ({graph.depth} levels) to be written as one expression") from None
 
 
 def formula_of(node: Node) -> Formula:
@@ -88,19 +91,9 @@ def expanded(graph: FunctionGraph) -> FunctionGraph:
         if isinstance(formula, Apply) and node.kind is None and node.channels == 1:
             new_name[node.name] = str(recorder.record(formula, parents))
         else:
-            recorder.nodes.append(replace(node, parents=tuple(_distinct(parents, recorder))))
+            recorder.nodes.append(replace(node, parents=tuple(recorder.distinct(parents))))
             new_name[node.name] = node.name
     return recorder.build([new_name[o] for o in graph.outputs])
-
-
-def _distinct(parents: list[str], recorder: OperationRecorder) -> list[str]:
-    """Two parents that turned out to be one value stay two: the second becomes a copy."""
-    seen: set[str] = set()
-    for i, parent in enumerate(parents):
-        if parent in seen:
-            parents[i] = recorder.apply("add", [parent, 0.0])
-        seen.add(parent)
-    return parents
 
 
 _LARGEST_FUSED = 100

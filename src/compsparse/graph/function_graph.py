@@ -319,8 +319,15 @@ class FunctionGraph:
         nodes = [replace(n, name=new(n.name), parents=tuple(map(new, n.parents))) for n in self.nodes]
         return FunctionGraph(map(new, self.inputs), nodes, map(new, self.outputs))
 
+    def pruned(self) -> FunctionGraph:
+        """The same graph without nodes that no output needs."""
+        needed = set(self.outputs).union(*(self.ancestors(o) for o in self.outputs))
+        if all(n.name in needed for n in self.nodes):
+            return self
+        return FunctionGraph(self.inputs, [n for n in self.nodes if n.name in needed], self.outputs)
+
     def structure(self) -> FunctionGraph:
-        """The same graph without its constituents."""
+        """The same graph without its constituents, and so without what they say about regrouping."""
         nodes = [replace(n, constituent=None) for n in self.nodes]
         return FunctionGraph(self.inputs, nodes, self.outputs)
 

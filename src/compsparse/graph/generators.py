@@ -130,6 +130,8 @@ def pyramid(
     if stride > kernel:
         raise GraphError(f"stride {stride} is larger than the kernel {kernel}: some inputs would be skipped")
     names = input_names(n_inputs)
+    if n_inputs < kernel:
+        raise GraphError(f"{n_inputs} inputs are fewer than the kernel's {kernel}")
     level: Sequence[str] = names
     nodes: list[Node] = []
     for done in count():

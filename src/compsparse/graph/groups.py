@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from compsparse.errors import GraphError
 from compsparse.graph.function_graph import FunctionGraph, Kind, Node
+
+_NODE_NAME = re.compile(r"g\d+_*")
 
 
 class complete(tuple):
@@ -22,6 +27,9 @@ class complete(tuple):
 
     def __new__(cls, *members: Any) -> complete:
         return super().__new__(cls, members)
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return tuple(self)  # copies and pickles call __new__ with the members
 
     def __repr__(self) -> str:
         return f"complete{super().__repr__()}"
@@ -38,31 +46,30 @@ def from_groups(groups: Any, inputs: Sequence[str] | None = None) -> FunctionGra
         raise GraphError(f"expected nested groups of inputs such as [['a', 'b'], 'c'], got {groups!r}")
     nodes: list[Node] = []
     leaves: list[str] = []
+    positions: list[int] = []
 
     def add(group: Any) -> str:
         if isinstance(group, str) or not isinstance(group, Sequence):
+            if not isinstance(group, str) and isinstance(group, (int, np.integer)):
+                positions.append(int(group))
             leaves.append(_leaf(group, inputs))
             return leaves[-1]
         if not group:
             raise GraphError("a group of inputs is empty")
         parents = tuple(add(member) for member in group)
         kind: Kind = "complete" if isinstance(group, complete) else "prime"
-        nodes.append(Node(f"g{len(nodes)}", parents, kind=kind))
+        nodes.append(Node(f"g{len(nodes)}{mark}", parents, kind=kind))
         return nodes[-1].name
 
+    mark = "" if inputs is None or not any(_NODE_NAME.fullmatch(name) for name in inputs) else "_"
     root = add(groups)
     for name, count in Counter(leaves).items():
         if count > 1:
             raise GraphError(f"input {name!r} stands in two groups")
-    return FunctionGraph(_in_order(leaves) if inputs is None else inputs, nodes, [root])
-
-
-def _in_order(leaves: list[str]) -> list[str]:
-    """Inputs given as positions stand in that order, with those left out as inert ones."""
-    numbers = [name[1:] for name in leaves]
-    if all(name[0] == "x" and number.isdigit() for name, number in zip(leaves, numbers, strict=True)):
-        return [f"x{i}" for i in range(1 + max(map(int, numbers)))]
-    return leaves
+    if inputs is None:
+        # inputs given by position stand in that order, those left out are inert
+        inputs = [f"x{i}" for i in range(1 + max(positions))] if len(positions) == len(leaves) else leaves
+    return FunctionGraph(inputs, nodes, [root])
 
 
 def _leaf(member: Any, inputs: Sequence[str] | None) -> str:
@@ -70,8 +77,6 @@ def _leaf(member: Any, inputs: Sequence[str] | None) -> str:
         if inputs is not None and member not in inputs:
             raise GraphError(f"group member {member!r} is not among the inputs {list(inputs)}")
         return member
-    if isinstance(member, int) and inputs is None:
-        return f"x{member}"
-    if isinstance(member, int) and inputs is not None and 0 <= member < len(inputs):
-        return inputs[member]
+    if isinstance(member, (int, np.integer)) and 0 <= member < (np.inf if inputs is None else len(inputs)):
+        return f"x{member}" if inputs is None else inputs[int(member)]
     raise GraphError(f"group member {member!r} is neither an input's name nor its position")

@@ -41,7 +41,7 @@ def to_networkx(graph: FunctionGraph) -> networkx.DiGraph:
 
     result = networkx.DiGraph()
     for name in graph.inputs:
-        result.add_node(name, role="input", output=name in graph.outputs)
+        result.add_node(name, role="input", output=_place(graph, name))
     for node in graph.nodes:
         result.add_node(
             node.name,
@@ -49,11 +49,16 @@ def to_networkx(graph: FunctionGraph) -> networkx.DiGraph:
             constituent=node.constituent,
             kind=node.kind,
             channels=node.channels,
-            output=node.name in graph.outputs,
+            output=_place(graph, node.name),
         )
         for position, parent in enumerate(node.parents):
             result.add_edge(parent, node.name, position=position)
     return result
+
+
+def _place(graph: FunctionGraph, name: str) -> int | None:
+    """Which output a name is, if it is one."""
+    return graph.outputs.index(name) if name in graph.outputs else None
 
 
 def _quoted(text: str) -> str:

@@ -25,7 +25,7 @@ def loads(text: str) -> FunctionGraph:
     """The graph that :func:`dumps` wrote."""
     try:
         data = json.loads(text)
-    except json.JSONDecodeError as error:
+    except (json.JSONDecodeError, RecursionError) as error:
         raise GraphError(f"not a graph in JSON: {error}") from None
     return from_dict(data)
 
@@ -43,12 +43,14 @@ def to_dict(graph: FunctionGraph) -> dict[str, Any]:
 def from_dict(data: Any) -> FunctionGraph:
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise GraphError(f"not a graph: expected a JSON object with format {FORMAT!r}")
-    if data.get("version", 0) > VERSION:
-        raise GraphError(f"the graph has format version {data['version']}; this compsparse reads up to {VERSION}")
+    if data.get("version") not in range(1, VERSION + 1):
+        raise GraphError(f"the graph has format version {data.get('version')}; this compsparse reads up to {VERSION}")
     try:
         nodes = [_node_from_dict(n) for n in data["nodes"]]
         return FunctionGraph(data["inputs"], nodes, data["outputs"])
-    except (KeyError, TypeError) as error:
+    except GraphError:
+        raise
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError) as error:
         raise GraphError(f"the graph's JSON is incomplete: {error!r}") from None
 
 

@@ -58,8 +58,11 @@ class ModuleTree:
         nodes = []
         name_of = {frozenset([name]): name for name in names}
         for i, module in enumerate(reversed(list(self.inner))):
-            name_of[module.members] = f"m{i}"
-            nodes.append(Node(f"m{i}", tuple(name_of[c.members] for c in module.children), kind=module.kind))
+            name = f"m{i}"
+            while name in names:
+                name += "_"
+            name_of[module.members] = name
+            nodes.append(Node(name, tuple(name_of[c.members] for c in module.children), kind=module.kind))
         return FunctionGraph(names, nodes, [name_of[self.members]])
 
 
@@ -273,6 +276,8 @@ def _through(node: Node, family: Family, exponent: float) -> tuple[Family, float
         return (family, exponent) if scale and (family == "product" or exponent == 1) else None
     power = _power(formula)
     if power is not None:
+        if family == "sum" and exponent != 1 and power % 2 == 0:
+            return None  # sqrt(s^2) is |s|, while sqrt(s)^2 is s
         return family, exponent * power
     match formula:
         case Apply("add" | "sub", _) if family == "sum" and exponent == 1:

@@ -37,10 +37,6 @@ class Operation:
     family: Family | None = None
     singular: bool = False
 
-    def on(self, sample: Any) -> Callable[..., Any]:
-        """The implementation for arrays of the kind of ``sample``."""
-        return self.torch if is_torch(sample) else self.numpy
-
     @property
     def torch(self) -> Callable[..., Any]:
         return _torch_function(self.torch_name, needs_tensors=self.name in _TENSORS_ONLY)
@@ -54,22 +50,39 @@ def is_torch(value: Any) -> bool:
 
 # torch refuses Python numbers among the arguments of these
 _TENSORS_ONLY = {"maximum", "minimum", "arctan2", "hypot", "where", "pow"}
+_COMPARISONS = {"gt", "lt", "ge", "le"}
 
 
 def _torch_function(name: str, *, needs_tensors: bool) -> Callable[..., Any]:
     import torch
 
     function = attrgetter(name)(torch)
-    if not needs_tensors:
+    if not needs_tensors and name not in _COMPARISONS:
         return function
 
     def with_tensors(*arguments: Any) -> Any:
-        like = next(a for a in arguments if is_torch(a) and a.dtype != torch.bool)
-        return function(
-            *(a if is_torch(a) else torch.as_tensor(a, dtype=like.dtype, device=like.device) for a in arguments)
-        )
+        like = next(a for a in arguments if is_torch(a))
+        tensors = [a if is_torch(a) else torch.as_tensor(a, dtype=like.dtype, device=like.device) for a in arguments]
+        if name == "where":
+            tensors[0] = tensors[0] != 0
+        result = function(*tensors)
+        return result.to(like.dtype) if name in _COMPARISONS else result
 
     return with_tensors
+
+
+def _comparison(ufunc: Callable[..., Any]) -> Callable[..., Any]:
+    """1 where it holds and 0 elsewhere, in the operands' own precision, so that answers can be added."""
+
+    def compare(a: Any, b: Any) -> Any:
+        kind = np.result_type(a, b)
+        return ufunc(a, b).astype(kind if np.issubdtype(kind, np.floating) else float)
+
+    return compare
+
+
+def _where(condition: Any, a: Any, b: Any) -> Any:
+    return np.where(np.asarray(condition) != 0, a, b)
 
 
 def _relu(x: Any) -> Any:
@@ -121,11 +134,11 @@ OPERATIONS: dict[str, Operation] = {
         Operation("minimum", 2, np.minimum, "minimum", smoothness=1, lipschitz=(1, 1), family="min"),
         Operation("sign", 1, np.sign, "sign", smoothness=0, value_range=(-1, 1)),
         Operation("floor", 1, np.floor, "floor", smoothness=0),
-        Operation("greater", 2, np.greater, "gt", smoothness=0, value_range=(0, 1)),
-        Operation("less", 2, np.less, "lt", smoothness=0, value_range=(0, 1)),
-        Operation("greater_equal", 2, np.greater_equal, "ge", smoothness=0, value_range=(0, 1)),
-        Operation("less_equal", 2, np.less_equal, "le", smoothness=0, value_range=(0, 1)),
-        Operation("where", 3, np.where, "where", smoothness=0),
+        Operation("greater", 2, _comparison(np.greater), "gt", smoothness=0, value_range=(0, 1)),
+        Operation("less", 2, _comparison(np.less), "lt", smoothness=0, value_range=(0, 1)),
+        Operation("greater_equal", 2, _comparison(np.greater_equal), "ge", smoothness=0, value_range=(0, 1)),
+        Operation("less_equal", 2, _comparison(np.less_equal), "le", smoothness=0, value_range=(0, 1)),
+        Operation("where", 3, _where, "where", smoothness=0),
     )
 }
 """All primitive operations by name."""

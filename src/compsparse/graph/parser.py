@@ -142,6 +142,8 @@ class _Parser:
             self.expect(")")
             return inner
         if token.kind == "number":
+            if not math.isfinite(float(token.text)):
+                raise self._error(f"the number {token.text} is too large", token.position)
             return Constant(float(token.text))
         if token.kind == "name":
             return self.call(token) if self.peek.text == "(" else self.name(token)

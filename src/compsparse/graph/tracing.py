@@ -47,7 +47,7 @@ def trace(
         if parameters is None:
             raise TraceError(f"say how many inputs {_called(function)} has: trace(f, n) or trace(f, names)")
         inputs = parameters
-    names = [f"x{i}" for i in range(inputs)] if isinstance(inputs, int) else list(inputs)
+    names = [f"x{i}" for i in range(inputs)] if isinstance(inputs, (int, np.integer)) else list(inputs)
     if not names:
         raise TraceError(f"{_called(function)} needs at least one input to be traced")
     recorder = OperationRecorder(names)
@@ -58,7 +58,7 @@ def trace(
         result = _traceable(function, {})(*arguments)
     except TraceError:
         raise
-    except TypeError as error:
+    except (TypeError, AttributeError, ValueError) as error:
         raise TraceError(f"cannot trace {_called(function)}: {error}") from error
     graph = recorder.build(_output_names(result, recorder, function))
     return fused(graph) if fuse else graph
@@ -73,6 +73,8 @@ class Symbol:
         self.recorder, self.name = recorder, name
 
     def _apply(self, name: str, *operands: Any) -> Symbol:
+        if len(operands) != OPERATIONS[name].arity:
+            raise TraceError(f"{name} takes {OPERATIONS[name].arity} arguments here, got {len(operands)}")
         return Symbol(self.recorder, self.recorder.apply(name, [_operand(o) for o in operands]))
 
     def __pow__(self, other: Any) -> Any:
@@ -86,6 +88,12 @@ class Symbol:
             "the function branches on a value (if, while, and, or): a function graph has no branches; "
             "use np.where, np.maximum or np.minimum"
         )
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self)
+
+    __ne__ = __eq__
+    __hash__ = object.__hash__
 
     def __float__(self) -> float:
         raise TraceError(
@@ -112,7 +120,7 @@ class Symbol:
     def __torch_function__(cls, function: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
         found = operation(function.__name__)
         symbol = next(a for a in args if isinstance(a, Symbol))
-        if found is None or kwargs:
+        if found is None or any(kwargs.values() if kwargs else ()):
             raise TraceError(f"torch.{function.__name__} cannot be traced; known operations: {', '.join(OPERATIONS)}")
         if found.name == "pow":
             return symbol._power(*args)
@@ -148,6 +156,8 @@ def _operand(value: Any) -> str | float:
     if isinstance(value, Symbol):
         return value.name
     if _is_number(value):
+        if not math.isfinite(value):
+            raise TraceError("an infinite or undefined constant met a traced value")
         return float(value)
     raise TraceError(f"a value of type {type(value).__name__} met a traced value; only numbers may")
 
@@ -174,7 +184,7 @@ class SymbolVector(NDArrayOperatorsMixin):
         return SymbolVector(chosen) if isinstance(key, slice) else chosen
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        if method == "reduce" and set(options) <= {"axis", "dtype", "out", "keepdims", "initial", "where"}:
+        if method == "reduce" and set(options) <= {"axis"}:
             return reduce(ufunc, self.symbols)
         if method != "__call__" or options:
             raise TraceError(f"np.{ufunc.__name__}.{method} cannot be traced")
@@ -184,6 +194,8 @@ class SymbolVector(NDArrayOperatorsMixin):
         return SymbolVector([ufunc(*values) for values in zip(*columns, strict=True)])
 
     def __array_function__(self, function: Any, kinds: Any, args: Any, kwargs: Any) -> Any:
+        if set(kwargs) - {"axis"}:
+            raise TraceError(f"np.{function.__name__} with {', '.join(kwargs)} cannot be traced")
         reductions = {np.sum: np.add, np.prod: np.multiply, np.max: np.maximum, np.min: np.minimum}
         if function in reductions and args[0] is self:
             return reduce(reductions[function], self.symbols)
@@ -212,11 +224,10 @@ def _output_names(result: Any, recorder: OperationRecorder, function: Any) -> li
     for output in outputs:
         if not isinstance(output, Symbol):
             raise TraceError(f"{_called(function)} returned {output!r}, which does not depend on its inputs")
-        # an output that repeats another gets a node of its own
-        names.append(recorder.apply("add", [output.name, 0.0]) if output.name in names else output.name)
+        names.append(output.name)
     if not names:
         raise TraceError(f"{_called(function)} returned nothing")
-    return names
+    return recorder.distinct(names)
 
 
 def _called(function: Any) -> str:
@@ -276,7 +287,11 @@ def _traceable(function: Any, done: dict[int, Any]) -> Any:
     """A copy of a Python function in which math, max and min accept symbols."""
     if isinstance(function, types.MethodType):
         return types.MethodType(_traceable(function.__func__, done), function.__self__)
-    if not isinstance(function, types.FunctionType) or function.__module__.split(".")[0] in {"numpy", "torch", "scipy"}:
+    if not isinstance(function, types.FunctionType) or (function.__module__ or "").split(".")[0] in {
+        "numpy",
+        "torch",
+        "scipy",
+    }:
         return function
     if id(function) in done:
         return done[id(function)]

@@ -39,6 +39,7 @@ class MaskedNetwork(ReplicatedNetwork):
         self.activation = activation(activation_name)
         self.weights, self.biases = nn.ParameterList(), nn.ParameterList()
         generators = generators_for(replica_seeds(random_state, replicas or 1))
+        masks, active = [m.cpu() for m in masks], [a.cpu() for a in active]
         for i, (mask, units) in enumerate(zip(masks, active, strict=True)):
             if i and mask.shape[1] != masks[i - 1].shape[0]:
                 raise ConfigError(f"mask {i} reads {mask.shape[1]} units but layer {i - 1} has {masks[i - 1].shape[0]}")

@@ -41,6 +41,7 @@ class MirrorConfig:
             value = getattr(self, name)
             if not isinstance(value, (int, np.integer)) or value < least:
                 raise ConfigError(f"{name} must be an integer >= {least}, got {value!r}")
+            object.__setattr__(self, name, int(value))
         check_activation(self.activation)
 
 
@@ -111,8 +112,9 @@ def mirror(
     >>> net(torch.zeros(5, 8)).shape
     torch.Size([5, 1])
     """
+    graph = graph.pruned()
     if graph.size == 0:
-        raise ConfigError("the graph has no nodes to mirror")
+        raise ConfigError("the graph has no nodes to mirror: its outputs are inputs")
     config = MirrorConfig(width, depth, activation, channels, out_channels, share)
     if seeds is None:
         seeds = replica_seeds(random_state, replicas or 1)

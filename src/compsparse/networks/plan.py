@@ -70,7 +70,8 @@ def make_plan(
         channels: width of the wires of nodes that declare only one.
         out_channels: width of the output nodes' wires.
         share: ``none``, ``level`` (all nodes of a level that read equally many numbers), ``all``
-            (across levels too), or labels by node: nodes with one label share one set of weights.
+            (across levels too), or labels by node: nodes with one label that read equally
+            many numbers share one set of weights.
     """
     if isinstance(share, str):
         if share not in ("none", "level", "all"):

@@ -29,7 +29,7 @@ class ReplicatedNetwork(nn.Module, ABC):
 
     def __init__(self, n_inputs: int, n_outputs: int, replicas: int | None):
         super().__init__()
-        if replicas is not None and (not isinstance(replicas, int) or replicas < 1):
+        if replicas is not None and (not isinstance(replicas, (int, np.integer)) or replicas < 1):
             raise ConfigError(f"replicas must be a positive integer or None, got {replicas!r}")
         self.n_inputs, self.n_outputs = n_inputs, n_outputs
         self.has_replicas = replicas is not None

@@ -49,7 +49,7 @@ def render_page(title: str, lead: str, sections: Sequence[Section], footer: str 
             sections=shown,
             footer=footer,
             library=_library() if specs else "",
-            specs=json.dumps(specs).replace("</", "<\\/"),
+            specs=json.dumps(specs).replace("<", "\\u003c"),
         )
     )
 

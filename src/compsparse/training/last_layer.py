@@ -18,7 +18,7 @@ RIDGES = (1e-8, 1e-6, 1e-4, 1e-2)
 @torch.no_grad()
 def solve_last_layer(network: MirrorNetwork, data: TrainingData, ridges: Sequence[float] = RIDGES) -> Tensor:
     r"""Replaces each replica's output weights by the minimiser of
-    :math:`\frac1n\|y - Hv - c\|^2 + \rho\|v\|^2`, in place.
+    :math:`\frac1n\|y - Hv - c\|^2 + \rho s\|v\|^2`, in place; s is the mean variance of the features.
 
     The ridge is the one with the lowest validation loss; weights that were there already stay
     where they do better. Without validation rows the smallest ridge is taken.
@@ -27,8 +27,10 @@ def solve_last_layer(network: MirrorNetwork, data: TrainingData, ridges: Sequenc
         The validation loss of each replica after the replacement (training loss without validation).
 
     Raises:
-        ConfigError: the network is not a dense one (a single node).
+        ConfigError: the network is not a dense one (a single node), or samples have weights.
     """
+    if data.weight is not None:
+        raise ConfigError("the closed form does not know sample weights")
     if len(network.plan.groups) != 1 or network.graph.size != 1:
         raise ConfigError("only a dense network (a graph of one node) has its last layer in closed form")
     cells: Cells = network.blocks[0]  # type: ignore[assignment]

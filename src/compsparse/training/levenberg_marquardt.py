@@ -20,6 +20,7 @@ from compsparse.networks.replicas import ReplicatedNetwork
 from compsparse.training.data import TrainingData
 from compsparse.training.memory import reused_allocations
 from compsparse.training.progress import Progress, Silent
+from compsparse.training.record import Status
 
 _SHRINK, _GROW, _LARGEST, _SMALLEST = 0.4, 4.0, 1e6, 1e-8
 _TRIES = 6
@@ -33,13 +34,13 @@ class Refinement:
         train_loss: penalised loss at the weights kept.
         validation_loss: their validation loss; equal to ``train_loss`` without validation rows.
         n_iterations: iterations taken.
-        interrupted: Ctrl-C or the time limit came first.
+        status: finished, out of time, or interrupted.
     """
 
     train_loss: Tensor
     validation_loss: Tensor
     n_iterations: int
-    interrupted: bool
+    status: Status
 
 
 def refine(
@@ -91,7 +92,7 @@ class _Refiner:
     def run(self, n_iterations: int, patience: int, time_limit: float | None, progress: Progress) -> Refinement:
         started = time.perf_counter()
         best, best_loss = self.theta.clone(), self._validation_loss()
-        since_gain, done, interrupted = 0, 0, False
+        since_gain, done, status = 0, 0, Status.FINISHED
         try:
             for done in range(1, n_iterations + 1):
                 moved = self._iterate()
@@ -100,14 +101,16 @@ class _Refiner:
                 best[gained], best_loss[gained] = self.theta[gained], loss[gained]
                 since_gain = 0 if bool(gained.any()) else since_gain + 1
                 progress.update(done, n_iterations, f"best loss {float(best_loss.min()):.3g}")
-                interrupted = time_limit is not None and time.perf_counter() - started > time_limit
-                if not moved or since_gain >= patience or interrupted:
+                if not moved or since_gain >= patience:
+                    break
+                if time_limit is not None and time.perf_counter() - started > time_limit:
+                    status = Status.OUT_OF_TIME
                     break
         except KeyboardInterrupt:
-            interrupted = True
+            status = Status.INTERRUPTED
         set_flat_weights(self.network, best)
         self.theta = best
-        return Refinement(self._objective(), best_loss, done, interrupted)
+        return Refinement(self._objective(), best_loss, done, status)
 
     def _iterate(self) -> bool:
         """One accepted step per replica where there is one; False when no replica can move."""

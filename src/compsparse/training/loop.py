@@ -67,7 +67,7 @@ class TrainingConfig:
 
 @dataclass(frozen=True)
 class TrainingState:
-    """What callbacks see at each evaluation; ``replicas`` are those still training."""
+    """What callbacks see at each evaluation: the replicas in the program and the best loss of each so far."""
 
     step: int
     n_steps: int

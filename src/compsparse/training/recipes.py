@@ -86,8 +86,9 @@ class GraphFit:
 
     @property
     def status(self) -> Status:
-        interrupted = self.refinement is not None and self.refinement.interrupted
-        return Status.OUT_OF_TIME if interrupted and self.training.status is Status.FINISHED else self.training.status
+        """How the fit ended: what cut it short, if anything did."""
+        finish = self.refinement.status if self.refinement is not None else Status.FINISHED
+        return self.training.status if finish is Status.FINISHED else finish
 
 
 def fit_graph(
@@ -142,13 +143,17 @@ def fit_graph(
     if config.warm_start:
         stages = graph.depth
         loop_time = None if loop_time is None else loop_time / stages
-        _warm_up(graph, network, data, replace(loop, rungs=()), settings, options, loop_time)
+        try:
+            _warm_up(graph, network, data, replace(loop, rungs=(), patience=None), settings, options, loop_time)
+        except KeyboardInterrupt:
+            loop_time = 0.0  # one step, so that there is a network to return
     training = train(network, data, loop, progress=progress, time_limit=loop_time, **options)  # type: ignore[arg-type]
     if all(status is ReplicaStatus.DIVERGED for status in training.replica_status):
         raise TrainingError(
             f"all {config.n_restarts} restarts diverged: lower the learning rate (it was {loop.learning_rate:g})"
         )
-    best = select(network, training.ranking[: config.n_keep].tolist())
+    finite = np.isfinite(training.train_loss)
+    best = select(network, [i for i in training.ranking.tolist() if finite[i]][: config.n_keep])
     data = data.for_replicas(range(best.n_replicas))
     refinement = None
     iterations = _finish_iterations(best, data, config)
@@ -188,8 +193,11 @@ def _warm_up(
         stage = mirror(part, replicas=network.n_replicas, seeds=options["seeds"], **settings)
         if before is not None:
             copy_nodes(before, stage)
-        train(stage, data, loop, time_limit=time_limit, **options)
+        record = train(stage, data, loop, time_limit=time_limit, **options)
         before = stage
+        if record.status is Status.INTERRUPTED:
+            copy_nodes(before, network)
+            raise KeyboardInterrupt
     if before is not None:
         copy_nodes(before, network)
 

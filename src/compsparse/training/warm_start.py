@@ -45,8 +45,9 @@ def copy_nodes(source: MirrorNetwork, target: MirrorNetwork) -> list[str]:
         if name not in there:
             continue
         from_block, from_own = there[name]
-        pairs = list(zip(source.blocks[from_block].parameters(), target.blocks[block].parameters(), strict=True))
-        if all(a[:, from_own].shape == b[:, own].shape for a, b in pairs):
+        mine, theirs = list(source.blocks[from_block].parameters()), list(target.blocks[block].parameters())
+        pairs = list(zip(mine, theirs, strict=False))
+        if len(mine) == len(theirs) and all(a[:, from_own].shape == b[:, own].shape for a, b in pairs):
             for a, b in pairs:
                 b[:, own] = a[:, from_own]
             copied.append(name)
