@@ -34,7 +34,7 @@ def read_table(path: str | Path) -> pandas.DataFrame:
     except (ValueError, OSError, pandas.errors.ParserError, pandas.errors.EmptyDataError) as error:
         raise DataError(f"cannot read {path.name}: {error}") from None
     except ImportError:
-        raise MissingDependencyError("reading Parquet files needs pyarrow: pip install pyarrow") from None
+        raise MissingDependencyError("reading Parquet files needs pyarrow: pip install 'compsparse[report]'") from None
     if frame.empty:
         raise DataError(f"{path.name} has no rows")
     return frame
