@@ -8,8 +8,13 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 
 .PHONY: demo test test-quick lint types docs bench browser clean
 
-demo: $(VENV)/.demo
-	$(BIN)/compsparse demo --out report.html
+demo: report.html
+	@cat $(VENV)/demo.txt
+
+# made again when the code changes, or when report.html is removed
+report.html: $(VENV)/.demo $(shell find src -name '*.py' -o -name '*.csv' -o -name '*.html')
+	@echo "fitting the demo: about a minute on two cores"
+	@$(BIN)/compsparse demo --out $@ > $(VENV)/demo.txt
 
 test: $(VENV)/.dev browser
 	$(PYTEST)
