@@ -29,18 +29,27 @@ class _Point:
 def depth_beats_width(profile: Profile, progress: Progress) -> Finding:
     full = profile == "full"
     sizes: tuple[int, ...] = (4, 8, 16, 32) if full else (4, 8, 16)
-    shallow_widths = (8, 32, 128, 512, 2048, *((8192,) if full else ()))
+    shallow_widths = (8, 32, 128, 512, *((2048, 8192) if full else (1024,)))
     mirror_widths = (2, 4, 8)
-    rows, steps = (20_000, 3000) if full else (8000, 1500)
+    rows, steps = (20_000, 3000) if full else (6000, 1200)
     points: list[_Point] = []
     for n in sizes:
         graph = tanh_tree(n).graph.structure()
         for width in mirror_widths:
-            points.append(_measure(n, "mirrored", lambda r, g=graph, w=width: mirror(g, w, 2, replicas=r), rows, steps))
+            points.append(
+                _measure(
+                    n, "mirrored", lambda r, g=graph, w=width: mirror(g, w, 2, replicas=r, random_state=0), rows, steps
+                )
+            )
         for width in shallow_widths:
             points.append(
                 _measure(
-                    n, "shallow", lambda r, n=n, w=width: dense(n, w, 1, replicas=r), rows, steps, solve_last_layer
+                    n,
+                    "shallow",
+                    lambda r, n=n, w=width: dense(n, w, 1, replicas=r, random_state=0),
+                    rows,
+                    steps,
+                    solve_last_layer,
                 )
             )
             progress.update(len(points), len(sizes) * (len(shallow_widths) + len(mirror_widths)), f"{n} inputs")
