@@ -85,6 +85,11 @@ def test_depth_is_judged_by_what_was_measured():
 
     assert depth._judge((4, 8, 16), points([0.005, 0.005, 0.005])).outcome is Outcome.SUPPORTED
     assert depth._judge((4, 8, 16), points([0.5, 0.5, 0.5])).outcome is Outcome.SUPPORTED
+    bounded = points([0.005, 0.005, 0.5])
+    bounded = [p for p in bounded if (p.inputs, p.parameters) != (4, 6400)] + [
+        depth._Point(4, "shallow", 50_000, flat(0.005))
+    ]
+    assert depth._judge((4, 8, 16), bounded).outcome is Outcome.INCONCLUSIVE
     equal = [depth._Point(n, f, 100 * n, flat(0.001)) for n in (4, 8, 16) for f in ("mirrored", "shallow")]
     assert depth._judge((4, 8, 16), equal).outcome is Outcome.REFUTED
     lost = [depth._Point(n, f, 100 * n, flat(0.5)) for n in (4, 8, 16) for f in ("mirrored", "shallow")]

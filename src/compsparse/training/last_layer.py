@@ -41,7 +41,7 @@ def solve_last_layer(network: MirrorNetwork, data: TrainingData, ridges: Sequenc
         features, held_out = _features(cells, data.X[rows], r), _features(cells, data.X[judged], r)
         y, y_held_out = data.y[rows].double(), data.y[judged].double()
         candidates = [(cells.weights[-1][r, 0].double(), cells.biases[-1][r, 0].double())]
-        candidates += [_ridge(features, y, ridge) for ridge in (ridges if data.validation is not None else ridges[:1])]
+        candidates += _ridge(features, y, ridges if data.validation is not None else ridges[:1])
         scores = torch.stack([(y_held_out - held_out @ v.T - c).square().mean() for v, c in candidates])
         best = int(scores.nan_to_num(torch.inf).argmin())
         cells.weights[-1][r, 0], cells.biases[-1][r, 0] = candidates[best]
@@ -56,12 +56,17 @@ def _features(cells: Cells, X: Tensor, replica: int) -> Tensor:
     return h.T.double()
 
 
-def _ridge(H: Tensor, y: Tensor, ridge: float) -> tuple[Tensor, Tensor]:
+def _ridge(H: Tensor, y: Tensor, ridges: Sequence[float]) -> list[tuple[Tensor, Tensor]]:
+    """Output weights and bias for each ridge; the features' covariance is made once for all."""
     centre, target = H.mean(0), y.mean(0)
     centred = H - centre
     gram = centred.T @ centred / len(H)
+    right = centred.T @ (y - target) / len(H)
     scale = gram.diagonal().mean().clamp(min=1e-12)
-    shifted = gram + ridge * scale * torch.eye(len(gram), dtype=H.dtype, device=H.device)
-    factor, _ = torch.linalg.cholesky_ex(shifted)
-    v = torch.cholesky_solve(centred.T @ (y - target) / len(H), factor).T
-    return v, target - v @ centre
+    identity = torch.eye(len(gram), dtype=H.dtype, device=H.device)
+    solutions = []
+    for ridge in ridges:
+        factor, _ = torch.linalg.cholesky_ex(gram + ridge * scale * identity)
+        v = torch.cholesky_solve(right, factor).T
+        solutions.append((v, target - v @ centre))
+    return solutions
