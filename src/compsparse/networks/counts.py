@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from compsparse.errors import ConfigError
-from compsparse.networks.cells import Cells
 from compsparse.networks.masked import MaskedNetwork
 from compsparse.networks.mirror import MirrorNetwork
 from compsparse.networks.replicas import ReplicatedNetwork
@@ -28,13 +27,9 @@ def count(network: ReplicatedNetwork) -> NetworkSize:
     NetworkSize(parameters=39, multiplies=27)
     """
     if isinstance(network, MirrorNetwork):
-        multiplies = sum(len(g.nodes) * _cells(network, g.block).multiplies for g in network.plan.groups)
+        multiplies = sum(len(g.nodes) * network.cells(g).multiplies for g in network.plan.groups)
         return NetworkSize(sum(p[0].numel() for p in network.parameters()), multiplies)
     if isinstance(network, MaskedNetwork):
         links = [int(network.get_buffer(f"mask_{i}").sum()) for i in range(len(network.weights))]
         return NetworkSize(sum(links) + sum(b.shape[1] for b in network.biases), sum(links))
     raise ConfigError(f"cannot count the multiplications of a {type(network).__name__}")
-
-
-def _cells(network: MirrorNetwork, block: int) -> Cells:
-    return network.blocks[block]  # type: ignore[return-value]

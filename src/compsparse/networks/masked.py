@@ -10,7 +10,6 @@ from torch import Tensor, nn
 
 from compsparse.errors import ConfigError
 from compsparse.networks.activations import activation
-from compsparse.networks.cells import Cells
 from compsparse.networks.mirror import MirrorNetwork
 from compsparse.networks.plan import Group
 from compsparse.networks.replicas import ReplicatedNetwork, generators_for, per_replica_normal, replica_seeds
@@ -165,13 +164,13 @@ def _level_layers(
     layers, carried_columns, n_in = [], [column_of[w] for w in carried], len(wires)
     n_layers = network.config.depth + 1
     for k in range(n_layers):
-        size = len(carried) + sum(len(g.nodes) * _cells(network, g).weights[k].shape[2] for _, g in here)
+        size = len(carried) + sum(len(g.nodes) * network.cells(g).weights[k].shape[2] for _, g in here)
         layer = _Layer.empty(like, size, n_in)
         for row, column in enumerate(carried_columns):
             layer.carry(row, column)
         row = len(carried)
         for i, group in here:
-            cells = _cells(network, group)
+            cells = network.cells(group)
             weight, bias = cells.weights[k], cells.biases[k]
             for n in range(len(group.nodes)):
                 own = 0 if group.shared else n
@@ -181,12 +180,8 @@ def _level_layers(
                 row = rows.stop
         layers.append(layer)
         carried_columns, n_in = list(range(len(carried))), size
-    new = [(i + 1, int(r)) for i, g in here for r in range(len(g.nodes) * _cells(network, g).channels)]
+    new = [(i + 1, int(r)) for i, g in here for r in range(len(g.nodes) * network.cells(g).channels)]
     return layers, carried + new
-
-
-def _cells(network: MirrorNetwork, group: Group) -> Cells:
-    return network.blocks[group.block]  # type: ignore[return-value]
 
 
 def _reorder_output(network: MirrorNetwork, layer: _Layer, wires: list[Wire]) -> None:

@@ -13,7 +13,7 @@ from compsparse.errors import ConfigError
 from compsparse.graph import FunctionGraph, pyramid, single_node
 from compsparse.networks.activations import activation as check_activation
 from compsparse.networks.cells import Cells
-from compsparse.networks.plan import Plan, Read, Sharing, make_plan
+from compsparse.networks.plan import Group, Plan, Read, Sharing, make_plan
 from compsparse.networks.replicas import ReplicatedNetwork, generators_for, replica_seeds
 
 
@@ -64,12 +64,16 @@ class MirrorNetwork(ReplicatedNetwork):
     def run(self, columns: Tensor) -> Tensor:
         buffers = [columns]
         for i, group in enumerate(self.plan.groups):
-            cells: Cells = self.blocks[group.block]  # type: ignore[assignment]
+            cells = self.cells(group)
             wires = self._gather(buffers, group.read, i)
             x = wires.view(wires.shape[0], len(group.nodes), cells.fan_in, wires.shape[-1])
             y = cells.shared(x) if group.shared else cells(x)
             buffers.append(y.reshape(y.shape[0], -1, y.shape[-1]))
         return self._gather(buffers, self.plan.output, len(self.plan.groups))
+
+    def cells(self, group: Group) -> Cells:
+        """The weights of a group of the plan."""
+        return self.blocks[group.block]  # type: ignore[return-value]
 
     def _gather(self, buffers: list[Tensor], read: Read, i: int) -> Tensor:
         parts = [buffers[b] for b in read.buffers]

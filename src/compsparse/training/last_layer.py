@@ -33,7 +33,7 @@ def solve_last_layer(network: MirrorNetwork, data: TrainingData, ridges: Sequenc
         raise ConfigError("the closed form does not know sample weights")
     if len(network.plan.groups) != 1 or network.graph.size != 1:
         raise ConfigError("only a dense network (a graph of one node) has its last layer in closed form")
-    cells: Cells = network.blocks[0]  # type: ignore[assignment]
+    cells = network.cells(network.plan.groups[0])
     losses = []
     train_rows = data.train_rows(network.n_replicas)
     for r, rows in enumerate(train_rows):
