@@ -1,0 +1,243 @@
+"""What discovery returns: the graph, why each of its modules is believed, the path there, and the cost."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Literal
+
+from compsparse.errors import DataError
+from compsparse.graph import FunctionGraph
+from compsparse.graph.function_graph import Kind
+from compsparse.graph.json_format import from_dict as graph_from_dict
+from compsparse.graph.json_format import to_dict as graph_to_dict
+
+if TYPE_CHECKING:
+    from compsparse.discovery.surrogate import Surrogate
+
+FORMAT = "compsparse.discovery"
+VERSION = 1
+
+
+class DiscoveryStatus(Enum):
+    """How the search ended; the value is the sentence a user reads."""
+
+    FINISHED = "the search ran to its end"
+    OUT_OF_TIME = "the time limit was reached; this is the best graph so far"
+    OUT_OF_QUERIES = "the query budget was reached; this is the best graph so far"
+    INTERRUPTED = "the search was interrupted; this is the best graph so far"
+
+
+Statistic = Literal["held-out gain", "direction change", "cofactors"]
+
+_SENTENCES: dict[Statistic, str] = {
+    "held-out gain": "held-out error {value:+.1%} ± {spread:.1%} when the module is imposed",
+    "direction change": "gradient direction changes by {value:.1e} with the context, threshold {threshold:.1e}",
+    "cofactors": "{value:.0f} distinct cofactors",
+}
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Why a module is believed.
+
+    Attributes:
+        members: the inputs it is made of.
+        outputs: the outputs that use it.
+        statistic: what was measured. ``held-out gain``: relative change of the held-out error when
+            the module is imposed (negative is a gain). ``direction change``: how far the direction
+            of the module's gradient turns when the other inputs change. ``cofactors``: distinct
+            functions that the module's inputs leave of the rest.
+        value, spread: that figure and its standard error (0 where it is exact).
+        threshold: what the figure was held against; NaN where there is none.
+        recurrence: share of resamples in which the module came back; NaN if not measured.
+        channels: how many numbers the module passes on.
+    """
+
+    members: frozenset[str]
+    kind: Kind
+    outputs: tuple[str, ...]
+    statistic: Statistic
+    value: float
+    spread: float = 0.0
+    threshold: float = math.nan
+    recurrence: float = math.nan
+    channels: int = 1
+
+    def __str__(self) -> str:
+        figure = _SENTENCES[self.statistic].format(**asdict(self))
+        back = "" if math.isnan(self.recurrence) else f"; came back in {self.recurrence:.0%} of resamples"
+        return f"{{{', '.join(sorted(self.members))}}} ({self.kind}): {figure}{back}"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One decision on the way, with the held-out error after it.
+
+    Attributes:
+        action: ``start``, ``drop`` (inert inputs left out), ``merge``, ``readmit``, ``complete``, ``share`` or ``fit``.
+        members: the inputs concerned.
+        error: held-out error as a share of what the best constant leaves.
+        spread: its standard error.
+    """
+
+    action: str
+    members: frozenset[str]
+    output: str
+    error: float
+    spread: float
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The noise level in the answers, as a share of their standard deviation, and where it comes from."""
+
+    level: float
+    origin: Literal["assumed", "estimated"]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What the search spent.
+
+    Attributes:
+        evaluations: rows at which a callable was asked (gradients by autograd count one each).
+        budget: most evaluations allowed; None without a limit.
+        networks: candidate networks trained.
+    """
+
+    seconds: float
+    evaluations: int = 0
+    budget: int | None = None
+    networks: int = 0
+
+
+@dataclass(frozen=True)
+class Discovery:
+    """A function graph found in data or by queries.
+
+    Attributes:
+        graph: canonical: strong modules, complete nodes n-ary; inert inputs are listed but unused.
+        evidence: one entry per inner module, the root included.
+        path: the decisions in order, with the held-out error after each (data only).
+        noise: the level assumed or estimated; None where answers are exact.
+        caveats: sentences a reader must know.
+        model: the fitted network with its scaling, if one was fitted.
+    """
+
+    graph: FunctionGraph
+    evidence: tuple[Evidence, ...]
+    status: DiscoveryStatus
+    cost: Cost
+    source: Literal["data", "queries", "truth table"]
+    path: tuple[Step, ...] = ()
+    noise: Noise | None = None
+    caveats: tuple[str, ...] = ()
+    model: Surrogate | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def modules(self) -> frozenset[frozenset[str]]:
+        """Strong modules of any output as sets of input names; singletons and whole sets left out."""
+        whole = {output: self.inputs_of(output) for output in self.graph.outputs}
+        return frozenset(e.members for e in self.evidence if any(e.members != whole[o] for o in e.outputs))
+
+    @property
+    def inert(self) -> tuple[str, ...]:
+        """Inputs that no output depends on, at the resolution of the data or the queries."""
+        return self.graph.inert
+
+    @property
+    def kind(self) -> Mapping[str, Kind | None]:
+        """Kind of every inner node, by the node's name in the graph."""
+        return {node.name: node.kind for node in self.graph.nodes}
+
+    def inputs_of(self, output: str) -> frozenset[str]:
+        """The inputs an output depends on."""
+        below = self.graph.ancestors(output) | {output}
+        return frozenset(name for name in self.graph.inputs if name in below)
+
+    def evidence_for(self, members: frozenset[str] | set[str]) -> tuple[Evidence, ...]:
+        """The evidence for one module, an entry per group of outputs that use it."""
+        return tuple(e for e in self.evidence if e.members == frozenset(members))
+
+    def __str__(self) -> str:
+        lines = [str(self.graph), "", *(str(e) for e in self.evidence), self.status.value]
+        return "\n".join([*lines, *self.caveats])
+
+    # ---- JSON ----------------------------------------------------------------------------
+
+    def to_json(self, indent: int | None = None) -> str:
+        """The whole record, the fitted model included, as JSON text."""
+        return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "graph": graph_to_dict(self.graph),
+            "evidence": [_plain(asdict(e)) for e in self.evidence],
+            "status": self.status.name,
+            "cost": asdict(self.cost),
+            "source": self.source,
+            "path": [_plain(asdict(s)) for s in self.path],
+            "noise": None if self.noise is None else asdict(self.noise),
+            "caveats": list(self.caveats),
+            "model": None if self.model is None else self.model.to_dict(),
+        }
+
+    @classmethod
+    def from_json(cls, text: str) -> Discovery:
+        """Reads what :meth:`to_json` wrote."""
+        try:
+            data = json.loads(text)
+        except (json.JSONDecodeError, RecursionError) as error:
+            raise DataError(f"not a discovery in JSON: {error}") from None
+        return cls.from_dict(data)
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Discovery:
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
+            raise DataError(f"not a discovery: expected a JSON object with format {FORMAT!r}")
+        if data.get("version") not in range(1, VERSION + 1):
+            raise DataError(f"format version {data.get('version')!r} is unknown; this compsparse reads up to {VERSION}")
+        try:
+            return cls(
+                graph=graph_from_dict(data["graph"]),
+                evidence=tuple(_evidence(e) for e in data["evidence"]),
+                status=DiscoveryStatus[data["status"]],
+                cost=Cost(**data["cost"]),
+                source=data["source"],
+                path=tuple(Step(**{**s, "members": frozenset(s["members"]), **_nan(s)}) for s in data["path"]),
+                noise=None if data["noise"] is None else Noise(**data["noise"]),
+                caveats=tuple(data["caveats"]),
+                model=_model(data["model"]),
+            )
+        except (KeyError, TypeError, AttributeError) as error:
+            raise DataError(f"the discovery's JSON is incomplete: {error!r}") from None
+
+
+def _plain(entry: dict[str, Any]) -> dict[str, Any]:
+    """Sets as sorted lists, NaN as null."""
+    plain = {k: None if isinstance(v, float) and math.isnan(v) else v for k, v in entry.items()}
+    plain["members"] = sorted(entry["members"])
+    return plain
+
+
+def _nan(entry: dict[str, Any]) -> dict[str, float]:
+    return {key: math.nan for key, value in entry.items() if value is None}
+
+
+def _evidence(entry: dict[str, Any]) -> Evidence:
+    sets = {"members": frozenset(entry["members"]), "outputs": tuple(entry["outputs"])}
+    return Evidence(**{**entry, **_nan(entry), **sets})
+
+
+def _model(data: dict[str, Any] | None) -> Surrogate | None:
+    if data is None:
+        return None
+    from compsparse.discovery.surrogate import Surrogate
+
+    return Surrogate.from_dict(data)
