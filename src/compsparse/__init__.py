@@ -33,11 +33,15 @@ _HOME = {
     "fit_graph": "training",
     "train": "training",
     "training_data": "training",
+    "Discovery": "discovery",
+    "discover": "discovery",
+    "CompositionalClassifier": "estimators",
+    "CompositionalRegressor": "estimators",
     "GraphClassifier": "estimators",
     "GraphRegressor": "estimators",
     "CompsparseError": "errors",
 }
-_PACKAGES = ("errors", "estimators", "graph", "lab", "networks", "report", "tasks", "training")
+_PACKAGES = ("discovery", "errors", "estimators", "graph", "lab", "networks", "report", "tasks", "training")
 
 __all__ = ["__version__", *_HOME, *_PACKAGES]  # noqa: PLE0604 (names only)
 
@@ -55,8 +59,14 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
+    from compsparse.discovery import Discovery, discover
     from compsparse.errors import CompsparseError
-    from compsparse.estimators import GraphClassifier, GraphRegressor
+    from compsparse.estimators import (
+        CompositionalClassifier,
+        CompositionalRegressor,
+        GraphClassifier,
+        GraphRegressor,
+    )
     from compsparse.graph import (
         Constituent,
         FunctionGraph,

@@ -248,6 +248,8 @@ def _formula(node: Node) -> Formula | None:
 
 
 def _family(node: Node) -> Family | None:
+    if node.kind is not None:
+        return None  # what was declared goes before what the outermost operation suggests
     formula = _formula(node)
     return OPERATIONS[formula.operation].family if isinstance(formula, Apply) and node.arity > 1 else None
 

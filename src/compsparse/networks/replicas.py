@@ -65,10 +65,17 @@ def select(network: Network, replicas: Sequence[int] | Tensor) -> Network:
 
 
 def keep_(network: ReplicatedNetwork, replicas: Tensor) -> None:
-    """Drops all but the given replicas in place."""
+    """Drops all but the given replicas in place.
+
+    Modules name those of their buffers that have a replica dimension in ``replica_buffers``.
+    """
     for parameter in network.parameters():
         parameter.data = parameter.data[replicas.to(parameter.device)]
         parameter.grad = None
+    for module in network.modules():
+        for name in getattr(module, "replica_buffers", ()):
+            buffer = module.get_buffer(name)
+            setattr(module, name, buffer[replicas.to(buffer.device)])
 
 
 def only(network: Network, replica: int = 0) -> Network:

@@ -1,0 +1,132 @@
+"""A last look at a finished tree: is every module worth having, and which nodes are complete?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from compsparse.discovery.data.candidates import Candidate, Form
+from compsparse.discovery.data.decisions import BETTER, share_better
+from compsparse.discovery.data.search import LONG, SHORT, Search
+from compsparse.discovery.data.trees import dissolved, parent_of, regrouped, with_children
+from compsparse.discovery.data.trials import Effort, Trial, standard_error
+from compsparse.discovery.data.units import Units
+from compsparse.graph.modules import ModuleTree
+
+VERIFY = Effort(2, 600)
+NO_WORSE = 0.0
+"""t of the tree without a module against the tree with it up to which the module gets a second look."""
+AS_GOOD = 2.0
+MOST_LOSS = 1.15
+"""t and ratio of errors up to which a sum or product counts as good as the nested fit."""
+CLEARLY_APART = 4.0
+"""t over all rivals at a module's acceptance beyond which its parent cannot be complete over its children."""
+HOPELESS = 2.0
+"""Ratio of errors after a short trial beyond which no long one is made."""
+
+
+@dataclass(frozen=True)
+class Support:
+    """Held-out error with a module relative to the error without it: change, standard error, share of resamples."""
+
+    change: float
+    spread: float
+    recurrence: float
+
+
+def verify_modules(search: Search) -> dict[frozenset[str], Support]:
+    """Fits the tree without each module in turn; regroups or dissolves what does not hold."""
+    support: dict[frozenset[str], Support] = {}
+    reference = search.fit_tree(search.units, VERIFY.steps, VERIFY.replicas)
+    for module in [m for tree in search.units.trees for m in tree.inner]:
+        if parent_of(search.units, module) is None and module not in search.units.trees:
+            continue  # an earlier second look moved it
+        without = search.fit_tree(dissolved(search.units, module), VERIFY.steps, VERIFY.replicas)
+        t = reference.t_of(without.losses[0], reference.losses[0])
+        search.tell(f"verify {sorted(module.members)}: {reference.mean(0):.5f} without {without.mean(0):.5f} t {t:.1f}")
+        if t < NO_WORSE and _second_look(search, module, t):
+            reference = search.fit_tree(search.units, VERIFY.steps, VERIFY.replicas)
+            continue
+        support[module.members] = _support(reference, without)
+    return support
+
+
+def _second_look(search: Search, module: ModuleTree, t: float) -> bool:
+    """Whether the tree was changed: another pair joined first, or the module dissolved."""
+    parent = parent_of(search.units, module)
+    before = search.units
+    if parent is not None and len(parent.children) == 2 and len(module.children) == 2:
+        wide = search.units.joined([*(c for c in parent.children if c != module), *module.children])
+        search.units = regrouped(search.units, parent, wide)
+        search.regroup(wide, LONG)
+        if search.units.trees != regrouped(before, parent, wide).trees:
+            return search.units.trees != before.trees
+    if t < BETTER:
+        search.units = dissolved(before, module)
+        return True
+    search.units = before
+    return False
+
+
+def _support(reference: Trial, without: Trial) -> Support:
+    difference = reference.losses[0] - without.losses[0]
+    scale = without.mean(0)
+    return Support(
+        float(np.average(difference, weights=reference.weight)) / scale,
+        standard_error(difference, reference.weight) / scale,
+        share_better(reference.losses[0], without.losses[0], reference.weight),
+    )
+
+
+# ---- complete nodes ------------------------------------------------------------------------------
+
+
+def settled(search: Search) -> ModuleTree:
+    """The canonical tree: nodes that are sums or products of functions of their children become n-ary."""
+    return _settled(search, list(search.units.trees), [])
+
+
+def _settled(search: Search, children: list[ModuleTree], context: list[ModuleTree]) -> ModuleTree:
+    parts, is_complete = children, False
+    if len(parts) > 2:
+        is_complete = _is_separable(search, parts, parts, context)
+    waiting = [part for part in parts if part.children]
+    while waiting:
+        child = waiting.pop(0)
+        wider = [p for p in parts if p != child] + list(child.children)
+        may_open = search.told_apart.get(child.members, 0.0) < CLEARLY_APART
+        # a prime node of three or more keeps its children
+        if may_open and (len(parts) == 2 or is_complete) and _is_separable(search, parts, wider, context):
+            parts, is_complete = wider, True
+            waiting += [part for part in child.children if part.children]
+    done = []
+    for part in parts:
+        around = context + [p for p in parts if p != part]
+        done.append(_settled(search, list(part.children), around) if part.children else part)
+    node = search.units.joined(done) if len(done) > 1 else with_children(done)
+    return ModuleTree(node.members, "complete" if is_complete else "prime", node.children)
+
+
+def _is_separable(
+    search: Search, nested: Sequence[ModuleTree], parts: Sequence[ModuleTree], context: Sequence[ModuleTree]
+) -> bool:
+    """Whether phi(sum or product of psi_i(part_i)) does as well as a free function of the nested parts."""
+    for effort, most in ((Effort(2, SHORT), HOPELESS), (Effort(4, LONG), MOST_LOSS)):
+        free = _fit_top(search, nested, context, "free", effort)
+        trials = [_fit_top(search, parts, context, form, effort) for form in ("sum", "product")]
+        best = min(trials, key=lambda trial: trial.mean(0))
+        t, ratio = best.t_of(best.losses[0], free.losses[0]), best.mean(0) / free.mean(0)
+        search.tell(f"complete? {[sorted(p.members) for p in parts]} free {free.mean(0):.5f} separable {best.mean(0):.5f} t {t:.1f}")
+        if ratio > most:
+            return False
+    return t < AS_GOOD
+
+
+def _fit_top(
+    search: Search, inner: Sequence[ModuleTree], outer: Sequence[ModuleTree], form: Form, effort: Effort
+) -> Trial:
+    units = Units(search.units.columns, (*inner, *outer), search.units.learned)
+    which = frozenset(range(len(inner)))
+    return search.table.fit(units, [Candidate(which, units.every - which, form)], effort)

@@ -1,0 +1,86 @@
+"""Decisions on trials: which merge to accept, which inputs to leave out. Pure functions of held-out losses.
+
+A module is accepted when it predicts (better than a constant), when imposing it does not hurt (against the
+free function of all variables), and when it is told apart: from the free function, or from every rival
+that shares a variable with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from compsparse.discovery.data.trials import Trial
+
+PREDICTS = -3.0
+"""t against the constant; without this gate noise grows a tree, because merging cuts variance."""
+NOT_WORSE = 1.0
+BETTER = -3.0
+TOLD_APART = 2.5
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """One candidate of a trial, compared.
+
+    Attributes:
+        against_constant, against_base: paired t, negative where the candidate is better.
+        against_rival: smallest t by which a rival that shares a unit is worse; infinite without rivals.
+    """
+
+    candidate: int
+    error: float
+    against_constant: float
+    against_base: float
+    against_rival: float
+
+    @property
+    def may_stand(self) -> bool:
+        return self.against_constant < PREDICTS and self.against_base < NOT_WORSE
+
+    @property
+    def is_told_apart(self) -> bool:
+        return self.against_rival > TOLD_APART
+
+
+def judge(trial: Trial, constant: np.ndarray) -> list[Judgement]:
+    """Judges all candidates but the first, which is the base, from the lowest error up."""
+    merges = range(1, len(trial.candidates))
+    judgements = []
+    for c in merges:
+        rivals = [r for r in merges if r != c and trial.candidates[r].inner & trial.candidates[c].inner]
+        judgements.append(
+            Judgement(
+                c,
+                trial.mean(c),
+                trial.t_of(trial.losses[c], constant),
+                trial.t(c, 0),
+                min((trial.t(r, c) for r in rivals), default=np.inf),
+            )
+        )
+    return sorted(judgements, key=lambda j: j.error)
+
+
+def accepted(trial: Trial, judgements: Sequence[Judgement], *, last_word: bool) -> list[int]:
+    """Candidates to accept together: disjoint, from the best down.
+
+    Args:
+        last_word: no longer trial will follow, so the best may stand on beating the base alone.
+    """
+    chosen: list[int] = []
+    used: frozenset[int] = frozenset()
+    for rank, j in enumerate(judgements):
+        beats_base = last_word and rank == 0 and j.against_base < BETTER
+        if j.may_stand and (j.is_told_apart or beats_base) and not trial.candidates[j.candidate].inner & used:
+            chosen.append(j.candidate)
+            used |= trial.candidates[j.candidate].inner
+    return chosen
+
+
+def share_better(losses: np.ndarray, others: np.ndarray, weight: np.ndarray, n_resamples: int = 200) -> float:
+    """Share of bootstrap resamples of the rows in which the first losses are lower on average."""
+    n = len(losses)
+    counts = np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), size=n_resamples)
+    return float(((counts * weight) @ (losses - others) < 0).mean())

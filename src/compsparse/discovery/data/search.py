@@ -1,0 +1,225 @@
+"""The search for a tree in data: leave out what is inert, merge, verify, look again.
+
+Each accepted merge makes the next question easier: the module's inputs become one variable, all
+learned parts go on training together, and held-out error falls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+
+import numpy as np
+
+from compsparse.discovery.data.candidates import Candidate
+from compsparse.discovery.data.decisions import NOT_WORSE, TOLD_APART, accepted, judge
+from compsparse.discovery.data.trees import exposed, pairings, regrouped
+from compsparse.discovery.data.trials import Effort, Trial, TrialTable, standard_error
+from compsparse.discovery.data.units import Units, combination_of, leaf
+from compsparse.discovery.record import Step
+from compsparse.graph.modules import ModuleTree
+
+SHORT, LONG, LONGEST = 300, 1000, 3000
+FEW_UNITS = 5
+"""Units up to which a trial is small enough for twice the replicas."""
+MOST_IN_LONG_TRIAL = 6
+NEARLY_AS_GOOD = 1.5
+"""Error relative to the base up to which a merge that lost may have lacked training, not truth."""
+EXPLAINED_FOR_INERT = 0.7
+"""Share of the constant's error that must be explained before an input can be called inert."""
+MAY_BE_INERT, JOINTLY_INERT = 2.0, 1.0
+READMITTED = -3.5
+
+
+def silent(message: str) -> None:
+    pass
+
+
+@dataclass
+class Search:
+    """The state of one search: the units of the moment, inputs left out, and the path so far."""
+
+    table: TrialTable
+    units: Units
+    output: str = "y"
+    tell: Callable[[str], None] = silent
+    parked: list[str] = field(default_factory=list)
+    path: list[Step] = field(default_factory=list)
+    told_apart: dict[frozenset[str], float] = field(default_factory=dict)
+    knows_inert: bool = False
+
+    def run(self) -> None:
+        """Merges until nothing more is accepted, then offers again what was left out."""
+        self._merge_all()
+        if self.parked and self._readmit():
+            self._merge_all()
+
+    def _merge_all(self) -> None:
+        if not self.knows_inert:
+            self.leave_out_inert()
+        while len(self.units) > 2 and self.merge():
+            if not self.knows_inert:
+                self.leave_out_inert()
+        if not self.knows_inert:
+            self.leave_out_inert(at_last=True)
+
+    # ---- inert inputs --------------------------------------------------------------------
+
+    def leave_out_inert(self, *, at_last: bool = False) -> None:
+        """Parks inputs whose loss, alone and together, does not hurt.
+
+        Waits until the fit explains enough to tell; single drops would lose inputs that are weak alone and
+        active together, so those that seem inert leave one after the other, in company.
+        """
+        units = self.units
+        base = free(units.every)
+        alone = [free(units.every - {i}) for i in sorted(units.every)]
+        trial = self.table.fit(units, [base, *alone] if len(units) > 1 else [base], self._effort(SHORT))
+        if not self.path:
+            self._note("start", frozenset(), trial, 0)
+        unexplained = trial.mean(0) / self.constant_error
+        if unexplained > 1 - EXPLAINED_FOR_INERT and not (at_last and trial.t_of(trial.losses[0], self.table.constant) < -3):
+            return
+        self.knows_inert = True
+        t = {i: trial.t(i + 1, 0) for i in sorted(units.every) if not units.trees[i].children}
+        suspects = sorted((i for i in t if t[i] < MAY_BE_INERT), key=t.__getitem__)[: len(units) - 1]
+        if not suspects:
+            return
+        prefixes = [frozenset(suspects[: k + 1]) for k in range(len(suspects))]
+        trial = self.table.fit(units, [base, *(free(units.every - p) for p in prefixes)], self._effort(SHORT))
+        hurts = [trial.t(k + 1, 0) >= JOINTLY_INERT for k in range(len(prefixes))]
+        self.tell("inert? " + ", ".join(f"{sorted(units.members(p))} {trial.t(k + 1, 0):.1f}" for k, p in enumerate(prefixes)))
+        harmless = hurts.index(True) if True in hurts else len(hurts)
+        if harmless:
+            gone = prefixes[harmless - 1]
+            self.parked += sorted(units.members(gone))
+            self.units = units.with_trees(units.trees[i] for i in sorted(units.every - gone))
+            self._note("drop", units.members(gone), trial, harmless)
+
+    def _readmit(self) -> bool:
+        """Offers parked inputs to every node of the tree; those that help become units again."""
+        reference = self.fit_tree(self.units)
+        everywhere = self.fit_tree(exposed(self.units, self.parked))
+        self.tell(f"readmit all {self.parked}: {reference.mean(0):.5f} -> {everywhere.mean(0):.5f} t {everywhere.t_of(everywhere.losses[0], reference.losses[0]):.1f}")
+        if everywhere.t_of(everywhere.losses[0], reference.losses[0]) > READMITTED / 2:
+            return False
+        back = []
+        for name in self.parked:
+            trial = self.fit_tree(exposed(self.units, [name]))
+            t = trial.t_of(trial.losses[0], reference.losses[0])
+            self.tell(f"readmit {name}: {trial.mean(0):.5f} t {t:.1f}")
+            if t < READMITTED:
+                back.append((t, name, trial))
+        if not back:
+            return False
+        for _, name, trial in sorted(back, key=lambda entry: entry[0]):
+            self.parked.remove(name)
+            self._note("readmit", frozenset([name]), trial, 0)
+            self._put_back(name)
+        return True
+
+    def _put_back(self, name: str) -> None:
+        """Gives an input to the node that it helps most, and looks for finer structure there."""
+        nodes = [m for tree in self.units.trees for m in tree.inner]
+        at_top = self.units.with_trees([*self.units.trees, leaf(name)])
+        trials = [self.fit_tree(at_top), *(self.fit_tree(exposed(self.units, [name], [m])) for m in nodes)]
+        best = int(np.argmin([trial.mean(0) for trial in trials]))
+        if best == 0:
+            self.units = at_top
+            return
+        node = nodes[best - 1]
+        wide = self.units.joined([*node.children, leaf(name)])
+        self.units = regrouped(self.units, node, wide)
+        self.regroup(wide)
+
+    def regroup(self, node: ModuleTree, steps: int = LONGEST) -> None:
+        """Looks for the pair to join first inside a node of three or more, by fits of the whole tree."""
+        whole = self.fit_tree(self.units, steps)
+        options = [(regrouped(self.units, node, new), inner) for new, inner in pairings(self.units, node.children)]
+        trials = [self.fit_tree(units, steps) for units, _ in options]
+        order = np.argsort([trial.mean(0) for trial in trials])
+        best, rivals = trials[order[0]], [trials[i] for i in order[1:]]
+        apart = min(best.t_of(r.losses[0], best.losses[0]) for r in rivals)
+        against_whole = best.t_of(best.losses[0], whole.losses[0])
+        self.tell(f"regroup {sorted(node.members)}: whole {whole.mean(0):.5f} " + " ".join(f"{sorted(options[i][1].members)} {trials[i].mean(0):.5f}" for i in order) + f" apart {apart:.1f} whole {against_whole:.1f}")
+        if against_whole < NOT_WORSE and apart > TOLD_APART:
+            inner = options[order[0]][1]
+            self.units = self.table.relearned(best, 0)
+            self.told_apart[inner.members] = apart
+            self._note("merge", inner.members, best, 0)
+
+    def fit_tree(self, units: Units, steps: int = LONG, replicas: int = 4) -> Trial:
+        """A trial of the units as they are, under a free function of them."""
+        return self.table.fit(units, [free(units.every)], Effort(replicas, steps))
+
+    # ---- merges --------------------------------------------------------------------------
+
+    def merge(self) -> bool:
+        """One round: the best pairs, or failing them the best triple. False if nothing was accepted."""
+        return self._merge_sets(2) or (len(self.units) > 3 and self._merge_sets(3))
+
+    def _merge_sets(self, size: int) -> bool:
+        every = self.units.every
+        merges = [Candidate(frozenset(s), every - frozenset(s)) for s in combinations(sorted(every), size)]
+        trial = self.table.fit(self.units, [free(every), *merges], self._effort(SHORT))
+        if self._accept(trial, last_word=False):
+            return True
+        best = judge(trial, self.table.constant)[:MOST_IN_LONG_TRIAL]
+        trial = self._again(trial, [j.candidate for j in best], Effort(4, LONG))
+        if self._accept(trial, last_word=True):
+            return True
+        near = [
+            j.candidate
+            for j in judge(trial, self.table.constant)
+            if j.against_rival > TOLD_APART and j.error < NEARLY_AS_GOOD * trial.mean(0) and j.against_constant < -3
+        ]
+        return bool(near) and self._accept(self._again(trial, near, Effort(8, LONGEST)), last_word=True)
+
+    def _again(self, trial: Trial, chosen: Sequence[int], effort: Effort) -> Trial:
+        """The base and some of the candidates, trained longer."""
+        return self.table.fit(trial.units, [trial.candidates[c] for c in (0, *chosen)], effort)
+
+    def _accept(self, trial: Trial, *, last_word: bool) -> bool:
+        judgements = judge(trial, self.table.constant)
+        self.tell(f"{len(self.units)} units, base {trial.mean(0):.5f}")
+        for j in judgements[:4]:
+            names = [sorted(self.units.trees[i].members) for i in sorted(trial.candidates[j.candidate].inner)]
+            self.tell(f"   {names} {j.error:.5f} base {j.against_base:.1f} const {j.against_constant:.1f} rival {j.against_rival:.1f}")
+        chosen = accepted(trial, judgements, last_word=last_word)
+        if not chosen:
+            return False
+        units = self.table.relearned(trial, chosen[0])
+        learned, trees = dict(units.learned), set(units.trees)
+        for c in chosen:
+            parts = [trial.units.trees[i] for i in sorted(trial.candidates[c].inner)]
+            module = units.joined(parts)
+            learned[combination_of(module)] = self.table.learned(trial, c)
+            trees = trees - set(parts) | {module}
+            self.told_apart[module.members] = next(j.against_rival for j in judgements if j.candidate == c)
+            self._note("merge", module.members, trial, c)
+        self.units = Units(units.columns, (), learned).with_trees(trees)
+        return True
+
+    # ---- helpers -------------------------------------------------------------------------
+
+    def _effort(self, steps: int) -> Effort:
+        return Effort(4 if len(self.units) <= FEW_UNITS else 2, steps)
+
+    @property
+    def predicts(self) -> bool:
+        """Whether the search ever saw a fit that beats the constant."""
+        return bool(self.path) and self.path[-1].error + 3 * self.path[-1].spread < 1
+
+    @property
+    def constant_error(self) -> float:
+        return float(np.average(self.table.constant, weights=self.table.row_weight))
+
+    def _note(self, action: str, members: frozenset[str], trial: Trial, c: int) -> None:
+        scale = self.constant_error
+        error, spread = trial.mean(c) / scale, standard_error(trial.losses[c], trial.weight) / scale
+        self.path.append(Step(action, members, self.output, error, spread))
+
+
+def free(which: frozenset[int]) -> Candidate:
+    return Candidate(frozenset(), which)

@@ -1,0 +1,72 @@
+"""Surgery on module trees: taking nodes apart, putting inputs back, regrouping."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+import torch
+
+from compsparse.discovery.data.units import Units, combination_of, leaf
+from compsparse.graph.modules import ModuleTree
+
+
+def replaced(tree: ModuleTree, old: ModuleTree, new: Sequence[ModuleTree]) -> list[ModuleTree]:
+    """The tree with a subtree replaced by others; more than one tree where that is the root itself."""
+    if tree.members == old.members:
+        return list(new)
+    if not old.members <= tree.members:
+        return [tree]
+    children = [part for child in tree.children for part in replaced(child, old, new)]
+    return [with_children(children)]
+
+
+def with_children(children: Sequence[ModuleTree]) -> ModuleTree:
+    return ModuleTree(frozenset().union(*(c.members for c in children)), "prime", tuple(children))
+
+
+def dissolved(units: Units, module: ModuleTree) -> Units:
+    """The units without one module: its children take its place."""
+    return units.with_trees(part for tree in units.trees for part in replaced(tree, module, module.children))
+
+
+def regrouped(units: Units, old: ModuleTree, new: ModuleTree) -> Units:
+    return units.with_trees(part for tree in units.trees for part in replaced(tree, old, [new]))
+
+
+def exposed(units: Units, names: Sequence[str], nodes: Sequence[ModuleTree] | None = None) -> Units:
+    """The units with extra inputs read by the given nodes, or by all of them and the top."""
+    extra = tuple(leaf(name) for name in names)
+    n_columns = sum(len(units.columns[name]) for name in names)
+    learned = dict(units.learned)
+
+    def widened(tree: ModuleTree) -> ModuleTree:
+        if not tree.children:
+            return tree
+        own = extra if nodes is None or tree in nodes else ()
+        wide = with_children([*(widened(child) for child in tree.children), *own])
+        if combination_of(tree) in learned:
+            first, *rest = learned[combination_of(tree)]
+            # weights of zero: the node starts as it was
+            room = first.new_zeros(*first.shape[:2], n_columns if own else 0)
+            learned[combination_of(wide)] = (torch.cat([first, room], 2), *rest)
+        return wide
+
+    trees = [widened(tree) for tree in units.trees]
+    return Units(units.columns, (*trees, *(extra if nodes is None else ())), learned)
+
+
+def pairings(units: Units, children: Sequence[ModuleTree]) -> Iterator[tuple[ModuleTree, ModuleTree]]:
+    """Every way to join two of the children first: the whole, and the pair inside it."""
+    for pair in combinations(children, 2):
+        inner = units.joined(pair)
+        yield units.joined([inner, *(c for c in children if c not in pair)]), inner
+
+
+def parent_of(units: Units, module: ModuleTree) -> ModuleTree | None:
+    """The node that reads a module; None where it is a unit, read by the top."""
+    for tree in units.trees:
+        for node in tree.inner:
+            if module in node.children:
+                return node
+    return None

@@ -1,0 +1,241 @@
+"""Trials of candidates: trained on every fold at once, measured on the rows each fold left out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from compsparse.discovery.data.candidates import Candidate, CandidateNetwork
+from compsparse.discovery.data.units import Layers, Units
+from compsparse.discovery.record import DiscoveryStatus
+from compsparse.networks.mirror import MirrorNetwork
+from compsparse.networks.replicas import ReplicatedNetwork
+from compsparse.training.data import TrainingData
+from compsparse.training.loop import TrainingConfig, train
+from compsparse.training.losses import Loss
+from compsparse.training.record import Status
+
+_LARGEST_BATCH = 2_000_000
+"""Numbers per layer above which held-out rows are evaluated in parts."""
+_SOUND = 1.25
+"""Training loss, relative to the best replica's, up to which a replica counts."""
+_DIVERGED = 1e30
+_FEWEST_STEPS = 20
+
+
+class Halted(Exception):
+    """The user or the clock ended the search."""
+
+    def __init__(self, status: DiscoveryStatus):
+        super().__init__(status.value)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How hard candidates are trained: networks per fold, steps each."""
+
+    replicas: int
+    steps: int
+
+
+class _Stacked(ReplicatedNetwork):
+    """The learned units below, a candidate on top; both train."""
+
+    def __init__(self, below: MirrorNetwork | None, top: CandidateNetwork, units: Units):
+        super().__init__(units.graph.n_inputs, top.n_outputs, top.n_replicas)
+        self.below, self.top = below, top
+        if below is None:
+            graph = units.graph
+            read = torch.tensor([graph.index[wire] for wire in graph.outputs])
+            self.register_buffer("read", read, persistent=False)
+
+    def run(self, columns: Tensor) -> Tensor:
+        return self.top.run(self.wires(columns))
+
+    def wires(self, columns: Tensor) -> Tensor:
+        return columns.index_select(1, self.get_buffer("read")) if self.below is None else self.below.run(columns)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Held-out losses of candidates over the same units.
+
+    Attributes:
+        losses: (candidates, rows) loss per row, of the mean prediction of a fold's replicas.
+        weight: (rows,) sample weights.
+    """
+
+    candidates: tuple[Candidate, ...]
+    units: Units
+    losses: np.ndarray
+    weight: np.ndarray
+    network: _Stacked
+    best: np.ndarray
+    """(candidates, folds) replica of the lowest training loss."""
+
+    def mean(self, c: int) -> float:
+        return float(np.average(self.losses[c], weights=self.weight))
+
+    def t(self, c: int, other: int) -> float:
+        """Paired t of candidate c against another; negative where c is better."""
+        return self.t_of(self.losses[c], self.losses[other])
+
+    def t_of(self, losses: np.ndarray, others: np.ndarray) -> float:
+        return t_statistic(losses - others, self.weight)
+
+
+def t_statistic(difference: np.ndarray, weight: np.ndarray) -> float:
+    """t of a weighted mean against zero."""
+    mean = float(np.average(difference, weights=weight))
+    error = standard_error(difference, weight)
+    if error > 0:
+        return mean / error
+    return float(np.sign(mean)) * np.inf if mean else 0.0
+
+
+def standard_error(values: np.ndarray, weight: np.ndarray) -> float:
+    """Standard error of the weighted mean of independent rows."""
+    mean = np.average(values, weights=weight)
+    return float(np.sqrt(np.sum((weight * (values - mean)) ** 2)) / weight.sum())
+
+
+class TrialTable:
+    """The data of a search, split once into folds."""
+
+    def __init__(
+        self,
+        X: Tensor,
+        y: Tensor,
+        weight: Tensor | None,
+        loss: Loss,
+        n_outputs: int,
+        *,
+        n_folds: int = 5,
+        seed: int = 0,
+        effort: float = 1.0,
+        deadline: float | None = None,
+    ):
+        self.X, self.y, self.weight, self.loss, self.n_outputs = X, y, weight, loss, n_outputs
+        self.n_folds, self.seed, self.effort, self.deadline = n_folds, seed, effort, deadline
+        order = np.random.default_rng(seed).permutation(len(X))
+        self.held_out = [torch.as_tensor(np.sort(order[k::n_folds])) for k in range(n_folds)]
+        self.kept = [torch.as_tensor(np.sort(np.delete(order, np.s_[k::n_folds]))) for k in range(n_folds)]
+        rows = np.concatenate([r.numpy() for r in self.held_out])
+        self.row_weight = np.ones(len(rows)) if weight is None else weight.cpu().numpy()[rows].astype(float)
+        self.constant = self._constant_losses()
+        self.trained = self.trials = 0
+
+    # ---- one trial -----------------------------------------------------------------------
+
+    def fit(self, units: Units, candidates: Sequence[Candidate], effort: Effort) -> Trial:
+        """Trains every candidate on every fold.
+
+        Raises:
+            Halted: the time is up, or Ctrl-C was pressed.
+        """
+        self.trials += 1
+        folds, reps = self.n_folds, effort.replicas
+        plan = [(c, k) for c in candidates for k in range(folds) for _ in range(reps)]
+        self.trained += len(plan)
+        # rivals share their starts and batches, so that differences are theirs
+        first = (self.seed * 100_003 + self.trials) * 10_007
+        seeds = [first + 101 * k + r for _ in candidates for k in range(folds) for r in range(reps)]
+        device = self.X.device
+        below = units.network([k for _, k in plan], seeds, device)
+        top = CandidateNetwork([c for c, _ in plan], units.blocks, self.n_outputs, seeds).to(device)
+        network = _Stacked(below, top, units).to(device)
+        data = TrainingData(self.X, self.y, self.weight, tuple(self.kept[k] for _, k in plan))
+        config = TrainingConfig(n_steps=max(_FEWEST_STEPS, round(self.effort * effort.steps)), batch_size=128)
+        left = None if self.deadline is None else max(self.deadline - time.perf_counter(), 1e-3)
+        training = train(network, data, config, loss=self.loss, seeds=seeds, time_limit=left)
+        if training.status is Status.INTERRUPTED:
+            raise Halted(DiscoveryStatus.INTERRUPTED)
+        if training.status is Status.OUT_OF_TIME:
+            raise Halted(DiscoveryStatus.OUT_OF_TIME)
+        train_loss = np.nan_to_num(training.train_loss, nan=np.inf).reshape(len(candidates), folds, reps)
+        best = train_loss.argmin(2)
+        losses = self._held_out_losses(network, train_loss)
+        return Trial(tuple(candidates), units, losses, self.row_weight, network, best)
+
+    @torch.no_grad()
+    def _held_out_losses(self, network: _Stacked, train_loss: np.ndarray) -> np.ndarray:
+        """Losses of the mean prediction of a fold's replicas.
+
+        Where fits are variance (few rows for the structure so far), the mean of all replicas is best; where
+        they are optimisation, those that ended in a poor minimum must stay out. The trial as a whole takes
+        the way under which its best candidate does better.
+        """
+        n_candidates, folds, reps = train_loss.shape
+        longest = max(len(rows) for rows in self.held_out)
+        padded = torch.stack([torch.cat([r, r[:1].expand(longest - len(r))]) for r in self.held_out])
+        padded = padded.to(self.X.device)
+        rows = padded.repeat_interleave(reps, 0).repeat(n_candidates, 1)
+        parts = max(1, rows.numel() * 32 // _LARGEST_BATCH)
+        out = torch.cat([network(self.X[part]) for part in rows.chunk(parts, dim=1)], dim=1)
+        out = out.view(n_candidates, folds, reps, longest, -1)
+        sound = train_loss <= _SOUND * train_loss.min(2, keepdims=True)
+        ways = [self._losses_of_mean(out, kept, padded) for kept in (np.isfinite(train_loss), sound)]
+        return min(ways, key=lambda losses: np.average(losses, axis=1, weights=self.row_weight).min())
+
+    def _losses_of_mean(self, out: Tensor, kept: np.ndarray, padded: Tensor) -> np.ndarray:
+        share = kept / np.maximum(kept.sum(2, keepdims=True), 1)
+        weights = torch.as_tensor(share, dtype=out.dtype, device=out.device)[..., None, None]
+        mean = torch.where(weights > 0, out * weights, 0.0).sum(2)
+        per_row = self.loss.per_sample(mean, self.y[padded]).cpu().numpy().astype(float)
+        per_fold = [per_row[:, k, : len(rows)] for k, rows in enumerate(self.held_out)]
+        return np.nan_to_num(np.concatenate(per_fold, axis=1), nan=_DIVERGED, posinf=_DIVERGED)
+
+    def _constant_losses(self) -> np.ndarray:
+        """Held-out losses of the best constant."""
+        parts = []
+        for rows, kept in zip(self.held_out, self.kept, strict=True):
+            weight = torch.ones(len(kept)) if self.weight is None else self.weight.cpu()[kept]
+            y = self.y.cpu()
+            if y.is_floating_point():
+                answer = (y[kept] * weight[:, None]).sum(0) / weight.sum()
+            else:
+                counts = torch.bincount(y[kept], weights=weight, minlength=self.n_outputs)
+                answer = ((counts + 1) / (counts.sum() + self.n_outputs)).log().to(self.X.dtype)
+            parts.append(self.loss.per_sample(answer.expand(len(rows), -1), y[rows]))
+        return torch.cat(parts).numpy().astype(float)
+
+    # ---- what a trial teaches ------------------------------------------------------------
+
+    def relearned(self, trial: Trial, c: int) -> Units:
+        """The units as candidate c's networks learned them, the best replica of each fold."""
+        return trial.units.relearned(trial.network.below, self._replicas(trial, c))
+
+    @torch.no_grad()
+    def learned(self, trial: Trial, c: int) -> Layers:
+        """Candidate c's g, scaled to mean 0 and standard deviation 1 on each fold's training rows."""
+        chosen = self._replicas(trial, c)
+        inner, candidate = trial.network.top.inner, trial.candidates[c]
+        blocks = trial.units.blocks
+        columns = [column for i in sorted(candidate.inner) for column in blocks[i]]
+        weights = [w[chosen].clone() for w in inner.weights]
+        biases = [b[chosen].clone() for b in inner.biases]
+        weights[0] = weights[0][:, :, columns]
+        values = self._inner_values(trial, chosen)
+        for k in range(self.n_folds):
+            g = values[k][self.kept[k].to(values.device)]
+            scale = g.std().clamp(min=1e-6)
+            weights[-1][k] /= scale
+            biases[-1][k] = (biases[-1][k] - g.mean()) / scale
+        return (*weights, *biases)
+
+    def _replicas(self, trial: Trial, c: int) -> list[int]:
+        reps = trial.network.n_replicas // (len(trial.candidates) * self.n_folds)
+        return [(c * self.n_folds + k) * reps + int(trial.best[c, k]) for k in range(self.n_folds)]
+
+    def _inner_values(self, trial: Trial, replicas: Sequence[int]) -> Tensor:
+        from compsparse.networks.replicas import select
+
+        chosen = select(trial.network, replicas)
+        columns = self.X.T.expand(len(replicas), -1, -1)
+        return chosen.top.combined(chosen.wires(columns))[:, 0]

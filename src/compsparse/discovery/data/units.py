@@ -1,0 +1,137 @@
+"""The variables of the moment: inputs and merged modules, with what each fold has learned of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import torch
+from torch import Tensor
+
+from compsparse.graph import FunctionGraph, Node
+from compsparse.graph.modules import ModuleTree
+from compsparse.networks.mirror import MirrorNetwork, mirror
+
+NODE_WIDTH, NODE_DEPTH = 16, 2
+Layers = tuple[Tensor, ...]
+"""Weights, then biases, of one node's network; the first dimension is the folds."""
+Combination = frozenset[frozenset[str]]
+"""What a node combines: the members of each of its children."""
+
+
+@dataclass(frozen=True)
+class Units:
+    """A forest over the inputs; each tree is one variable to the candidates on top.
+
+    Attributes:
+        columns: the table's columns of every input, in the table's order.
+        trees: one per unit; a leaf is an input.
+        learned: weights of nodes, one set per fold, never fitted on that fold's held-out rows. A node
+            that is not in here starts afresh.
+    """
+
+    columns: Mapping[str, tuple[str, ...]]
+    trees: tuple[ModuleTree, ...]
+    learned: Mapping[Combination, Layers] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def raw(cls, columns: Mapping[str, tuple[str, ...]]) -> Units:
+        """Every input by itself."""
+        return cls(columns, tuple(leaf(name) for name in columns))
+
+    def __len__(self) -> int:
+        return len(self.trees)
+
+    @property
+    def every(self) -> frozenset[int]:
+        return frozenset(range(len(self.trees)))
+
+    def members(self, which: Iterable[int]) -> frozenset[str]:
+        return frozenset().union(*(self.trees[i].members for i in which))
+
+    def with_trees(self, trees: Iterable[ModuleTree]) -> Units:
+        return replace(self, trees=tuple(sorted(trees, key=self._place)))
+
+    def joined(self, children: Iterable[ModuleTree]) -> ModuleTree:
+        """The module of these children, in the order in which nodes read them."""
+        children = tuple(sorted(children, key=self._place))
+        return ModuleTree(frozenset().union(*(c.members for c in children)), "prime", children)
+
+    def _place(self, tree: ModuleTree) -> int:
+        order = list(self.columns)
+        return min(order.index(name) for name in tree.members)
+
+    # ---- as a network --------------------------------------------------------------------
+
+    @property
+    def blocks(self) -> list[range]:
+        """Which of the wires, side by side, belong to each unit."""
+        blocks, start = [], 0
+        for tree in self.trees:
+            width = 1 if tree.children else len(self.columns[_only(tree)])
+            blocks.append(range(start, start + width))
+            start += width
+        return blocks
+
+    @property
+    def graph(self) -> FunctionGraph:
+        """From all columns to the wires of the units."""
+        nodes: dict[frozenset[str], Node] = {}
+
+        def wires(tree: ModuleTree) -> tuple[str, ...]:
+            if not tree.children:
+                return self.columns[_only(tree)]
+            if tree.members not in nodes:
+                parents = tuple(wire for child in tree.children for wire in wires(child))
+                nodes[tree.members] = Node(f"module {len(nodes)}", parents)
+            return (nodes[tree.members].name,)
+
+        outputs = [wire for tree in self.trees for wire in wires(tree)]
+        return FunctionGraph([c for own in self.columns.values() for c in own], nodes.values(), outputs)
+
+    def network(self, folds: Sequence[int], seeds: Sequence[int], device: torch.device) -> MirrorNetwork | None:
+        """All units as networks, as far as they were learned; one replica per entry of ``folds``."""
+        graph = self.graph
+        if not graph.nodes:
+            return None
+        network = mirror(graph, NODE_WIDTH, NODE_DEPTH, replicas=len(folds), seeds=seeds, device=device)
+        index = torch.as_tensor(folds, device=device)
+        with torch.no_grad():
+            for parameters, combination in self._parameters(network):
+                for parameter, layer in zip(parameters, self.learned.get(combination, ()), strict=False):
+                    parameter.copy_(layer[index])
+        return network
+
+    def relearned(self, network: MirrorNetwork | None, replicas: Sequence[int]) -> Units:
+        """The same with the weights of the given replicas, one per fold."""
+        if network is None:
+            return self
+        chosen = torch.as_tensor(replicas)
+        new = {c: tuple(p.detach()[chosen].clone() for p in ps) for ps, c in self._parameters(network)}
+        return replace(self, learned={**self.learned, **new})
+
+    def _parameters(self, network: MirrorNetwork) -> Iterable[tuple[list[Tensor], Combination]]:
+        """Views of the weights and biases of each node, with what the node combines."""
+        inner = {tuple(sorted(m.members)): m for tree in self.trees for m in tree.inner}
+        below = {name: frozenset([name]) for name in self.columns}
+        below = {column: below[name] for name, own in self.columns.items() for column in own}
+        for node in network.graph.nodes:
+            below[node.name] = frozenset().union(*(below[p] for p in node.parents))
+        for group in network.plan.groups:
+            cells = network.cells(group)
+            for i, name in enumerate(group.nodes):
+                module = inner[tuple(sorted(below[name]))]
+                yield [p[:, i] for p in (*cells.weights, *cells.biases)], combination_of(module)
+
+
+def leaf(name: str) -> ModuleTree:
+    return ModuleTree(frozenset([name]))
+
+
+def combination_of(module: ModuleTree) -> Combination:
+    return frozenset(child.members for child in module.children)
+
+
+def _only(tree: ModuleTree) -> str:
+    (name,) = tree.members
+    return name

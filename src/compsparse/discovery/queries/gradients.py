@@ -1,0 +1,128 @@
+"""Gradients of the callable in the unit cube: by autograd, or by central differences with a measured step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from compsparse.discovery.queries.oracle import Oracle
+
+_KINK = 20.0
+
+
+@dataclass(frozen=True)
+class Slopes:
+    """Values and gradients at n points, from one or more independent readings of the answers.
+
+    Attributes:
+        values: ``(readings, n, k)``.
+        gradients: ``(readings, n, k, d)``; a partial derivative that was not asked for or cannot
+            be trusted is NaN.
+        errors: size of the gradients' error in one reading, ``(n, k, d)``.
+    """
+
+    values: np.ndarray
+    gradients: np.ndarray
+    errors: np.ndarray
+
+
+class Differentiator(Protocol):
+    """Anything that gives slopes at points of the unit cube.
+
+    Attributes:
+        margin: how far from the faces of the cube points must stay, per input.
+        readings: how many independent readings each point gets.
+        null_turn: the largest z that was seen without a turn.
+    """
+
+    margin: np.ndarray
+    readings: int
+    null_turn: float
+
+    def cost(self, n_coordinates: int) -> int:
+        """Evaluations per point."""
+        ...
+
+    def value_error(self, size: np.ndarray) -> np.ndarray:
+        """Rounding error of values of that size, per output."""
+        ...
+
+    def __call__(self, u: np.ndarray, coordinates: np.ndarray) -> Slopes: ...
+
+
+class Autograd:
+    """Slopes of a function that torch differentiates, exact up to rounding.
+
+    Rounding is relative to the partial derivative itself, and to a share of its usual size where
+    large terms cancel.
+    """
+
+    readings = 1
+
+    def __init__(self, oracle: Oracle, precision: float):
+        self._oracle = oracle
+        self._precision = 8 * precision
+        self._usual: np.ndarray | None = None
+        self.margin = np.zeros(oracle.d)
+        self.null_turn = 0.0
+
+    def cost(self, n_coordinates: int) -> int:
+        return 1
+
+    def value_error(self, size: np.ndarray) -> np.ndarray:
+        return self._precision * size
+
+    def __call__(self, u: np.ndarray, coordinates: np.ndarray) -> Slopes:
+        values, gradients = self._oracle.gradients(u)
+        if self._usual is None:
+            self._usual = np.sqrt(np.mean(gradients**2, axis=0))
+        errors = self._precision * (np.abs(gradients) + 0.01 * self._usual) + np.finfo(float).tiny
+        return Slopes(values[None], gradients[None], errors)
+
+
+class CentralDifferences:
+    """(f(u + h e_i) - f(u - h e_i)) / 2h, with the value between them to give kinks away.
+
+    A kink inside the stencil makes the two one-sided slopes differ by more than curvature does
+    elsewhere; that partial derivative is then withheld.
+
+    Args:
+        step: h per input.
+        error: error of each partial derivative, ``(k, d)``, at points where \\|f\\| is at most ``size``.
+    """
+
+    def __init__(self, oracle: Oracle, step: np.ndarray, error: np.ndarray, size: np.ndarray, readings: int = 1):
+        self._oracle = oracle
+        self.step = self.margin = step
+        self.error, self._size, self.readings = error, size, readings
+        self._usual_bend: np.ndarray | None = None
+        self.null_turn = 0.0
+
+    def cost(self, n_coordinates: int) -> int:
+        return (2 * n_coordinates + 1) * self.readings
+
+    def value_error(self, size: np.ndarray) -> np.ndarray:
+        return np.maximum((self.error * self.step).max(axis=1), 8 * np.finfo(float).eps * size)
+
+    def __call__(self, u: np.ndarray, coordinates: np.ndarray) -> Slopes:
+        (n, d), c = u.shape, len(coordinates)
+        shift = np.zeros((c, d))
+        shift[np.arange(c), coordinates] = self.step[coordinates]
+        step = self._oracle.distance(u - self.step, u + self.step)[:, None, coordinates] / 2
+        stencil = np.concatenate([u[:, None] + shift, u[:, None] - shift, u[:, None]], axis=1)
+        asked = np.broadcast_to(stencil, (self.readings, *stencil.shape)).reshape(-1, d)
+        values = self._oracle(asked).reshape(self.readings, n, 2 * c + 1, -1).swapaxes(2, 3)
+        up, down, here = values[..., :c], values[..., c : 2 * c], values[..., 2 * c :]
+        gradients = np.full((*here.shape[:-1], d), np.nan)
+        gradients[..., coordinates] = (up - down) / (2 * step)
+        bend = (np.abs(up - 2 * here + down) / (2 * step)).max(axis=0)
+        gradients[..., coordinates] += np.where(self._kinked(bend, coordinates), np.nan, 0.0)
+        growth = np.maximum(1, np.abs(here).max(axis=0) / self._size[:, None])
+        return Slopes(here[..., 0], gradients, self.error * growth)
+
+    def _kinked(self, bend: np.ndarray, coordinates: np.ndarray) -> np.ndarray:
+        if self._usual_bend is None:  # the first points, over all inputs
+            self._usual_bend = np.maximum(np.quantile(bend, 0.9, axis=0), self.error)
+        return bend > _KINK * self._usual_bend[:, coordinates]

@@ -1,0 +1,118 @@
+"""What was measured so far, in units that can be split and resampled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+
+import numpy as np
+
+from compsparse.discovery.queries.design import Sheet
+from compsparse.discovery.queries.directions import largest_turns, shared_turns
+from compsparse.discovery.queries.gradients import Slopes
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Sheets that were measured together, reduced to what every triple (i, j; k) and every input showed.
+
+    Attributes:
+        turns: largest z per triple, or the sum of z1 z2 where answers have noise, ``(k, d, d, d)``.
+        turn_counts: terms of that sum (noise only).
+        effects: the same for the change of the value when one input is swapped, ``(k, d)``.
+    """
+
+    sheets: tuple[tuple[Sheet, Slopes], ...]
+    turns: np.ndarray
+    turn_counts: np.ndarray
+    effects: np.ndarray
+    effect_counts: np.ndarray
+
+
+@dataclass
+class Pool:
+    """All units.
+
+    Args:
+        value_error: standard error of one answer per output: rounding, or noise.
+        noisy: whether scores come from products of two readings.
+    """
+
+    value_error: np.ndarray
+    noisy: bool
+    units: list[Unit] = field(default_factory=list)
+    _noted: np.ndarray | None = None
+
+    def add(self, sheets: Sequence[tuple[Sheet, Slopes]]) -> None:
+        measure = self._noisy_unit if self.noisy else self._exact_unit
+        self.units.append(measure(tuple(sheets)))
+
+    def turn_scores(self, which: Sequence[int] | None = None) -> np.ndarray:
+        """z per output and triple, from all units or from some."""
+        return self._scores([(u.turns, u.turn_counts) for u in self._chosen(which)])
+
+    def effect_scores(self) -> np.ndarray:
+        """z of the effect of every input on every output, ``(k, d)``."""
+        seen = self._scores([(u.effects, u.effect_counts) for u in self.units])
+        return seen if self._noted is None else np.maximum(seen, self._noted)
+
+    def change(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """Size of the differences of answers in units of their standard error."""
+        return np.abs(one - other) / (np.sqrt(2) * self.value_error)
+
+    def note_effects(self, inputs: np.ndarray, effects: np.ndarray) -> None:
+        """Takes note of effects ``(len(inputs), k)`` that were seen outside the sheets."""
+        if self._noted is None:
+            self._noted = np.zeros_like(self.units[0].effects)
+        self._noted[:, inputs] = np.maximum(self._noted[:, inputs], effects.T)
+
+    def swaps_per_triple(self, output: int) -> float:
+        """How many products stand behind a usual score (noise only)."""
+        return float(np.median(reduce(np.add, [u.turn_counts for u in self.units])[output]))
+
+    def gradient_size(self) -> np.ndarray:
+        """Root mean square of every partial derivative, ``(k, d)``."""
+        squares = [slopes.gradients[0] * slopes.gradients[-1] for u in self.units for _, slopes in u.sheets]
+        known = np.concatenate(squares)
+        counts = np.maximum(np.isfinite(known).sum(axis=0), 1)
+        return np.sqrt(np.maximum(np.nansum(known, axis=0) / counts, 0))
+
+    def _chosen(self, which: Sequence[int] | None) -> list[Unit]:
+        return self.units if which is None else [self.units[i] for i in which]
+
+    def _scores(self, parts: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+        if not self.noisy:
+            return reduce(np.maximum, [part for part, _ in parts])
+        total = reduce(np.add, [part for part, _ in parts])
+        count = np.maximum(reduce(np.add, [count for _, count in parts]), 1)
+        # the root brings sums of products back to the scale of a z
+        return np.sqrt(np.maximum(total / np.sqrt(count), 0))
+
+    def _exact_unit(self, sheets: tuple[tuple[Sheet, Slopes], ...]) -> Unit:
+        turns = reduce(np.maximum, [largest_turns(slopes, sheet) for sheet, slopes in sheets])
+        effects = reduce(np.maximum, [self._effects(sheet, slopes)[0] for sheet, slopes in sheets])
+        return Unit(sheets, turns, np.zeros(0), effects, np.zeros(0))
+
+    def _noisy_unit(self, sheets: tuple[tuple[Sheet, Slopes], ...]) -> Unit:
+        turns, turn_counts = zip(*(shared_turns(slopes, sheet) for sheet, slopes in sheets), strict=True)
+        effects, effect_counts = zip(*(self._effects(sheet, slopes) for sheet, slopes in sheets), strict=True)
+        return Unit(
+            sheets,
+            reduce(np.add, turns),
+            reduce(np.add, turn_counts),
+            reduce(np.add, effects),
+            reduce(np.add, effect_counts),
+        )
+
+    def _effects(self, sheet: Sheet, slopes: Slopes) -> tuple[np.ndarray, np.ndarray]:
+        p, q, k = sheet.edges.T
+        change = (slopes.values[:, p] - slopes.values[:, q]) / (np.sqrt(2) * self.value_error)
+        d = sheet.points.shape[1]
+        effects, counts = np.zeros((change.shape[2], d)), np.zeros((change.shape[2], d))
+        if self.noisy:
+            np.add.at(effects.T, k, change[0] * change[1])
+            np.add.at(counts.T, k, 1)
+        else:
+            np.maximum.at(effects.T, k, np.abs(change[0]))
+        return effects, counts

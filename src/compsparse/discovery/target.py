@@ -1,0 +1,115 @@
+"""Targets as discovery reads them: numbers or classes, named and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from compsparse.discovery.table import is_numeric
+from compsparse.errors import DataError
+
+_FEWEST_TO_SUSPECT = 20
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is to be predicted.
+
+    Attributes:
+        values: (rows, outputs) numbers, or (rows,) class numbers.
+        classes: the labels, or None for numbers.
+    """
+
+    values: np.ndarray
+    outputs: tuple[str, ...]
+    classes: tuple[Any, ...] | None = None
+
+
+def target_for(
+    y: Any, inputs: Sequence[str], outputs: Sequence[str] | None = None, classification: bool | None = None
+) -> Target:
+    """Checks a target; texts and booleans are classes, numbers are numbers, unless told otherwise.
+
+    Raises:
+        DataError: the target is constant, has gaps, or looks like an identifier.
+    """
+    array = np.asarray(y)
+    if array.ndim not in (1, 2) or array.size == 0:
+        raise DataError(f"y must hold one value, or one row of values, per row of X; got shape {array.shape}")
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    names = _names(y, array, inputs, outputs)
+    if classification is None:
+        classification = array.dtype.kind in "OUSb" and not _holds_numbers(array)
+    if classification:
+        return _classes(array, names)
+    return _numbers(array, names)
+
+
+def _names(y: Any, array: np.ndarray, inputs: Sequence[str], outputs: Sequence[str] | None) -> tuple[str, ...]:
+    k = 1 if array.ndim == 1 else array.shape[1]
+    if outputs is None:
+        if hasattr(y, "columns"):
+            outputs = [str(c) for c in y.columns]
+        elif k == 1:
+            outputs = [str(getattr(y, "name", None) or "y")]
+        else:
+            outputs = [f"y{i}" for i in range(k)]
+        outputs = [_free_name(name, inputs) for name in outputs]
+    if len(outputs) != k or len(set(outputs)) < k or set(outputs) & set(inputs):
+        raise DataError(f"{k} targets need as many different names, none of them an input's; got {list(outputs)}")
+    return tuple(outputs)
+
+
+def _free_name(name: str, taken: Sequence[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _holds_numbers(array: np.ndarray) -> bool:
+    return array.dtype == object and all(
+        isinstance(v, (int, float, np.number)) and not isinstance(v, bool) for v in array.ravel().tolist()
+    )
+
+
+def _classes(array: np.ndarray, names: tuple[str, ...]) -> Target:
+    if array.ndim > 1:
+        raise DataError("one target at a time can hold classes; several targets must be numbers")
+    if array.dtype == object:
+        missing = [i for i, v in enumerate(array.tolist()) if v is None or v != v]
+        if missing:
+            raise DataError(f"target {names[0]!r} has a missing value in row {missing[0]}")
+    labels, numbers = np.unique(array.astype(str) if array.dtype == object else array, return_inverse=True)
+    if len(labels) < 2:
+        raise DataError(f"target {names[0]!r} is constant: there is one class only")
+    if len(labels) > len(array) / 2 and len(array) >= _FEWEST_TO_SUSPECT:
+        raise DataError(
+            f"target {names[0]!r} holds {len(labels):,} different values in {len(array):,} rows: "
+            "it looks like an identifier, not like classes"
+        )
+    return Target(numbers.astype(np.int64), names, tuple(labels.tolist()))
+
+
+def _numbers(array: np.ndarray, names: tuple[str, ...]) -> Target:
+    if not is_numeric(array):
+        try:
+            array = array.astype(float)
+        except (TypeError, ValueError):
+            raise DataError(f"target {names[0]!r} must hold numbers, got {array.dtype} values") from None
+    values = array.astype(float)
+    values = values[:, None] if values.ndim == 1 else values
+    for name, column in zip(names, values.T, strict=True):
+        bad = np.flatnonzero(~np.isfinite(column))
+        if len(bad):
+            what = "a missing value (NaN)" if np.isnan(column[bad[0]]) else "an infinite value (inf)"
+            raise DataError(f"target {name!r} has {what} in row {bad[0]}")
+        if np.ptp(column) <= 1e-12 * np.abs(column).max():
+            raise DataError(f"target {name!r} is constant: there is nothing to learn")
+        steps = np.diff(np.sort(column))
+        if array.dtype.kind in "iu" and len(column) >= _FEWEST_TO_SUSPECT and (steps == 1).all():
+            raise DataError(f"target {name!r} counts the rows: it looks like an identifier")
+    return Target(values, names)
