@@ -152,6 +152,15 @@ def exactness(family: str, d: int) -> list[object]:
     return [family, d, exact, max(evaluations), int(np.median(evaluations)), seconds]
 
 
+def alternating(seed: int) -> tuple[bool, int]:
+    """max(min(max, max), min(max, max)) of eight inputs: at every point, one of them acts."""
+    names = input_names(8)
+    level = [f"max({a}, {b})" for a, b in zip(names[::2], names[1::2], strict=True)]
+    graph = FunctionGraph.from_expression(f"max(min({level[0]}, {level[1]}), min({level[2]}, {level[3]}))", names)
+    found = from_queries(by_values(graph), [(-1, 1)] * 8, random_state=seed)
+    return compare(found.graph, graph).exact, found.cost.evaluations
+
+
 def noisy(task: Task, seed: int, level: float = 1e-3) -> tuple[bool, int]:
     rng = np.random.default_rng(seed + 1000)
 
@@ -180,6 +189,16 @@ def main() -> None:
     bars |= {"smooth d=50 seconds": ("<=", 60), "smooth d=50 exact": (">=", 1)}
 
     print()
+    found_alternating = [alternating(seed) for seed in range(10)]
+    figures["alternating max and min d=8 exact of 10"] = sum(ok for ok, _ in found_alternating)
+    figures["alternating max and min d=8 most evaluations"] = max(n for _, n in found_alternating)
+    bars["alternating max and min d=8 exact of 10"] = (">=", 10)
+    by_autograd = [from_queries(smooth(8, s), [(-1, 1)] * 8, random_state=s) for s in range(N_FUNCTIONS)]
+    figures["smooth d=8 by autograd exact"] = sum(
+        compare(f.graph, smooth(8, s)).exact for s, f in enumerate(by_autograd)
+    )
+    figures["smooth d=8 by autograd most evaluations"] = max(f.cost.evaluations for f in by_autograd)
+    bars["smooth d=8 by autograd exact"] = (">=", N_FUNCTIONS)
     noise_rows = []
     for task in (tanh_tree(), sincos_tree()):
         results = [noisy(task, seed) for seed in range(10)]

@@ -6,8 +6,10 @@ import json
 import math
 import re
 import sys
+from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -16,6 +18,11 @@ from rich.table import Column, Table
 import compsparse
 from compsparse.errors import CompsparseError, ConfigError, DataError
 from compsparse.graph import FunctionGraph, draw_svg
+
+if TYPE_CHECKING:
+    from compsparse.discovery import Discovery
+    from compsparse.report.known_formula import Agreement
+    from compsparse.report.split_table import SplitTable
 
 app = typer.Typer(
     help="Find, learn, build and certify functions made of small functions.",
@@ -122,7 +129,7 @@ def _graph_from(text: str) -> FunctionGraph:
     return FunctionGraph.from_expression(text)
 
 
-# ---- fit and demo -------------------------------------------------------------------------------
+# ---- fit a known graph --------------------------------------------------------------------------
 
 
 @app.command()
@@ -142,20 +149,6 @@ def fit(
     from compsparse.tasks.tables import read_table
 
     _fit_and_report(read_table(data), target, _graph_from(graph), out_, _seconds(time), seed, json_, data.name)
-
-
-@app.command()
-def demo(
-    out_: Annotated[Path, typer.Option("--out", help="Where to write the report.")] = Path("report.html"),
-    json_: JsonOption = False,
-) -> None:
-    """Fit the flow through a borehole (an embedded table of 1,500 runs) with its known graph."""
-    from compsparse.tasks import borehole
-    from compsparse.tasks.tables import embedded_table
-
-    _fit_and_report(
-        embedded_table("borehole"), "flow", borehole().graph, out_, None, 0, json_, "flow through a borehole"
-    )
 
 
 def _fit_and_report(
@@ -179,11 +172,8 @@ def _fit_and_report(
     X, y = split_target(frame, target)
     if len(X) < 10:
         raise DataError(f"{len(X)} rows are too few to fit and to test: at least 10 are needed")
-    if not path.parent.is_dir() or path.is_dir():
-        problem = "it is a folder" if path.is_dir() else f"there is no folder {path.parent}"
-        raise ConfigError(f"cannot write {path}: {problem}")
-    if seed < 0:
-        raise ConfigError(f"the seed must not be negative, got {seed}")
+    _check_writable(path)
+    _check_seed(seed)
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=_TEST_SHARE, random_state=seed)
     model = GraphRegressor(known, random_state=seed, time_limit=time_limit, verbose=err.is_terminal)
     if not as_json:
@@ -197,11 +187,27 @@ def _fit_and_report(
     if as_json:
         _print_json({"scores": {s.model: s.r2 for s in scores}, "parameters": size.parameters, "report": str(path)})
         return
-    results = Table("model", "test R2", "unexplained", "seconds")
-    for s in scores:
-        results.add_row(s.model, f"{s.r2:.5f}", f"{s.unexplained:.2e}", f"{s.seconds:.1f}")
-    out.print(results)
+    _print_scores(scores)
     out.print(f"report: {path}", highlight=False)
+
+
+def _check_writable(path: Path) -> None:
+    if not path.parent.is_dir() or path.is_dir():
+        problem = "it is a folder" if path.is_dir() else f"there is no folder {path.parent}"
+        raise ConfigError(f"cannot write {path}: {problem}")
+
+
+def _check_seed(seed: int) -> None:
+    if seed < 0:
+        raise ConfigError(f"the seed must not be negative, got {seed}")
+
+
+def _print_scores(scores: Sequence[Any]) -> None:
+    results = Table("model", "test accuracy" if hasattr(scores[0], "accuracy") else "test R2", "unexplained", "seconds")
+    for s in scores:
+        first = f"{s.accuracy:.2%}" if hasattr(s, "accuracy") else f"{s.r2:.5f}"
+        results.add_row(s.model, first, f"{s.unexplained:.2e}", f"{s.seconds:.1f}")
+    out.print(results)
 
 
 def _seconds(text: str | None) -> float | None:
@@ -211,6 +217,211 @@ def _seconds(text: str | None) -> float | None:
     if not found or float(found[1]) <= 0:
         raise ConfigError(f"cannot read the time {text!r}: write 90s, 5m or 1h")
     return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]]
+
+
+# ---- discover, predict and demo -----------------------------------------------------------------
+
+DataArgument = Annotated[Path, typer.Argument(help="A .csv or .parquet file; texts are categories.")]
+ReportOption = Annotated[Path, typer.Option("--out", help="Where to write the report.")]
+ModelOption = Annotated[Path, typer.Option("--model", help="Where to write the model, as JSON.")]
+_REPORT, _MODEL = Path("report.html"), Path("model.json")
+
+
+@app.command()
+def discover(
+    data: DataArgument,
+    target: Annotated[list[str], typer.Option(help="The column to predict; may be given several times.")],
+    out_: ReportOption = _REPORT,
+    model: ModelOption = _MODEL,
+    time: Annotated[str | None, typer.Option(help="Time for search and fit, such as 90s or 5m.")] = None,
+    classify: Annotated[
+        bool | None, typer.Option("--classify/--regress", help="Whether the target holds classes; texts do by default.")
+    ] = None,
+    exclude: Annotated[
+        list[str] | None, typer.Option(help="A column to leave out; may be given several times.")
+    ] = None,
+    effort: Annotated[float, typer.Option(help="Multiplies the training steps of every trial in the search.")] = 1.0,
+    device: Annotated[str | None, typer.Option(help="Where to train, such as cuda.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the split, the search and the fit.")] = 0,
+    json_: JsonOption = False,
+) -> None:
+    """Find the function graph of a table, fit the network that mirrors it, and compare it with dense models.
+
+    A third of the rows is held out for the test. Ctrl-C ends the search with the best graph so far and fits that;
+    a second one ends the fit.
+    """
+    from compsparse.report.split_table import SplitTable
+    from compsparse.tasks.tables import inputs_and_targets, read_table
+
+    for path in (out_, model):
+        _check_writable(path)
+    X, y = inputs_and_targets(read_table(data), target, exclude or ())
+    work = SplitTable(X, y, classify, seed)
+    found = _discovered(work, json_, time_limit=_seconds(time), effort=effort, device=_checked_device(device))
+    _report(found, work, out_, model, json_, data.name, str(data))
+
+
+@app.command()
+def demo(out_: ReportOption = _REPORT, model: ModelOption = _MODEL, json_: JsonOption = False) -> None:
+    """Discover the flow through a borehole from 1,500 noisy runs (an embedded table), and compare with the formula."""
+    from compsparse.report.known_formula import agreement
+    from compsparse.report.split_table import SplitTable
+    from compsparse.tasks import borehole
+    from compsparse.tasks.tables import embedded_table, inputs_and_targets
+
+    for path in (out_, model):
+        _check_writable(path)
+    X, y = inputs_and_targets(embedded_table("borehole"), ["flow"])
+    work = SplitTable(X, y, classify=False, seed=0)
+    found = _discovered(work, json_)
+    known = agreement(found.graph, borehole().graph, X)
+    _report(found, work, out_, model, json_, "The flow through a borehole", "borehole.csv", known)
+
+
+@app.command()
+def predict(
+    model: Annotated[Path, typer.Argument(help="A model that `compsparse discover` wrote.")],
+    data: DataArgument,
+    out_: Annotated[
+        Path | None, typer.Option("--out", help="A .csv file for the predictions; printed by default.")
+    ] = None,
+    proba: Annotated[bool, typer.Option("--proba", help="Also give the probability of every class.")] = False,
+) -> None:
+    """Predict the target of every row of a table with a saved model."""
+    import pandas
+
+    from compsparse.tasks.tables import read_table
+
+    surrogate = _loaded_model(model)
+    if out_ is not None:
+        _check_writable(out_)
+    table = read_table(data).rename(columns=str)
+    _warn_of_new_levels(surrogate, table)
+    names = surrogate.graph.outputs
+    predicted = surrogate.predict(table).reshape(len(table), -1)
+    frame = pandas.DataFrame(dict(zip(names, predicted.T, strict=True)))
+    if proba:
+        shares = surrogate.predict_proba(table)
+        for label, share in zip(surrogate.classes or (), shares.T, strict=True):
+            frame[f"{names[0]}={label}"] = share
+    frame.to_csv(sys.stdout if out_ is None else out_, index=False)
+
+
+def _discovered(work: SplitTable, quiet: bool, **settings: Any) -> Discovery:
+    from compsparse.discovery import discover as search
+    from compsparse.training import ProgressBar, Silent
+
+    if not quiet:
+        out.print(f"discovering the function graph in {len(work.X):,} rows …\n", highlight=False)
+    listener = ProgressBar("discovering") if err.is_terminal else nullcontext(Silent())
+    classes = work.classes is not None
+    with listener as progress:
+        return search(work.X, work.y, classification=classes, random_state=work.seed, progress=progress, **settings)
+
+
+def _report(
+    found: Discovery,
+    work: SplitTable,
+    page: Path,
+    model: Path,
+    as_json: bool,
+    title: str,
+    data: str,
+    known: Agreement | None = None,
+) -> None:
+    from compsparse.networks.export import whole_file
+    from compsparse.report.discovery_page import DiscoveryReport, discovery_page
+    from compsparse.report.split_table import compared
+
+    if not as_json:
+        _print_discovery(found)
+    with whole_file(model) as temporary:
+        temporary.write_text(found.to_json(), encoding="utf-8")
+    scores = compared(found, work)
+    notes = ("the comparison with dense models was interrupted",) if len(scores) == 1 else ()
+    observed = work.y_test.to_numpy()
+    discovery_page(
+        page,
+        DiscoveryReport(title, found, work.X, work.X_test, observed, scores, known, str(model), data, notes),
+    )
+    if as_json:
+        _print_json(_as_data(found, scores, known) | {"report": str(page), "model": str(model)})
+        return
+    _print_scores(scores)
+    for sentence in (*notes, *(known.sentences() if known else ())):
+        out.print(sentence, highlight=False, markup=False)
+    out.print(f"report: {page}\nmodel: {model}", highlight=False, markup=False)
+
+
+def _print_discovery(found: Discovery) -> None:
+    from compsparse.discovery import DiscoveryStatus
+    from compsparse.report.evidence import evidence_line
+
+    out.print(str(found.graph), highlight=False, markup=False)
+    out.print()
+    for entry in found.evidence:
+        out.print(evidence_line(found, entry), highlight=False, markup=False)
+    for caveat in found.caveats:
+        out.print(f"note: {caveat}", style="yellow", highlight=False, markup=False)
+    if found.status is not DiscoveryStatus.FINISHED:
+        out.print(found.status.value, style="bold yellow", highlight=False, markup=False)
+    out.print(f"search and fit took {found.cost.seconds:.0f} s\n", style="dim", highlight=False)
+
+
+def _as_data(found: Discovery, scores: Sequence[Any], known: Agreement | None) -> dict[str, Any]:
+    from compsparse.report.evidence import evidence_line
+
+    record = found.to_dict()
+    chosen = {key: record[key] for key in ("status", "graph", "evidence", "caveats", "cost")}
+    measured = "accuracy" if hasattr(scores[0], "accuracy") else "r2"
+    return chosen | {
+        "status_text": found.status.value,
+        "modules": sorted(sorted(m) for m in found.modules),
+        "inert": list(found.inert),
+        "evidence_text": [evidence_line(found, e) for e in found.evidence],
+        "scores": {s.model: {measured: getattr(s, measured), "unexplained": s.unexplained} for s in scores},
+        "beside_the_formula": known.sentences() if known else None,
+    }
+
+
+def _checked_device(name: str | None) -> str | None:
+    import torch
+
+    if name is not None:
+        try:
+            torch.empty(1, device=name)
+        except (RuntimeError, AssertionError, NotImplementedError) as error:
+            problem = str(error).strip().splitlines()[0]
+            raise ConfigError(f"cannot train on the device {name!r}: {problem}") from None
+    return name
+
+
+def _loaded_model(path: Path) -> Any:
+    from compsparse.discovery import Discovery
+
+    if not path.is_file():
+        raise DataError(f"there is no file {path}")
+    try:
+        found = Discovery.from_json(path.read_text(encoding="utf-8"))
+    except (CompsparseError, ValueError, KeyError, TypeError, RuntimeError) as error:
+        problem = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        raise DataError(f"{path} holds no model that `compsparse discover` wrote: {problem}") from None
+    if found.model is None:
+        raise DataError(f"{path} holds a graph without a fitted model")
+    return found.model
+
+
+def _warn_of_new_levels(model: Any, table: Any) -> None:
+    from compsparse.discovery.table import TextColumn
+
+    for column in model.code.inputs:
+        if isinstance(column, TextColumn) and column.name in table.columns:
+            new = sorted(set(table[column.name].dropna().astype(str)) - set(column.levels))
+            if new:
+                listed = ", ".join(new[:5]) + (", …" if len(new) > 5 else "")
+                err.print(
+                    f"note: column {column.name!r} holds levels never seen: {listed}", highlight=False, markup=False
+                )
 
 
 # ---- claims -------------------------------------------------------------------------------------

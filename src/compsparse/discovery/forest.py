@@ -54,9 +54,7 @@ def grow_forest(
     if len(taken) < len(inputs) + len(trees):
         raise GraphError("inputs and outputs must have different names")
     nodes: list[Node] = []
-    name_of: dict[tuple[Members, str], str] = {
-        (frozenset([name]), output): name for name in inputs for output in trees
-    }
+    name_of: dict[tuple[Members, str], str] = {(frozenset([name]), output): name for name in inputs for output in trees}
     fresh = (name for i in range(10**9) if (name := f"m{i}") not in taken)
     whole = {output: tree.members for output, tree in trees.items()}
     tree_of = {(m.members, output): m for output, tree in trees.items() for m in tree.inner}

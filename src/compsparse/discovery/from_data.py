@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,21 +13,20 @@ import torch
 from compsparse.discovery.data.audit import Support, settled, verify_modules
 from compsparse.discovery.data.search import Search
 from compsparse.discovery.data.sharing import shared_modules
-from compsparse.discovery.data.trials import Halted, TrialTable, standard_error
+from compsparse.discovery.data.trials import Halted, TrialTable
 from compsparse.discovery.data.units import Units
 from compsparse.discovery.forest import grow_forest, users_of_modules
-from compsparse.discovery.record import Cost, Discovery, DiscoveryStatus, Evidence, Step
+from compsparse.discovery.record import Cost, Discovery, DiscoveryStatus, Evidence
 from compsparse.discovery.surrogate import Surrogate, fit_surrogate
 from compsparse.discovery.table import TableCode, code_for, columns_of
 from compsparse.discovery.target import Target, target_for
 from compsparse.errors import ConfigError, DataError
 from compsparse.graph.modules import ModuleTree
-from compsparse.training import CrossEntropy, FitConfig, Progress, Silent, SquaredLoss, Status
+from compsparse.training import FitConfig, Progress, Silent, Status
 
 FEWEST_ROWS = 50
 """Rows below which five folds cannot tell structures apart."""
 _SEARCH_SHARE = 0.6
-_NO_BETTER_THAN_CONSTANT = -3.0
 
 
 @dataclass(frozen=True)
@@ -160,15 +159,19 @@ class _Finder:
         return (members, one, other) in self.shared or (members, other, one) in self.shared
 
     def table(self, outputs: Sequence[int], seed: int) -> TrialTable:
-        loss = SquaredLoss() if self.target.classes is None else CrossEntropy()
-        if self.target.classes is None:
-            values = self.target.values[:, list(outputs)]
-            values = (values - values.mean(0)) / values.std(0)
-            y = torch.as_tensor(values, dtype=torch.float32, device=self.device)
-        else:
-            y = torch.as_tensor(self.target.values, dtype=torch.long, device=self.device)
-        width = len(outputs) if self.target.classes is None else len(self.target.classes)
-        return TrialTable(self.X, y, self.weight, loss, width, seed=seed, effort=self.effort, deadline=self.deadline)
+        values = self.target.values[:, list(outputs)] if self.target.classes is None else self._indicators()
+        values = (values - values.mean(0)) / values.std(0)
+        y = torch.as_tensor(values, dtype=torch.float32, device=self.device)
+        return TrialTable(self.X, y, self.weight, seed=seed, effort=self.effort, deadline=self.deadline)
+
+    def _indicators(self) -> np.ndarray:
+        """One column per class; squared error on them compares structures without rewarding sure guesses.
+
+        Modules of the class probabilities are modules of the log odds, and the other way round.
+        """
+        assert self.target.classes is not None
+        one_hot = np.eye(len(self.target.classes))[self.target.values]
+        return one_hot[:, 1:] if one_hot.shape[1] == 2 else one_hot
 
     def _search(self, i: int, name: str) -> _Found:
         columns = {k: v for k, v in self.code.columns.items() if k not in self.left_out}
@@ -197,13 +200,13 @@ class _Finder:
                 if len(search.units) > 2:
                     self.caveats.append(f"no module was found for {name!r}: it is one prime node over its inputs")
             else:
-                self.caveats.append(
-                    f"the inputs do not predict {name!r} better than a constant: no module is claimed"
-                )
+                self.caveats.append(f"the inputs do not predict {name!r} better than a constant: no module is claimed")
 
     def _share(self, found: dict[str, _Found]) -> None:
         try:
-            self.shared = shared_modules({name: f.tree for name, f in found.items()}, self._pair_table, found_learned(found))
+            trees = {name: f.tree for name, f in found.items()}
+            learned = {name: f.search.units for name, f in found.items()}
+            self.shared = shared_modules(trees, self._pair_table, learned)
         except Halted:
             self.caveats.append("the search ended before modules shared by several outputs could be compared")
 
@@ -212,12 +215,8 @@ class _Finder:
         return self.table([names.index(one), names.index(other)], self.seed + 7919)
 
 
-def found_learned(found: dict[str, _Found]) -> dict[str, Units]:
-    return {name: f.search.units for name, f in found.items()}
-
-
-def _teller(progress: Progress, name: str, n_inputs: int):  # type: ignore[no-untyped-def]
-    def tell(message: str, n_units: int = 0) -> None:
+def _teller(progress: Progress, name: str, n_inputs: int) -> Callable[[str, int], None]:
+    def tell(message: str, n_units: int) -> None:
         progress.update(max(0, n_inputs - n_units), n_inputs, f"{name}: {message}")
 
     return tell

@@ -215,8 +215,8 @@ class Discovery:
                 caveats=tuple(data["caveats"]),
                 model=_model(data["model"]),
             )
-        except (KeyError, TypeError, AttributeError) as error:
-            raise DataError(f"the discovery's JSON is incomplete: {error!r}") from None
+        except (KeyError, TypeError, AttributeError, ValueError, RuntimeError) as error:
+            raise DataError(f"the discovery's JSON is damaged or incomplete: {error!r}") from None
 
 
 def _plain(entry: dict[str, Any]) -> dict[str, Any]:

@@ -143,7 +143,15 @@ def _numbers(values: np.ndarray, name: str) -> np.ndarray:
 
 
 def _texts(values: np.ndarray, name: str) -> np.ndarray:
-    missing = [i for i, v in enumerate(values.tolist()) if v is None or v != v]
-    if missing:
-        raise DataError(f"column {name!r} has a missing value in row {missing[0]}")
+    missing = first_missing(values)
+    if missing is not None:
+        raise DataError(f"column {name!r} has a missing value in row {missing}")
     return values.astype(str)
+
+
+def first_missing(values: np.ndarray) -> int | None:
+    """The first entry that is None or NaN."""
+    for i, value in enumerate(values.tolist()):
+        if value is None or (isinstance(value, float) and np.isnan(value)):
+            return i
+    return None

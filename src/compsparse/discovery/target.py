@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from compsparse.discovery.table import is_numeric
+from compsparse.discovery.table import first_missing, is_numeric
 from compsparse.errors import DataError
 
 _FEWEST_TO_SUSPECT = 20
@@ -80,9 +80,9 @@ def _classes(array: np.ndarray, names: tuple[str, ...]) -> Target:
     if array.ndim > 1:
         raise DataError("one target at a time can hold classes; several targets must be numbers")
     if array.dtype == object:
-        missing = [i for i, v in enumerate(array.tolist()) if v is None or v != v]
-        if missing:
-            raise DataError(f"target {names[0]!r} has a missing value in row {missing[0]}")
+        missing = first_missing(array)
+        if missing is not None:
+            raise DataError(f"target {names[0]!r} has a missing value in row {missing}")
     labels, numbers = np.unique(array.astype(str) if array.dtype == object else array, return_inverse=True)
     if len(labels) < 2:
         raise DataError(f"target {names[0]!r} is constant: there is one class only")

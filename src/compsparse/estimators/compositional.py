@@ -81,7 +81,8 @@ class _CompositionalEstimator(BaseEstimator):
                 table = _Named(table, self.feature_names_in_)
         weight = None
         if sample_weight is not None:
-            weight = _check_sample_weight(sample_weight, np.empty((len(y), 1)), dtype=np.float64, ensure_non_negative=True)
+            rows = np.empty((len(y), 1))
+            weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
             if not weight.any():
                 raise DataError("all sample weights are zero")
         return table, y, weight

@@ -6,14 +6,18 @@ from typing import Any
 
 from compsparse.report.figure import Figure, needs_altair
 
-_WIDTH, _HEIGHT = 460, 290
+_WIDTH, _HEIGHT = 500, 290
 _ROOM_FOR_LETTERS = 60
-_COLOURS = ["#2563eb", "#c2410c", "#059669", "#7c3aed", "#db2777", "#0891b2", "#ca8a04", "#4b5563"]
+_STEP, _LONGEST_NAME = 26, 170
+COLOURS = ["#2563eb", "#c2410c", "#059669", "#7c3aed", "#db2777", "#0891b2", "#ca8a04", "#4b5563"]
 
 
 def chart_of(figure: Figure) -> Any:
     """The layered chart of a figure: spread below, marks above."""
     alt = needs_altair()
+    if figure.mark == "dots":
+        names = {row[figure.x] for row in figure.rows}
+        return _finished(_dots(alt, figure), figure).properties(height=_STEP * len(names))
     base = alt.Chart(alt.Data(values=[_plain(row) for row in figure.rows]))
     encoding = _encoding(alt, figure)
     layers = []
@@ -23,12 +27,27 @@ def chart_of(figure: Figure) -> Any:
     if figure.low and figure.high:
         # a band goes below its line, error bars above their marks
         layers.insert(0 if figure.mark == "line" else len(layers), _spread(alt, base, figure, encoding))
-    return (
-        alt.layer(*layers)
-        .properties(title=figure.title, width=_WIDTH, height=_HEIGHT)
-        .configure_view(strokeWidth=0)
-        .configure_axis(gridOpacity=0.4)
-    )
+    return _finished(alt.layer(*layers), figure).properties(height=_HEIGHT)
+
+
+def _finished(chart: Any, figure: Figure) -> Any:
+    chart = chart.properties(title=figure.title, width=_WIDTH)
+    return chart.configure_view(strokeWidth=0).configure_axis(gridOpacity=0.4)
+
+
+def _dots(alt: Any, figure: Figure) -> Any:
+    base = alt.Chart(alt.Data(values=[_plain(row) for row in figure.rows]))
+    scale = alt.Scale(type="log", nice=False, padding=18) if figure.log_y else alt.Scale(zero=False)
+    across = {"title": figure.y_title or figure.y, "scale": scale, "axis": alt.Axis(format=".3~g", tickCount=4)}
+    names = alt.Axis(labelLimit=_LONGEST_NAME, grid=True)
+    down = alt.Y(f"{figure.x}:N", sort=None, title=figure.x_title, axis=names)
+    tooltip = [alt.Tooltip(f"{c}:{'Q' if _is_number(figure, c) else 'N'}") for c in _columns(figure)]
+    layers = []
+    if figure.low and figure.high:
+        ends = {"x": alt.X(f"{figure.low}:Q", **across), "x2": f"{figure.high}:Q"}
+        layers.append(base.mark_rule(strokeWidth=2, color="#6b7280").encode(y=down, **ends))
+    marks = base.mark_circle(size=90, opacity=1, color=COLOURS[0])
+    return alt.layer(*layers, marks.encode(y=down, x=alt.X(f"{figure.y}:Q", **across), tooltip=tooltip))
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
@@ -45,7 +64,7 @@ def _encoding(alt: Any, figure: Figure) -> dict[str, Any]:
     if x_kind == "Q":
         x_options["scale"] = alt.Scale(type="log", nice=False) if figure.log_x else alt.Scale(zero=False)
         places = sorted({_plain(row)[figure.x] for row in figure.rows})
-        if figure.mark == "line" and len(places) <= 8:
+        if figure.mark == "line" and len(places) <= 8 and all(float(p).is_integer() for p in places):
             x_options["axis"] = alt.Axis(values=places, format="~g")
     else:
         x_options["sort"] = None
@@ -61,7 +80,7 @@ def _encoding(alt: Any, figure: Figure) -> dict[str, Any]:
         order = list(dict.fromkeys(row[figure.series] for row in figure.rows))
         encoding["color"] = alt.Color(
             f"{figure.series}:N",
-            scale=alt.Scale(domain=order, range=_COLOURS[: len(order)]),
+            scale=alt.Scale(domain=order, range=COLOURS[: len(order)]),
             legend=alt.Legend(title=None, orient="bottom", columns=2, labelLimit=260, symbolOpacity=1),
         )
     return encoding
@@ -72,7 +91,7 @@ def _columns(figure: Figure) -> list[str]:
 
 
 def _marks(alt: Any, base: Any, figure: Figure, encoding: dict[str, Any]) -> Any:
-    single = {} if figure.series else {"color": _COLOURS[0]}
+    single = {} if figure.series else {"color": COLOURS[0]}
     if figure.mark == "line":
         return base.mark_line(point=alt.OverlayMarkDef(size=45, filled=True), strokeWidth=2, **single).encode(
             **encoding

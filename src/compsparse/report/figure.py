@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import altair
     import pandas
 
-Mark = Literal["line", "points", "bars"]
+Mark = Literal["line", "points", "bars", "dots"]
 _SUFFIXES = (".png", ".svg", ".pdf", ".html", ".json")
 
 
@@ -22,6 +22,7 @@ class Figure:
 
     Attributes:
         x, y: columns across and up; ``series`` the column that tells colours apart.
+        mark: ``dots`` lists the values of x one below the other and draws y across, so that long names can be read.
         low, high: columns of the spread around y, drawn as a band or as error bars.
         log_x, log_y: logarithmic axes.
         diagonal: draw the line y = x (predicted against observed).

@@ -9,6 +9,7 @@ from functools import lru_cache
 from html import escape
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from compsparse.errors import MissingDependencyError
 from compsparse.networks.export import whole_file
@@ -26,10 +27,6 @@ class Section:
 
 def render_page(title: str, lead: str, sections: Sequence[Section], footer: str = "") -> str:
     """The page as HTML text."""
-    try:
-        from jinja2 import Environment
-    except ImportError:
-        raise MissingDependencyError("pages need jinja2: pip install 'compsparse[report]'") from None
     specs: dict[str, dict] = {}
     shown = []
     for section in sections:
@@ -41,7 +38,7 @@ def render_page(title: str, lead: str, sections: Sequence[Section], footer: str 
         shown.append({"heading": section.heading, "html": section.html, "figures": ids})
     template = resources.files("compsparse.report").joinpath("page.html").read_text(encoding="utf-8")
     return (
-        Environment(autoescape=True)
+        environment(autoescape=True)
         .from_string(template)
         .render(
             title=title,
@@ -52,6 +49,15 @@ def render_page(title: str, lead: str, sections: Sequence[Section], footer: str 
             specs=json.dumps(specs).replace("<", "\\u003c"),
         )
     )
+
+
+def environment(*, autoescape: bool) -> Any:
+    """What turns templates into HTML."""
+    try:
+        from jinja2 import Environment
+    except ImportError:
+        raise MissingDependencyError("pages need jinja2: pip install 'compsparse[report]'") from None
+    return Environment(autoescape=autoescape)
 
 
 def write_page(path: str | Path, title: str, lead: str, sections: Sequence[Section], footer: str = "") -> Path:

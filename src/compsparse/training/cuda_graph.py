@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 
 import torch
@@ -49,5 +50,11 @@ class CapturedStep:
         self.rows = rows.clone()
         self.graph = torch.cuda.CUDAGraph()
         torch.cuda.synchronize()
-        with torch.cuda.graph(self.graph):
-            self.body(self.rows)
+        # a graph that the garbage collector frees meanwhile would spoil the recording
+        gc.collect()
+        gc.disable()
+        try:
+            with torch.cuda.graph(self.graph):
+                self.body(self.rows)
+        finally:
+            gc.enable()

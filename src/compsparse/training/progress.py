@@ -34,7 +34,7 @@ class ProgressBar:
             TimeElapsedColumn(),
             TextColumn("left"),
             TimeRemainingColumn(),
-            TextColumn("[dim]{task.fields[message]}"),
+            TextColumn("{task.fields[message]}", style="dim", markup=False),
             console=Console(stderr=True),
             transient=True,
         )

@@ -9,7 +9,7 @@ import numpy as np
 
 from compsparse.discovery.data.candidates import Candidate, Form
 from compsparse.discovery.data.decisions import BETTER, share_better
-from compsparse.discovery.data.search import LONG, SHORT, Search
+from compsparse.discovery.data.search import LONG, SHORT, Search, log
 from compsparse.discovery.data.trees import dissolved, parent_of, regrouped, with_children
 from compsparse.discovery.data.trials import Effort, Trial, standard_error
 from compsparse.discovery.data.units import Units
@@ -45,7 +45,7 @@ def verify_modules(search: Search) -> dict[frozenset[str], Support]:
             continue  # an earlier second look moved it
         without = search.fit_tree(dissolved(search.units, module), VERIFY.steps, VERIFY.replicas)
         t = reference.t_of(without.losses[0], reference.losses[0])
-        search.tell(f"verify {sorted(module.members)}: {reference.mean(0):.5f} without {without.mean(0):.5f} t {t:.1f}")
+        log.debug("without module %s: t %.1f", sorted(module.members), t)
         if t < NO_WORSE and _second_look(search, module, t):
             reference = search.fit_tree(search.units, VERIFY.steps, VERIFY.replicas)
             continue
@@ -118,7 +118,7 @@ def _is_separable(
         trials = [_fit_top(search, parts, context, form, effort) for form in ("sum", "product")]
         best = min(trials, key=lambda trial: trial.mean(0))
         t, ratio = best.t_of(best.losses[0], free.losses[0]), best.mean(0) / free.mean(0)
-        search.tell(f"complete? {[sorted(p.members) for p in parts]} free {free.mean(0):.5f} separable {best.mean(0):.5f} t {t:.1f}")
+        log.debug("separable over %s: t %.1f, ratio %.2f", [sorted(p.members) for p in parts], t, ratio)
         if ratio > most:
             return False
     return t < AS_GOOD

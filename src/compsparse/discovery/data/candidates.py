@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
+from itertools import pairwise
 from typing import Literal
 
 import torch
@@ -60,7 +62,7 @@ class CandidateNetwork(ReplicatedNetwork):
         inner = _mask([c.inner for c in candidates], blocks, n_columns)
         outer = _mask([c.outer for c in candidates], blocks, n_columns)
         gate = torch.tensor([[float(bool(c.inner))] for c in candidates])
-        self.inner: nn.Module = (
+        self.inner: _Dense | _Separable = (
             _Dense(inner, [n_columns, inner_width, inner_width, 1], generators)
             if form == "free"
             else _Separable(inner, blocks, form, inner_width, generators)
@@ -68,6 +70,13 @@ class CandidateNetwork(ReplicatedNetwork):
         sizes = [n_columns + 1, outer_width, outer_width, outer_width, n_outputs]
         self.outer = _Dense(torch.cat([outer, gate], 1), sizes, generators)
         self.any_inner = bool(gate.any())
+
+    @property
+    def free_inner(self) -> _Dense:
+        """The network of g where it is free."""
+        if not isinstance(self.inner, _Dense):
+            raise TypeError("the inner function is a sum or a product, not a free network")
+        return self.inner
 
     def combined(self, columns: Tensor) -> Tensor:
         """The value of g, (R, 1, batch)."""
@@ -96,7 +105,7 @@ class _Dense(nn.Module):
         self.activation = activation("silu")
         self.weights, self.biases = nn.ParameterList(), nn.ParameterList()
         last = len(sizes) - 2
-        for layer, (n_in, n_out) in enumerate(zip(sizes[:-1], sizes[1:], strict=True)):
+        for layer, (n_in, n_out) in enumerate(pairwise(sizes)):
             fan_in = mask.sum(1).clamp(min=1).view(-1, 1, 1) if layer == 0 else torch.tensor(float(n_in))
             gain = math.sqrt(1.0 if layer == last else 2.0)
             self.weights.append(per_replica_normal((n_out, n_in), generators) * gain / fan_in.sqrt())
@@ -104,11 +113,9 @@ class _Dense(nn.Module):
 
     def forward(self, h: Tensor) -> Tensor:
         for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
-            if layer == 0:
-                weight = weight * self.mask
-            else:
+            if layer:
                 h = self.activation(h)
-            h = torch.baddbmm(bias.unsqueeze(-1), weight, h)
+            h = torch.baddbmm(bias.unsqueeze(-1), weight if layer else weight * self.mask, h)
         return h
 
 
@@ -142,12 +149,15 @@ class _Separable(nn.Module):
 
     def forward(self, columns: Tensor) -> Tensor:
         replicas, _, batch = columns.shape
-        x = columns.index_select(1, self.get_buffer("index")).view(replicas, *self.get_buffer("present").shape[:2], batch)
+        x = columns.index_select(1, self.get_buffer("index")).view(
+            replicas, *self.get_buffer("present").shape[:2], batch
+        )
         values = self.psi(x * self.get_buffer("present"))[:, :, 0]
         used = self.get_buffer("used")
         if self.form == "sum":
             total = (values * used).sum(1, keepdim=True)
         else:
-            # 1 + psi, so that the product starts near one and gradients do not vanish
-            total = (1 + values * used).prod(1, keepdim=True)
+            # 1 + psi, so that the product starts near one and gradients do not vanish; factor by factor,
+            # because the gradient of torch.prod cannot be recorded on a GPU
+            total = reduce(torch.mul, (1 + values * used).split(1, dim=1))
         return total + self.phi(total.unsqueeze(1))[:, 0]

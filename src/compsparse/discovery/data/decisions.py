@@ -63,19 +63,24 @@ def judge(trial: Trial, constant: np.ndarray) -> list[Judgement]:
     return sorted(judgements, key=lambda j: j.error)
 
 
-def accepted(trial: Trial, judgements: Sequence[Judgement], *, last_word: bool) -> list[int]:
+def accepted(
+    trial: Trial, judgements: Sequence[Judgement], *, last_word: bool = False, slack: float = 1.0
+) -> list[int]:
     """Candidates to accept together: disjoint, from the best down.
 
     Args:
         last_word: no longer trial will follow, so the best may stand on beating the base alone.
+        slack: error relative to the base up to which a candidate counts as not worse, whatever its t.
     """
     chosen: list[int] = []
     used: frozenset[int] = frozenset()
     for rank, j in enumerate(judgements):
+        merged = trial.candidates[j.candidate].inner
+        near_enough = j.against_constant < PREDICTS and j.error < slack * trial.mean(0)
         beats_base = last_word and rank == 0 and j.against_base < BETTER
-        if j.may_stand and (j.is_told_apart or beats_base) and not trial.candidates[j.candidate].inner & used:
+        if (j.may_stand or near_enough) and (j.is_told_apart or beats_base) and not merged & used:
             chosen.append(j.candidate)
-            used |= trial.candidates[j.candidate].inner
+            used |= merged
     return chosen
 
 

@@ -6,6 +6,7 @@ learned parts go on training together, and held-out error falls.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -13,12 +14,14 @@ from itertools import combinations
 import numpy as np
 
 from compsparse.discovery.data.candidates import Candidate
-from compsparse.discovery.data.decisions import NOT_WORSE, TOLD_APART, accepted, judge
+from compsparse.discovery.data.decisions import NOT_WORSE, PREDICTS, TOLD_APART, accepted, judge
 from compsparse.discovery.data.trees import exposed, pairings, regrouped
 from compsparse.discovery.data.trials import Effort, Trial, TrialTable, standard_error
 from compsparse.discovery.data.units import Units, combination_of, leaf
 from compsparse.discovery.record import Step
 from compsparse.graph.modules import ModuleTree
+
+log = logging.getLogger("compsparse.discovery")
 
 SHORT, LONG, LONGEST = 300, 1000, 3000
 FEW_UNITS = 5
@@ -26,13 +29,17 @@ FEW_UNITS = 5
 MOST_IN_LONG_TRIAL = 6
 NEARLY_AS_GOOD = 1.5
 """Error relative to the base up to which a merge that lost may have lacked training, not truth."""
+AS_GOOD = 1.1
+"""The same after the longest trial: deep compositions train slower than the free function, and a false
+merge costs a factor, not a tenth."""
 EXPLAINED_FOR_INERT = 0.7
 """Share of the constant's error that must be explained before an input can be called inert."""
 MAY_BE_INERT, JOINTLY_INERT = 2.0, 1.0
 READMITTED = -3.5
+_LOGGED = 5
 
 
-def silent(message: str) -> None:
+def silent(message: str, n_units: int) -> None:
     pass
 
 
@@ -43,7 +50,7 @@ class Search:
     table: TrialTable
     units: Units
     output: str = "y"
-    tell: Callable[[str], None] = silent
+    tell: Callable[[str, int], None] = silent
     parked: list[str] = field(default_factory=list)
     path: list[Step] = field(default_factory=list)
     told_apart: dict[frozenset[str], float] = field(default_factory=dict)
@@ -79,7 +86,8 @@ class Search:
         if not self.path:
             self._note("start", frozenset(), trial, 0)
         unexplained = trial.mean(0) / self.constant_error
-        if unexplained > 1 - EXPLAINED_FOR_INERT and not (at_last and trial.t_of(trial.losses[0], self.table.constant) < -3):
+        predicts = trial.t_of(trial.losses[0], self.table.constant) < PREDICTS
+        if not predicts or (unexplained > 1 - EXPLAINED_FOR_INERT and not at_last):
             return
         self.knows_inert = True
         t = {i: trial.t(i + 1, 0) for i in sorted(units.every) if not units.trees[i].children}
@@ -89,7 +97,8 @@ class Search:
         prefixes = [frozenset(suspects[: k + 1]) for k in range(len(suspects))]
         trial = self.table.fit(units, [base, *(free(units.every - p) for p in prefixes)], self._effort(SHORT))
         hurts = [trial.t(k + 1, 0) >= JOINTLY_INERT for k in range(len(prefixes))]
-        self.tell("inert? " + ", ".join(f"{sorted(units.members(p))} {trial.t(k + 1, 0):.1f}" for k, p in enumerate(prefixes)))
+        for k, prefix in enumerate(prefixes):
+            log.debug("without %s: t %.1f", sorted(units.members(prefix)), trial.t(k + 1, 0))
         harmless = hurts.index(True) if True in hurts else len(hurts)
         if harmless:
             gone = prefixes[harmless - 1]
@@ -101,14 +110,14 @@ class Search:
         """Offers parked inputs to every node of the tree; those that help become units again."""
         reference = self.fit_tree(self.units)
         everywhere = self.fit_tree(exposed(self.units, self.parked))
-        self.tell(f"readmit all {self.parked}: {reference.mean(0):.5f} -> {everywhere.mean(0):.5f} t {everywhere.t_of(everywhere.losses[0], reference.losses[0]):.1f}")
+        log.debug("with %s everywhere: %.5f from %.5f", self.parked, everywhere.mean(0), reference.mean(0))
         if everywhere.t_of(everywhere.losses[0], reference.losses[0]) > READMITTED / 2:
             return False
         back = []
         for name in self.parked:
             trial = self.fit_tree(exposed(self.units, [name]))
             t = trial.t_of(trial.losses[0], reference.losses[0])
-            self.tell(f"readmit {name}: {trial.mean(0):.5f} t {t:.1f}")
+            log.debug("with %s everywhere: t %.1f", name, t)
             if t < READMITTED:
                 back.append((t, name, trial))
         if not back:
@@ -142,7 +151,7 @@ class Search:
         best, rivals = trials[order[0]], [trials[i] for i in order[1:]]
         apart = min(best.t_of(r.losses[0], best.losses[0]) for r in rivals)
         against_whole = best.t_of(best.losses[0], whole.losses[0])
-        self.tell(f"regroup {sorted(node.members)}: whole {whole.mean(0):.5f} " + " ".join(f"{sorted(options[i][1].members)} {trials[i].mean(0):.5f}" for i in order) + f" apart {apart:.1f} whole {against_whole:.1f}")
+        log.debug("inside %s: told apart by t %.1f, against the whole %.1f", sorted(node.members), apart, against_whole)
         if against_whole < NOT_WORSE and apart > TOLD_APART:
             inner = options[order[0]][1]
             self.units = self.table.relearned(best, 0)
@@ -163,30 +172,29 @@ class Search:
         every = self.units.every
         merges = [Candidate(frozenset(s), every - frozenset(s)) for s in combinations(sorted(every), size)]
         trial = self.table.fit(self.units, [free(every), *merges], self._effort(SHORT))
-        if self._accept(trial, last_word=False):
+        if self._accept(trial):
             return True
         best = judge(trial, self.table.constant)[:MOST_IN_LONG_TRIAL]
         trial = self._again(trial, [j.candidate for j in best], Effort(4, LONG))
         if self._accept(trial, last_word=True):
             return True
-        near = [
-            j.candidate
-            for j in judge(trial, self.table.constant)
-            if j.against_rival > TOLD_APART and j.error < NEARLY_AS_GOOD * trial.mean(0) and j.against_constant < -3
-        ]
-        return bool(near) and self._accept(self._again(trial, near, Effort(8, LONGEST)), last_word=True)
+        near = [j for j in judge(trial, self.table.constant) if j.is_told_apart and j.against_constant < PREDICTS]
+        near = [j for j in near if j.error < NEARLY_AS_GOOD * trial.mean(0)]
+        if not near:
+            return False
+        trial = self._again(trial, [j.candidate for j in near], Effort(8, LONGEST))
+        return self._accept(trial, last_word=True, slack=AS_GOOD)
 
     def _again(self, trial: Trial, chosen: Sequence[int], effort: Effort) -> Trial:
         """The base and some of the candidates, trained longer."""
         return self.table.fit(trial.units, [trial.candidates[c] for c in (0, *chosen)], effort)
 
-    def _accept(self, trial: Trial, *, last_word: bool) -> bool:
+    def _accept(self, trial: Trial, *, last_word: bool = False, slack: float = 1.0) -> bool:
         judgements = judge(trial, self.table.constant)
-        self.tell(f"{len(self.units)} units, base {trial.mean(0):.5f}")
-        for j in judgements[:4]:
-            names = [sorted(self.units.trees[i].members) for i in sorted(trial.candidates[j.candidate].inner)]
-            self.tell(f"   {names} {j.error:.5f} base {j.against_base:.1f} const {j.against_constant:.1f} rival {j.against_rival:.1f}")
-        chosen = accepted(trial, judgements, last_word=last_word)
+        log.debug("%d units, free function %.5f", len(self.units), trial.mean(0))
+        for j in judgements[:_LOGGED]:
+            log.debug("  %s %s", sorted(trial.units.members(trial.candidates[j.candidate].inner)), j)
+        chosen = accepted(trial, judgements, last_word=last_word, slack=slack)
         if not chosen:
             return False
         units = self.table.relearned(trial, chosen[0])
@@ -219,6 +227,7 @@ class Search:
         scale = self.constant_error
         error, spread = trial.mean(c) / scale, standard_error(trial.losses[c], trial.weight) / scale
         self.path.append(Step(action, members, self.output, error, spread))
+        self.tell(f"{action} {{{', '.join(sorted(members))}}}, held-out error {error:.2%}", len(self.units))
 
 
 def free(which: frozenset[int]) -> Candidate:

@@ -37,9 +37,7 @@ def shared_modules(
     return shared
 
 
-def _is_one_function(
-    module: ModuleTree, one: ModuleTree, other: ModuleTree, table: TrialTable, learned: Units
-) -> bool:
+def _is_one_function(module: ModuleTree, one: ModuleTree, other: ModuleTree, table: TrialTable, learned: Units) -> bool:
     parts = list(module.children)
     rest = _outside(one, module.members) + _outside(other, module.members)
     kept: list[ModuleTree] = []

@@ -14,10 +14,10 @@ from compsparse.discovery.data.candidates import Candidate, CandidateNetwork
 from compsparse.discovery.data.units import Layers, Units
 from compsparse.discovery.record import DiscoveryStatus
 from compsparse.networks.mirror import MirrorNetwork
-from compsparse.networks.replicas import ReplicatedNetwork
+from compsparse.networks.replicas import ReplicatedNetwork, select
 from compsparse.training.data import TrainingData
 from compsparse.training.loop import TrainingConfig, train
-from compsparse.training.losses import Loss
+from compsparse.training.losses import SquaredLoss
 from compsparse.training.record import Status
 
 _LARGEST_BATCH = 2_000_000
@@ -112,16 +112,14 @@ class TrialTable:
         self,
         X: Tensor,
         y: Tensor,
-        weight: Tensor | None,
-        loss: Loss,
-        n_outputs: int,
+        weight: Tensor | None = None,
         *,
         n_folds: int = 5,
         seed: int = 0,
         effort: float = 1.0,
         deadline: float | None = None,
     ):
-        self.X, self.y, self.weight, self.loss, self.n_outputs = X, y, weight, loss, n_outputs
+        self.X, self.y, self.weight, self.loss = X, y, weight, SquaredLoss()
         self.n_folds, self.seed, self.effort, self.deadline = n_folds, seed, effort, deadline
         order = np.random.default_rng(seed).permutation(len(X))
         self.held_out = [torch.as_tensor(np.sort(order[k::n_folds])) for k in range(n_folds)]
@@ -148,7 +146,7 @@ class TrialTable:
         seeds = [first + 101 * k + r for _ in candidates for k in range(folds) for r in range(reps)]
         device = self.X.device
         below = units.network([k for _, k in plan], seeds, device)
-        top = CandidateNetwork([c for c, _ in plan], units.blocks, self.n_outputs, seeds).to(device)
+        top = CandidateNetwork([c for c, _ in plan], units.blocks, self.y.shape[1], seeds).to(device)
         network = _Stacked(below, top, units).to(device)
         data = TrainingData(self.X, self.y, self.weight, tuple(self.kept[k] for _, k in plan))
         config = TrainingConfig(n_steps=max(_FEWEST_STEPS, round(self.effort * effort.steps)), batch_size=128)
@@ -197,12 +195,8 @@ class TrialTable:
         for rows, kept in zip(self.held_out, self.kept, strict=True):
             weight = torch.ones(len(kept)) if self.weight is None else self.weight.cpu()[kept]
             y = self.y.cpu()
-            if y.is_floating_point():
-                answer = (y[kept] * weight[:, None]).sum(0) / weight.sum()
-            else:
-                counts = torch.bincount(y[kept], weights=weight, minlength=self.n_outputs)
-                answer = ((counts + 1) / (counts.sum() + self.n_outputs)).log().to(self.X.dtype)
-            parts.append(self.loss.per_sample(answer.expand(len(rows), -1), y[rows]))
+            mean = (y[kept] * weight[:, None]).sum(0) / weight.sum()
+            parts.append(self.loss.per_sample(mean.expand(len(rows), -1), y[rows]))
         return torch.cat(parts).numpy().astype(float)
 
     # ---- what a trial teaches ------------------------------------------------------------
@@ -215,7 +209,7 @@ class TrialTable:
     def learned(self, trial: Trial, c: int) -> Layers:
         """Candidate c's g, scaled to mean 0 and standard deviation 1 on each fold's training rows."""
         chosen = self._replicas(trial, c)
-        inner, candidate = trial.network.top.inner, trial.candidates[c]
+        inner, candidate = trial.network.top.free_inner, trial.candidates[c]
         blocks = trial.units.blocks
         columns = [column for i in sorted(candidate.inner) for column in blocks[i]]
         weights = [w[chosen].clone() for w in inner.weights]
@@ -234,8 +228,6 @@ class TrialTable:
         return [(c * self.n_folds + k) * reps + int(trial.best[c, k]) for k in range(self.n_folds)]
 
     def _inner_values(self, trial: Trial, replicas: Sequence[int]) -> Tensor:
-        from compsparse.networks.replicas import select
-
         chosen = select(trial.network, replicas)
         columns = self.X.T.expand(len(replicas), -1, -1)
         return chosen.top.combined(chosen.wires(columns))[:, 0]

@@ -16,6 +16,8 @@ from scipy.sparse.csgraph import connected_components
 from compsparse.graph import Kind
 from compsparse.graph.modules import ModuleTree
 
+_LARGEST = 2**25  # numbers held at once
+
 
 @dataclass(frozen=True)
 class Closure:
@@ -56,13 +58,18 @@ def _smallest_modules(turned: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     by_pair = turned.reshape(d * d, d).astype(np.float32)
     number = np.arange(len(pairs))
     while True:
-        inside = sets.astype(np.float32)
-        both = (inside[:, :, None] * inside[:, None, :]).reshape(len(sets), d * d)
-        grown = sets | (both @ by_pair > 0)
+        parts = np.array_split(sets.astype(np.float32), -(-len(sets) * d * d // _LARGEST))
+        grown = np.concatenate([_grown(part, by_pair) for part in parts]) > 0
         if (grown == sets).all():
             return pairs, sets[number]
         sets, where = np.unique(grown, axis=0, return_inverse=True)
         number = where.reshape(-1)[number]
+
+
+def _grown(sets: np.ndarray, by_pair: np.ndarray) -> np.ndarray:
+    """Positive for the members, and for every k with turned[i, j, k] for some members i and j."""
+    pairs_inside = sets[:, :, None] * sets[:, None, :]
+    return sets + pairs_inside.reshape(len(sets), -1) @ by_pair
 
 
 def _joined_where_overlapping(sets: np.ndarray) -> np.ndarray:

@@ -7,10 +7,14 @@ k, D is zero. The ratio is free of the inputs' and the derivatives' scales.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from compsparse.discovery.queries.design import Sheet
 from compsparse.discovery.queries.gradients import Slopes
+
+_MOST = 25.0
 
 
 def turns(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -42,7 +46,8 @@ def largest_turns(slopes: Slopes, sheet: Sheet) -> np.ndarray:
 def shared_turns(slopes: Slopes, sheet: Sheet) -> tuple[np.ndarray, np.ndarray]:
     """Sum of z1 z2 of two independent readings over the swaps of every input, and how many.
 
-    Noise makes E z^2 > 0 without a turn, but leaves E z1 z2 = 0.
+    Noise makes E z^2 > 0 without a turn, but leaves E z1 z2 = 0. No swap counts for more than some
+    dozens: one place of high curvature must not decide.
     """
     first, second = slopes.gradients
     mean = slopes.gradients.mean(axis=0)
@@ -51,12 +56,13 @@ def shared_turns(slopes: Slopes, sheet: Sheet) -> tuple[np.ndarray, np.ndarray]:
     for swapped, p, q in _by_input(sheet):
         variance = turn_errors(mean[p], mean[q], slopes.errors[p], slopes.errors[q]) ** 2
         product = turns(first[p], first[q]) * turns(second[p], second[q]) / variance
+        product = product.clip(-_MOST, _MOST)
         sums[..., swapped] = np.nansum(product, axis=0)
         counts[..., swapped] = np.isfinite(product).sum(axis=0)
     return sums, counts
 
 
-def _by_input(sheet: Sheet):  # type: ignore[no-untyped-def]
+def _by_input(sheet: Sheet) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
     for swapped in sheet.inputs:
         edges = sheet.edges[sheet.edges[:, 2] == swapped]
         yield swapped, edges[:, 0], edges[:, 1]

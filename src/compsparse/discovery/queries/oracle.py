@@ -136,7 +136,7 @@ class Oracle:
             ]
         filled = [torch.zeros_like(rows) if s is None else s for s in slopes]
         gradients = torch.stack(filled, dim=1).double().numpy(force=True)
-        _check_finite(gradients.reshape(len(x), -1), x, "its gradient")
+        _check_finite(gradients.reshape(len(x), -1), x, "the function's gradient")
         return np.concatenate([self._checked(x, answer)[:, :, None], gradients], axis=2)
 
     def _checked(self, x: np.ndarray, answer: Any) -> np.ndarray:

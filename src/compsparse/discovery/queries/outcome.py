@@ -123,8 +123,8 @@ class Outcome:
             sentences.append(f"{output}: no structure was found, the graph is one prime node")
         if not decision.consistent:
             sentences.append(
-                f"{output}: some modules contradict each other, as where kinks hide inputs from each other; "
-                "more queries may resolve them"
+                f"{output}: some modules contradict each other (kinks that hide inputs, effects near the rounding "
+                "error); more queries may resolve them"
             )
         elif not finished:
             sentences.append(f"{output}: two halves of the answers do not give the same graph yet")

@@ -12,6 +12,26 @@ from compsparse.discovery.queries.design import Sheet
 from compsparse.discovery.queries.directions import largest_turns, shared_turns
 from compsparse.discovery.queries.gradients import Slopes
 
+_UNCONFIRMED = 0.01
+
+
+def confirmed(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """The second largest score, or a hundredth of the largest where that is more.
+
+    Kinks may show once and then plainly; a faint turn that is seen once may be curvature that differences missed.
+    """
+    first = second = np.zeros_like(parts[0])
+    for part in parts:
+        second = np.maximum(second, np.minimum(first, part))
+        first = np.maximum(first, part)
+    return np.maximum(second, _UNCONFIRMED * first)
+
+
+def pooled(sums: Sequence[np.ndarray], counts: Sequence[np.ndarray]) -> np.ndarray:
+    """Sums of z1 z2 over the root of their number; another root brings products back to the scale of a z."""
+    count = np.maximum(reduce(np.add, counts), 1)
+    return np.sqrt(np.maximum(reduce(np.add, sums) / np.sqrt(count), 0))
+
 
 @dataclass(frozen=True)
 class Unit:
@@ -50,11 +70,15 @@ class Pool:
 
     def turn_scores(self, which: Sequence[int] | None = None) -> np.ndarray:
         """z per output and triple, from all units or from some."""
-        return self._scores([(u.turns, u.turn_counts) for u in self._chosen(which)])
+        units = self.units if which is None else [self.units[i] for i in which]
+        if self.noisy:
+            return pooled([u.turns for u in units], [u.turn_counts for u in units])
+        return confirmed([u.turns for u in units])
 
     def effect_scores(self) -> np.ndarray:
         """z of the effect of every input on every output, ``(k, d)``."""
-        seen = self._scores([(u.effects, u.effect_counts) for u in self.units])
+        effects = [u.effects for u in self.units]
+        seen = pooled(effects, [u.effect_counts for u in self.units]) if self.noisy else reduce(np.maximum, effects)
         return seen if self._noted is None else np.maximum(seen, self._noted)
 
     def change(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
@@ -77,17 +101,6 @@ class Pool:
         known = np.concatenate(squares)
         counts = np.maximum(np.isfinite(known).sum(axis=0), 1)
         return np.sqrt(np.maximum(np.nansum(known, axis=0) / counts, 0))
-
-    def _chosen(self, which: Sequence[int] | None) -> list[Unit]:
-        return self.units if which is None else [self.units[i] for i in which]
-
-    def _scores(self, parts: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-        if not self.noisy:
-            return reduce(np.maximum, [part for part, _ in parts])
-        total = reduce(np.add, [part for part, _ in parts])
-        count = np.maximum(reduce(np.add, [count for _, count in parts]), 1)
-        # the root brings sums of products back to the scale of a z
-        return np.sqrt(np.maximum(total / np.sqrt(count), 0))
 
     def _exact_unit(self, sheets: tuple[tuple[Sheet, Slopes], ...]) -> Unit:
         turns = reduce(np.maximum, [largest_turns(slopes, sheet) for sheet, slopes in sheets])

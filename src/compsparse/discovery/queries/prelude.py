@@ -13,13 +13,13 @@ import numpy as np
 from compsparse.discovery.queries.design import random_points
 from compsparse.discovery.queries.directions import turn_errors, turns
 from compsparse.discovery.queries.gradients import Autograd, Differentiator
-from compsparse.discovery.queries.oracle import Oracle, OutOfQueries
+from compsparse.discovery.queries.oracle import Oracle
 from compsparse.discovery.queries.steps import exact_differences
 from compsparse.errors import DataError
 from compsparse.graph import FunctionGraph
 from compsparse.graph.operations import is_torch
 
-_SAMPLE, _REPEATED, _COMPARED = 48, 16, 3
+_SAMPLE, _REPEATED, _COMPARED = 48, 16, 6
 _NOISE_POINTS, _NULL_POINTS = 256, 16
 # below this share of the spread, answers that do not repeat are rounding, which the step's calibration measures
 _ROUNDING = 1e-7
@@ -40,9 +40,9 @@ class Answers:
     noise: np.ndarray
 
 
-def prelude_cost(d: int) -> int:
+def prelude_cost(d: int, noisy: bool = False) -> int:
     """Most evaluations that the first questions take."""
-    return _SAMPLE + _REPEATED + 3 + _COMPARED * (2 * d + 1)
+    return 2 + _SAMPLE + _REPEATED + (2 * _NOISE_POINTS if noisy else _COMPARED * (2 * d + 1))
 
 
 def first_answers(oracle: Oracle, f: Any, rng: np.random.Generator) -> Answers:
@@ -132,17 +132,15 @@ def _precision(oracle: Oracle) -> float:
 
 
 def _autograd_agrees(oracle: Oracle, answers: Answers, rng: np.random.Generator) -> bool:
-    """Whether autograd gives what differences give, for every input at most of a few points.
+    """Whether autograd gives what differences give, for every input at most of a few points where it has a slope.
 
     A graph that was cut (detach, numpy inside, a custom backward) shows as a partial derivative
-    that is wrong everywhere; a kink at one of the points does not.
+    that is wrong everywhere; a kink near one of the points does not.
     """
     step = np.cbrt(_precision(oracle))
     u = random_points(_COMPARED, np.full(oracle.d, step), rng)
     try:
         _, slopes = oracle.gradients(u)
-    except OutOfQueries:
-        raise
     except (DataError, RuntimeError, TypeError, AttributeError):
         return False
     shift = step * np.eye(oracle.d)
@@ -151,5 +149,6 @@ def _autograd_agrees(oracle: Oracle, answers: Answers, rng: np.random.Generator)
     differences = ((up - down) / (2 * step)).swapaxes(1, 2)
     rounding = 100 * _precision(oracle) * answers.size[:, None] / step
     allowed = 0.02 * np.abs(differences) + rounding + 1e-4 * np.abs(differences).max(axis=2, keepdims=True)
-    agrees = np.abs(slopes - differences) <= allowed
-    return bool((agrees.sum(axis=0) >= _COMPARED - 1).all())
+    wrong = (np.abs(slopes - differences) > allowed).sum(axis=0)
+    sloping = (np.abs(differences) > rounding).sum(axis=0)
+    return bool(((wrong == 0) | (2 * wrong < sloping)).all())

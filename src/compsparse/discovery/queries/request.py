@@ -21,15 +21,13 @@ def read_bounds(bounds: Any) -> np.ndarray:
         raise ConfigError("bounds must be a sequence of (low, high), one pair of numbers per input") from None
     if box.ndim != 2 or box.shape[1] != 2 or not len(box):
         raise ConfigError(f"bounds must be a sequence of (low, high), one per input; got shape {box.shape}")
-    for i, (low, high) in enumerate(box):
+    for i, (low, high) in enumerate(box.tolist()):
         if not math.isfinite(low) or not math.isfinite(high) or not math.isfinite(high - low):
-            raise ConfigError(f"bounds of input {i} must be finite, got ({low:g}, {high:g})")
+            raise ConfigError(f"bounds of input {i} and their distance must be finite, got ({low:g}, {high:g})")
         if not low < high:
             raise ConfigError(f"bounds of input {i} must be (low, high) with low < high, got ({low:g}, {high:g})")
-        if low + (high - low) * 1e-6 == low:
-            raise ConfigError(
-                f"bounds of input {i} are closer than its numbers can resolve: ({float(low)!r}, {float(high)!r})"
-            )
+        if low + (high - low) * 1e-6 == low or high - (high - low) * 1e-6 == high:
+            raise ConfigError(f"bounds of input {i} are closer than floats can resolve: ({low!r}, {high!r})")
     return box
 
 
@@ -75,3 +73,8 @@ def check_noise(noise: float | None) -> None:
 def check_budget(budget: int | None) -> None:
     if budget is not None and (not isinstance(budget, (int, np.integer)) or isinstance(budget, bool) or budget < 1):
         raise ConfigError(f"budget must be a positive number of evaluations, got {budget!r}")
+
+
+def check_time_limit(time_limit: float | None) -> None:
+    if time_limit is not None and not (isinstance(time_limit, (int, float)) and time_limit > 0):
+        raise ConfigError(f"time_limit must be a positive number of seconds, got {time_limit!r}")

@@ -55,13 +55,17 @@ class Search:
                 while len(self.pool.units) < wanted:
                     self._measure_unit()
                 self.decisions = self.decide()
-                if self._is_stable() and not self._finds_rare_effects():
+                if self._is_hopeless() or (self._is_stable() and not self._finds_rare_effects()):
                     return True
                 wanted = int(np.ceil(_GROWTH * wanted))
         except OutOfQueries:
-            if self.pool.units:
-                self.decisions = self.decide()
+            self.conclude()
             return False
+
+    def conclude(self) -> None:
+        """Decides from whatever was measured."""
+        if self.pool.units:
+            self.decisions = self.decide()
 
     # ---- measuring -----------------------------------------------------------------------
 
@@ -169,6 +173,10 @@ class Search:
             return active[:0]
         return active[self.relative_errors(output)[active] > 1 / _FLAT]
 
+    @property
+    def any_flat(self) -> bool:
+        return any(len(self.flat(o)) for o in range(len(self.decisions)))
+
     def relative_errors(self, output: int) -> np.ndarray:
         """Error of every partial derivative over its root mean square."""
         error = np.sqrt(np.mean(self.pool.units[0].sheets[0][1].errors[:, output] ** 2, axis=0))
@@ -180,7 +188,11 @@ class Search:
         sloping = np.setdiff1d(self.active(output), self.flat(output))
         usual = float(np.median(self.relative_errors(output)[sloping])) if len(sloping) else 1.0
         n_swaps = self.pool.swaps_per_triple(output) if self.pool.noisy else 1.0
-        return float(n_swaps**0.25 / max(usual, 1e-300))
+        return float(n_swaps**0.25 / np.clip(usual, 1e-300, 1e3))
+
+    def _is_hopeless(self) -> bool:
+        """Whether some output has inputs that act, but none with a slope."""
+        return any(0 < len(self.active(o)) == len(self.flat(o)) for o in range(len(self.decisions)))
 
     def smallest_visible_turn(self, output: int) -> float:
         """In radians: what errors of the derivatives could not hide."""

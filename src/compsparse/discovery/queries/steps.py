@@ -9,15 +9,17 @@ from compsparse.discovery.queries.directions import turn_errors, turns
 from compsparse.discovery.queries.gradients import CentralDifferences
 from compsparse.discovery.queries.oracle import Oracle
 
-_POINTS, _NULL_POINTS = 5, 8
+_POINTS, _NULL_POINTS, _POINTS_IN_NOISE = 5, 8, 24
 # round-off is alike everywhere and easily told from a turn, truncation is not: stay well below the balance
 _BELOW_BALANCE = 8.0
-_BELOW_BALANCE_IN_NOISE = 2.5
+# noise has less room, unless it is faint: then errors may grow to this share of the slopes
+_BELOW_BALANCE_IN_NOISE = 1.5
+_AFFORDABLE_ERROR = 0.02
 
 
-def calibration_cost(d: int) -> int:
+def calibration_cost(d: int, noisy: bool = False) -> int:
     """Evaluations that finding the step takes."""
-    return _POINTS * d * 8 + _NULL_POINTS * d * 4
+    return _POINTS_IN_NOISE * d * 8 if noisy else _POINTS * d * 8 + _NULL_POINTS * d * 4
 
 
 def exact_differences(oracle: Oracle, spread: np.ndarray, rng: np.random.Generator) -> CentralDifferences:
@@ -27,7 +29,7 @@ def exact_differences(oracle: Oracle, spread: np.ndarray, rng: np.random.Generat
         spread: standard deviation of each output.
     """
     long, short = np.array([2e-2, 1e-2]), np.array([2e-6, 1e-6])
-    slopes, size = _slopes(oracle, np.r_[long, short], rng)
+    slopes, size = _slopes(oracle, np.r_[long, short], _POINTS, rng)
     round_off = np.abs(slopes[:, 2] - slopes[:, 3]).max(axis=0) * short[1]
     round_off = np.maximum(round_off, np.finfo(float).eps * np.maximum(size, spread)[:, None])
     step = (_balanced(slopes[:, :2], long, round_off, spread) / _BELOW_BALANCE).clip(1e-8, 2e-2)
@@ -41,10 +43,13 @@ def noisy_differences(
 ) -> CentralDifferences:
     """Differences for answers with noise of the given standard deviation, in two readings."""
     long = np.array([0.12, 0.06])
-    slopes, _ = _slopes(oracle, np.r_[long, long], rng)
+    slopes, _ = _slopes(oracle, np.r_[long, long], _POINTS_IN_NOISE, rng)
     mean = (slopes[:, :2] + slopes[:, 2:]) / 2
-    step = _balanced(mean, long, noise[:, None] / np.sqrt(2), spread) / _BELOW_BALANCE_IN_NOISE
-    step = step.clip(1e-4, 0.1)
+    balance = _balanced(mean, long, noise[:, None] / np.sqrt(2), spread)
+    size = np.sqrt(np.mean(mean[:, 1] ** 2, axis=0))
+    error = (noise[:, None] / (np.sqrt(2) * balance * size)).max(axis=0)
+    step = balance / np.clip(_AFFORDABLE_ERROR / error, _BELOW_BALANCE_IN_NOISE, _BELOW_BALANCE)
+    step = step.clip(1e-6, 0.1)
     error = noise[:, None] / (np.sqrt(2) * step)
     return CentralDifferences(oracle, step, error, np.full(len(noise), np.inf), readings=2)
 
@@ -69,8 +74,8 @@ def _balanced(slopes: np.ndarray, long: np.ndarray, round_off: np.ndarray, sprea
     return np.cbrt(round_off / (2 * np.maximum(truncation, size))).min(axis=0)
 
 
-def _slopes(oracle: Oracle, steps: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    return _at_points(oracle, np.repeat(steps[:, None], oracle.d, axis=1), _POINTS, rng)
+def _slopes(oracle: Oracle, steps: np.ndarray, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    return _at_points(oracle, np.repeat(steps[:, None], oracle.d, axis=1), n, rng)
 
 
 def _at_points(oracle: Oracle, steps: np.ndarray, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

@@ -1,0 +1,71 @@
+"""Evidence in sentences, for pages and terminals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from compsparse.discovery import Discovery, Evidence
+from compsparse.graph import FunctionGraph
+
+_MOST_NAMES = 40
+KINDS = {
+    "prime": "prime: its parts allow no other grouping",
+    "complete": "complete: any regrouping of its parts is a module, as in a sum or a product",
+}
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names with commas between them; the rest counted where there are very many."""
+    names = list(names)
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return ", ".join(names[:_MOST_NAMES]) + more
+
+
+def inputs_below(graph: FunctionGraph, name: str) -> tuple[str, ...]:
+    """The inputs a node is made of."""
+    below = graph.ancestors(name) | {name}
+    return tuple(i for i in graph.inputs if i in below)
+
+
+def outputs_using(graph: FunctionGraph, name: str) -> tuple[str, ...]:
+    """The outputs that depend on a node or input; an output uses itself."""
+    above = graph.descendants(name) | {name}
+    return tuple(o for o in graph.outputs if o in above)
+
+
+def kind_text(graph: FunctionGraph, name: str) -> str:
+    """Kind of a node in words; it says nothing about grouping where there are fewer than three parts."""
+    node = graph[name]
+    if node.kind is None or node.arity > 2:
+        return KINDS.get(node.kind or "", "")
+    return f"{node.kind}, of {('one part', 'two parts')[node.arity - 1]}"
+
+
+def node_evidence(found: Discovery, name: str) -> list[str]:
+    """What speaks for the module of a node."""
+    users = set(outputs_using(found.graph, name))
+    entries = [e for e in found.evidence_for(set(inputs_below(found.graph, name))) if users & set(e.outputs)]
+    return [evidence_sentence(found, e) for e in entries]
+
+
+def evidence_sentence(found: Discovery, evidence: Evidence) -> str:
+    """The figure of an entry in words, without the members that it is about."""
+    if math.isnan(evidence.value):
+        return "not measured: the search ended before"
+    if evidence.statistic == "held-out gain" and _is_whole(found, evidence):
+        # for the whole, the rival is the constant, and it returns in every resample
+        return f"held-out error {1 + evidence.value:.3g} ± {evidence.spread:.1g} of what the best constant leaves"
+    head = f"{{{', '.join(sorted(evidence.members))}}} ({evidence.kind}): "
+    return str(evidence).removeprefix(head)
+
+
+def evidence_line(found: Discovery, evidence: Evidence) -> str:
+    """A line of its own: members, kind, figure."""
+    outputs = f" for {listed(evidence.outputs)}" if len(found.graph.outputs) > 1 else ""
+    members = "{" + listed(sorted(evidence.members)) + "}"
+    return f"{members} ({evidence.kind}){outputs}: {evidence_sentence(found, evidence)}"
+
+
+def _is_whole(found: Discovery, evidence: Evidence) -> bool:
+    return all(evidence.members == found.inputs_of(output) for output in evidence.outputs)

@@ -1,0 +1,434 @@
+"""Discovery from data: the engine against slow references, decisions as pure functions, the whole on small targets."""
+
+import json
+
+import numpy as np
+import pandas
+import pytest
+import torch
+
+import compsparse as cs
+from compsparse.discovery import Discovery, DiscoveryStatus
+from compsparse.discovery.data.candidates import Candidate, CandidateNetwork
+from compsparse.discovery.data.decisions import accepted, judge, share_better
+from compsparse.discovery.data.trees import dissolved, exposed, pairings, parent_of, regrouped
+from compsparse.discovery.data.trials import Effort, Trial, TrialTable, standard_error, t_statistic
+from compsparse.discovery.data.units import Units, combination_of, leaf
+from compsparse.discovery.from_data import from_data
+from compsparse.errors import ConfigError, DataError
+from compsparse.graph import compare
+from compsparse.tasks import friedman1, tanh_tree
+from compsparse.training import FitConfig, TrainingConfig
+
+QUICK_FIT = FitConfig(n_restarts=4, n_keep=2, training=TrainingConfig(n_steps=400), refine_iterations=10)
+COLUMNS = {name: (name,) for name in "abcd"}
+
+
+def table(n=120, d=4, seed=0, weight=None, **options):
+    rng = np.random.default_rng(seed)
+    X = torch.as_tensor(rng.standard_normal((n, d)), dtype=torch.float32)
+    y = torch.tanh(X[:, :1] * X[:, 1:2]) + X[:, 2:3]
+    return TrialTable(X, y, weight, **options)
+
+
+# ---- candidates and units ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["free", "sum", "product"])
+def test_a_candidate_sees_its_variables_only_and_its_module_through_one_number(form):
+    candidate = Candidate(frozenset({0, 1}), frozenset({2}), form)
+    network = CandidateNetwork([candidate], [[0], [1], [2], [3]], 1, [0]).double()
+    X = torch.randn(6, 4, dtype=torch.float64)
+    moved = X.clone()
+    moved[:, 3] += 1
+    torch.testing.assert_close(network(X), network(moved))
+    # the gradient over the module has one direction, whatever the context
+    base = X[:1].repeat(5, 1)
+    base[:, 2] = torch.linspace(-2, 2, 5)
+    base.requires_grad_(True)
+    gradient = torch.autograd.grad(network(base).sum(), base)[0][:, :2]
+    cross = gradient[:, 0] * gradient[0, 1] - gradient[:, 1] * gradient[0, 0]
+    assert float(cross.abs().max()) < 1e-10 * float(gradient.abs().max() ** 2)
+    assert float(gradient.abs().min()) > 0
+
+
+def test_separable_forms_are_what_they_say():
+    def mixed(form):
+        network = CandidateNetwork([Candidate(frozenset({0, 1}), frozenset(), form)], [[0], [1]], 1, [0]).double()
+        a, b = torch.randn(2, dtype=torch.float64), torch.randn(2, dtype=torch.float64)
+        grid = torch.tensor([[x, y] for x in a for y in b], dtype=torch.float64)
+        x = network.inner.psi(grid.T[None, :, None, :])[0, :, 0]
+        total = x.sum(0) if form == "sum" else (1 + x).prod(0)
+        return total.detach().view(2, 2)
+
+    s, p = mixed("sum"), mixed("product")
+    assert float((s[0, 0] - s[0, 1] - s[1, 0] + s[1, 1]).abs()) < 1e-12
+    assert float((p[0, 0] * p[1, 1] - p[0, 1] * p[1, 0]).abs()) < 1e-12
+
+
+def test_blocks_of_several_columns_move_together():
+    blocks = [range(0, 3), range(3, 4)]
+    network = CandidateNetwork([Candidate(frozenset({0}), frozenset({1}))], blocks, 1, [0])
+    assert network.inner.mask[0, 0].tolist() == [1, 1, 1, 0]
+
+
+def small_units():
+    units = Units.raw(COLUMNS)
+    a, b, c, d = units.trees
+    return units, units.with_trees([units.joined([units.joined([a, b]), c]), d])
+
+
+def test_tree_surgery():
+    raw, units = small_units()
+    tree = units.trees[0]
+    ab = tree.children[0]
+    assert parent_of(units, ab) == tree
+    assert parent_of(units, tree) is None
+    assert [sorted(t.members) for t in dissolved(units, tree).trees] == [["a", "b"], ["c"], ["d"]]
+    flat = dissolved(units, ab).trees[0]
+    assert [sorted(c.members) for c in flat.children] == [["a"], ["b"], ["c"]]
+    inner = [sorted(pair.members) for _, pair in pairings(units, flat.children)]
+    assert inner == [["a", "b"], ["a", "c"], ["b", "c"]]
+    swapped = regrouped(units, tree, units.joined([raw.joined([leaf("a"), leaf("c")]), leaf("b")]))
+    assert {frozenset("ac"), frozenset("abc")} == {m.members for t in swapped.trees for m in t.inner}
+
+
+def test_learned_weights_survive_every_surgery():
+    _, units = small_units()
+    network = units.network([0, 0], [3, 4], torch.device("cpu"))
+    learned = units.relearned(network, [0, 1])
+    X = torch.randn(7, 4)
+    expected = network(X)
+    again = learned.network([0, 1], [9, 9], torch.device("cpu"))
+    torch.testing.assert_close(again(X), expected)
+    # an input shown to every node changes nothing before training
+    e_columns = {**COLUMNS, "e": ("e",)}
+    wide = exposed(Units(e_columns, learned.trees, learned.learned), ["e"])
+    out = wide.network([0, 1], [5, 5], torch.device("cpu"))(torch.cat([X, torch.randn(7, 1)], 1))
+    torch.testing.assert_close(out[..., :2], expected)
+    assert combination_of(wide.trees[0]) in wide.learned
+
+
+# ---- trials --------------------------------------------------------------------------------------
+
+
+def test_folds_part_the_rows_and_held_out_rows_are_never_trained_on():
+    trials = table()
+    rows = torch.cat(trials.held_out)
+    assert sorted(rows.tolist()) == list(range(120))
+    for kept, held in zip(trials.kept, trials.held_out, strict=True):
+        assert not set(kept.tolist()) & set(held.tolist())
+        assert len(kept) + len(held) == 120
+
+
+def test_a_candidate_gets_the_same_losses_in_any_company():
+    base, pair = Candidate(frozenset(), frozenset(range(4))), Candidate(frozenset({0, 1}), frozenset({2, 3}))
+    units = Units.raw({name: (name,) for name in "abcd"})
+    alone = table(seed=1).fit(units, [pair], Effort(1, 30))
+    together = table(seed=1).fit(units, [base, pair], Effort(1, 30))
+    np.testing.assert_allclose(alone.losses[0], together.losses[1], rtol=2e-3, atol=1e-5)
+
+
+def test_the_constant_is_the_best_one_of_the_other_folds():
+    trials = table()
+    y = trials.y[:, 0].numpy()
+    expected = [
+        (y[held.numpy()] - y[kept.numpy()].mean()) ** 2 for held, kept in zip(trials.held_out, trials.kept, strict=True)
+    ]
+    np.testing.assert_allclose(trials.constant, np.concatenate(expected), rtol=1e-4)
+
+
+def test_what_a_trial_learned_is_what_its_network_computes():
+    trials = table()
+    units = Units.raw(COLUMNS)
+    trial = trials.fit(units, [Candidate(frozenset({0, 1}), frozenset({2, 3}))], Effort(2, 40))
+    layers = trials.learned(trial, 0)
+    module = units.joined([leaf("a"), leaf("b")])
+    merged = Units(COLUMNS, (module,), {combination_of(module): layers})
+    values = merged.network(range(5), [0] * 5, torch.device("cpu"))(trials.X)[..., 0]
+    for k in range(5):
+        kept = values[k, trials.kept[k]]
+        assert float(kept.mean().abs()) < 1e-4
+        assert float(kept.std()) == pytest.approx(1.0, abs=1e-3)
+
+
+def test_t_and_its_standard_error_are_the_textbook_ones():
+    values = np.random.default_rng(0).normal(0.3, 1.0, 400)
+    ones = np.ones(400)
+    assert standard_error(values, ones) == pytest.approx(values.std() / 20, rel=1e-12)
+    assert t_statistic(values, ones) == pytest.approx(values.mean() / (values.std() / 20))
+    doubled = np.r_[values, values]
+    assert standard_error(values, 2 * ones) == pytest.approx(standard_error(values, ones))
+    assert t_statistic(doubled, np.ones(800)) == pytest.approx(np.sqrt(2) * t_statistic(values, ones))
+    assert t_statistic(np.zeros(5), np.ones(5)) == 0
+    assert t_statistic(np.ones(5), np.ones(5)) == np.inf
+
+
+# ---- decisions -----------------------------------------------------------------------------------
+
+
+def made_up_trial(means, n=400, spread=0.1):
+    """A trial over four units whose losses have the given means: base, then all pairs."""
+    pairs = [frozenset(p) for p in ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3))]
+    every = frozenset(range(4))
+    candidates = (Candidate(frozenset(), every), *(Candidate(p, every - p) for p in pairs))
+    noise = np.random.default_rng(0).normal(0, spread, (len(candidates), n))
+    losses = np.array(means)[:, None] + noise - noise.mean(1, keepdims=True)
+    return Trial(candidates, Units.raw(COLUMNS), losses, np.ones(n), None, np.zeros((7, 5)))
+
+
+def test_disjoint_clear_winners_are_accepted_together():
+    trial = made_up_trial([0.5, 0.3, 0.6, 0.6, 0.6, 0.6, 0.35])
+    constant = np.ones(400)
+    assert accepted(trial, judge(trial, constant)) == [1, 6]
+
+
+def test_nothing_is_accepted_without_predicting_or_when_it_hurts():
+    trial = made_up_trial([0.5, 0.3, 0.6, 0.6, 0.6, 0.6, 0.35])
+    assert accepted(trial, judge(trial, np.full(400, 0.3)), last_word=True) == []
+    worse = made_up_trial([0.1, 0.3, 0.6, 0.6, 0.6, 0.6, 0.35])
+    assert accepted(worse, judge(worse, np.ones(400)), last_word=True) == []
+
+
+def test_equal_rivals_are_accepted_one_at_a_time_and_only_at_last():
+    trial = made_up_trial([0.5, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3])
+    judgements = judge(trial, np.ones(400))
+    assert accepted(trial, judgements) == []
+    assert len(accepted(trial, judgements, last_word=True)) == 1
+
+
+def test_slack_lets_a_near_miss_stand_only_when_told_apart():
+    trial = made_up_trial([0.5, 0.53, 0.9, 0.9, 0.9, 0.9, 0.9])
+    judgements = judge(trial, np.ones(400))
+    assert accepted(trial, judgements) == []
+    assert accepted(trial, judgements, slack=1.1) == [1]
+    alike = made_up_trial([0.5, 0.53, 0.53, 0.9, 0.9, 0.9, 0.9])
+    assert accepted(alike, judge(alike, np.ones(400)), slack=1.1) == []
+
+
+def test_resampling_agrees_with_the_normal_approximation():
+    rng = np.random.default_rng(1)
+    a = rng.normal(0, 1, 500)
+    b = a + rng.normal(0.05, 1, 500)
+    t = t_statistic(b - a, np.ones(500))
+    from scipy.stats import norm
+
+    assert share_better(a, b, np.ones(500), 2000) == pytest.approx(norm.cdf(t), abs=0.04)
+
+
+# ---- the whole -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def tree_found():
+    sample = tanh_tree(4).sample(400, random_state=0)
+    found = from_data(sample.X, sample.y, effort=0.5, fit_config=QUICK_FIT, random_state=0)
+    return sample, found
+
+
+def test_a_small_tree_is_found_fitted_and_kept(tree_found):
+    _, found = tree_found
+    assert compare(found.graph, tanh_tree(4).graph).exact
+    assert found.modules == {frozenset({"x0", "x1"}), frozenset({"x2", "x3"})}
+    assert found.status is DiscoveryStatus.FINISHED
+    assert found.inert == ()
+    test = tanh_tree(4).sample(2000, random_state=9)
+    assert 1 - np.mean((found.model.predict(test.X) - test.y) ** 2) / np.var(test.y) > 0.99
+    loaded = Discovery.from_json(found.to_json())
+    assert loaded == found
+    np.testing.assert_allclose(loaded.model.predict(test.X), found.model.predict(test.X), rtol=1e-4, atol=1e-5)
+
+
+def test_evidence_and_path_speak_of_what_was_measured(tree_found):
+    _, found = tree_found
+    assert {e.members for e in found.evidence} == {*found.modules, frozenset({"x0", "x1", "x2", "x3"})}
+    for entry in found.evidence:
+        assert entry.value < 0
+        assert entry.spread > 0
+        assert entry.recurrence > 0.5
+        assert entry.outputs == ("y",)
+    assert found.path[0].action == "start"
+    assert found.path[-1].error < found.path[0].error
+    assert {s.members for s in found.path if s.action == "merge"} >= found.modules
+    assert set(found.kind.values()) == {"prime"}
+    assert "x0, x1" in str(found)
+
+
+def test_the_same_seed_finds_the_same():
+    sample = tanh_tree(4).sample(200, random_state=1)
+    one, two = (from_data(sample.X, sample.y, effort=0.2, fit=False, random_state=3) for _ in range(2))
+    assert one.evidence == two.evidence
+    assert one.path == two.path
+
+
+def test_noise_is_refused():
+    rng = np.random.default_rng(0)
+    found = from_data(rng.uniform(-1, 1, (300, 4)), rng.standard_normal(300), fit=False, effort=0.2, random_state=0)
+    assert found.modules == frozenset()
+    assert "do not predict" in found.caveats[0]
+
+
+def test_inert_inputs_and_a_complete_root():
+    task = friedman1(7, noise=0.02)
+    sample = task.sample(600, random_state=0)
+    found = from_data(sample.X, sample.y, fit=False, effort=0.6, random_state=0)
+    assert found.inert == ("x5", "x6")
+    assert found.graph.module_tree.kind == "complete"
+    assert found.modules == {frozenset({"x0", "x1"})}
+
+
+def mixed_table(n=400):
+    """Two numbers and a text: the text chooses the sign of a module of the numbers."""
+    rng = np.random.default_rng(0)
+    colour = rng.choice(["red", "green", "blue"], n)
+    a, b = rng.uniform(-1, 1, (2, n))
+    sign = np.select([colour == "red", colour == "green"], [1.0, -1.0], 0.3)
+    return pandas.DataFrame({"a": a, "colour": colour, "b": b}), sign * np.tanh(2 * a * b + a)
+
+
+def test_text_columns_are_inputs_and_columns_are_found_by_name():
+    frame, y = mixed_table()
+    found = from_data(frame, y, fit_config=QUICK_FIT, effort=0.7, random_state=0)
+    assert frozenset({"a", "b"}) in found.modules
+    assert found.graph.inputs == ("a", "colour", "b")
+    predicted = found.model.predict(frame)
+    assert np.corrcoef(predicted, y)[0, 1] > 0.97
+    np.testing.assert_array_equal(found.model.predict(frame[["b", "a", "colour"]]), predicted)
+    with pytest.raises(DataError, match="no column 'colour'"):
+        found.model.predict(frame[["a", "b"]])
+    loaded = Discovery.from_json(json.dumps(found.to_dict()))
+    np.testing.assert_allclose(loaded.model.predict(frame), predicted, rtol=1e-3, atol=1e-4)
+
+
+def test_classes_are_predicted_with_probabilities():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (500, 3))
+    label = np.where(np.tanh(3 * X[:, 0] * X[:, 1]) + X[:, 2] > 0, "up", "down")
+    found = from_data(X, label, fit_config=QUICK_FIT, effort=0.5, random_state=0)
+    assert found.model.classes == ("down", "up")
+    assert (found.model.predict(X) == label).mean() > 0.93
+    np.testing.assert_allclose(found.model.predict_proba(X).sum(1), 1.0)
+    assert frozenset({"x0", "x1"}) in found.modules
+
+
+def test_outputs_share_a_module():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (800, 4))
+    shared = np.tanh(2 * X[:, 0] * X[:, 1] + X[:, 0])
+    y = np.stack([np.tanh(shared * X[:, 2] + shared), np.sin(2 * shared + X[:, 3] * shared)], 1)
+    found = from_data(X, y, fit=False, effort=0.6, random_state=0)
+    (entry,) = found.evidence_for({"x0", "x1"})
+    assert entry.outputs == ("y0", "y1")
+    assert len([n for n in found.graph.nodes if set(n.parents) == {"x0", "x1"}]) == 1
+
+
+def test_different_functions_of_the_same_inputs_are_not_shared():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (800, 3))
+    one, other = np.tanh(2 * X[:, 0] * X[:, 1] + X[:, 0]), np.sin(2 * X[:, 0] - 3 * X[:, 1])
+    y = np.stack([np.tanh(one * X[:, 2] + one), np.tanh(other * X[:, 2] + other)], 1)
+    found = from_data(X, y, fit=False, effort=0.6, random_state=0)
+    assert len(found.evidence_for({"x0", "x1"})) == 2
+
+
+def test_weights_choose_the_rows_that_count():
+    sample = tanh_tree(4).sample(300, random_state=0)
+    rng = np.random.default_rng(0)
+    X = np.r_[sample.X, rng.uniform(-1, 1, (300, 4))]
+    y = np.r_[sample.y, 5 * rng.standard_normal(300)]
+    weight = np.r_[np.ones(300), np.zeros(300)]
+    found = from_data(X, y, weight=weight, fit=False, effort=0.5, random_state=0)
+    assert found.modules == {frozenset({"x0", "x1"}), frozenset({"x2", "x3"})}
+
+
+def test_out_of_time_and_interrupted_give_the_best_so_far(monkeypatch):
+    sample = tanh_tree(8).sample(300, random_state=0)
+    found = from_data(sample.X, sample.y, fit=False, time_limit=0.5, random_state=0)
+    assert found.status is DiscoveryStatus.OUT_OF_TIME
+    assert found.graph.n_inputs == 8
+    calls = iter(range(100))
+    fit = TrialTable.fit
+
+    def interrupted(self, *arguments):
+        from compsparse.discovery.data.trials import Halted
+
+        if next(calls) == 2:
+            raise Halted(DiscoveryStatus.INTERRUPTED)
+        return fit(self, *arguments)
+
+    monkeypatch.setattr(TrialTable, "fit", interrupted)
+    found = from_data(sample.X, sample.y, fit=False, effort=0.2, random_state=0)
+    assert found.status is DiscoveryStatus.INTERRUPTED
+    assert Discovery.from_json(found.to_json()) == found
+
+
+# ---- bad input -----------------------------------------------------------------------------------
+
+GOOD = np.random.default_rng(0).uniform(-1, 1, (100, 3))
+TARGET = GOOD[:, 0] * GOOD[:, 1]
+
+
+def spoiled(value, row=7, column=1):
+    X = GOOD.copy()
+    X[row, column] = value
+    return X
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        (spoiled(np.nan), TARGET, r"column 'x1' has a missing value \(NaN\) in row 7"),
+        (spoiled(np.inf), TARGET, r"column 'x1' has an infinite value \(inf\) in row 7"),
+        (GOOD, np.where(np.arange(100) == 4, np.nan, TARGET), r"target 'y' has a missing value \(NaN\) in row 4"),
+        (GOOD, np.ones(100), "target 'y' is constant"),
+        (GOOD, np.arange(100) + 1000, "target 'y' counts the rows"),
+        (GOOD, np.array([f"id{i}" for i in range(100)]), "looks like an identifier"),
+        (GOOD, TARGET[:50], "X has 100 rows but y has 50"),
+        (GOOD[:1], TARGET[:1], "constant|at least 2"),
+        (GOOD[:, 0], TARGET, "table of rows and columns"),
+        (np.random.default_rng(0).normal(size=(60, 80)), TARGET[:60], "60 rows are too few for 80 columns"),
+        (np.ones((100, 2)), TARGET, "every column is constant"),
+        (
+            pandas.DataFrame({"id": [f"t{i}" for i in range(100)], "x": TARGET}),
+            TARGET,
+            "column 'id' holds 100 different texts",
+        ),
+        (pandas.DataFrame({"c": ["a", None] * 50, "x": TARGET}), TARGET, "column 'c' has a missing value in row 1"),
+        (pandas.DataFrame(GOOD, columns=["a", "a", "b"]), TARGET, "two columns named 'a'"),
+    ],
+)
+def test_bad_tables_get_one_sentence(X, y, message):
+    with pytest.raises(DataError, match=message):
+        from_data(X, y, fit=False)
+
+
+def test_bad_settings_get_one_sentence():
+    for settings, message in (({"effort": 0}, "effort"), ({"time_limit": -1}, "time_limit")):
+        with pytest.raises(ConfigError, match=message):
+            from_data(GOOD, TARGET, fit=False, **settings)
+    with pytest.raises(DataError, match="weight"):
+        from_data(GOOD, TARGET, weight=np.zeros(100), fit=False)
+    with pytest.raises(DataError, match="as many names"):
+        from_data(GOOD, TARGET, names=["a"], fit=False)
+    with pytest.raises(DataError, match="none of them an input's"):
+        from_data(GOOD, TARGET, outputs=["x0"], fit=False)
+    with pytest.raises(ConfigError, match="bounds"):
+        cs.discover(lambda X: X[:, 0])
+    with pytest.raises(ConfigError, match="target y"):
+        cs.discover(GOOD)
+    with pytest.raises(DataError, match="format"):
+        Discovery.from_json("{}")
+
+
+def test_useless_columns_are_left_out_and_said():
+    X = np.c_[GOOD, np.ones(100), GOOD[:, 0]]
+    found = from_data(X, TARGET, fit=False, effort=0.2, random_state=0)
+    assert {"x3", "x4"} <= set(found.inert)
+    assert "column 'x3' is constant and was left out" in found.caveats
+    assert "column 'x4' says the same as 'x0' and was left out" in found.caveats
+
+
+def test_few_rows_give_one_prime_node_and_say_so():
+    found = from_data(GOOD[:30], TARGET[:30], fit=False)
+    assert found.graph.size == 1
+    assert "30 rows are too few" in found.caveats[0]
