@@ -296,6 +296,9 @@ def run_all(args: argparse.Namespace) -> list[dict]:
             print(done.stderr[-2000:], file=sys.stderr)
             return []
         result = json.loads(done.stdout.strip().splitlines()[-1])
+        if args.keep:
+            with open(args.keep, "a", encoding="utf-8") as file:
+                file.write(json.dumps(result) + "\n")
         print(f"{name}, seed {seed}: {'right' if result['right'] else result['modules']}", file=sys.stderr, flush=True)
         return [result]
 
@@ -354,7 +357,7 @@ def main() -> None:
     parser.add_argument("--device")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--one", help="one case, printed as JSON; used by the workers")
-    parser.add_argument("--keep", help="file to which every result is written as a line of JSON")
+    parser.add_argument("--keep", help="file to which every result is added as a line of JSON, as soon as it is there")
     parser.add_argument("--read", nargs="*", help="files of kept results to summarise instead of running")
     args = parser.parse_args()
     if args.one:
@@ -367,9 +370,6 @@ def main() -> None:
         results = [json.loads(line) for line in lines]
     else:
         results = run_all(args)
-    if args.keep:
-        with open(args.keep, "w", encoding="utf-8") as file:
-            file.writelines(json.dumps(r) + "\n" for r in results)
     summary(results)
 
 

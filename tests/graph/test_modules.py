@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compsparse.errors import GraphError
-from compsparse.graph import FunctionGraph, balanced_tree, chain, compare, complete, random_tree
+from compsparse.graph import Constituent, FunctionGraph, Node, balanced_tree, chain, compare, complete, random_tree
 
 
 def inner(text, inputs=None):
@@ -112,3 +112,16 @@ def test_regrouped_sums_are_the_same_graph():
     a = FunctionGraph.from_expression("(a + b) + (c + d)")
     b = FunctionGraph.from_expression("a + (b + (c + d))")
     assert compare(a, b).exact
+
+
+def test_a_wire_of_several_numbers_makes_no_module():
+    nodes = [Node("g", ("a", "b", "c"), channels=2), Node("y", ("g", "d"))]
+    graph = FunctionGraph("abcd", nodes, ["y"])
+    assert graph.modules == frozenset()
+    assert FunctionGraph("abcd", [Node("g", ("a", "b", "c")), nodes[1]], ["y"]).modules == {frozenset("abc")}
+
+
+def test_a_declared_kind_goes_before_the_outermost_operation():
+    switch = Constituent.from_expression("(1 - a)*c + a*b", ["a", "b", "c"])
+    free = FunctionGraph("abc", [Node("y", ("a", "b", "c"), switch, kind="prime")], ["y"])
+    assert free.module_tree.kind == "prime"

@@ -95,7 +95,9 @@ class _Analysis:
         dominated = {_SINK: 0} | dict.fromkeys(names, 0) | dict.fromkeys(active, 1)
         for name in names:
             dominated[above[name]] += dominated[name]
-        is_module = {name: dominated[name] == self.inputs_of[name].bit_count() for name in names}
+        # a wire of several numbers makes no module: a module passes on one
+        wide = {n.name for n in self.graph.nodes if n.channels > 1 and n.name not in self.graph.outputs}
+        is_module = {name: dominated[name] == self.inputs_of[name].bit_count() and name not in wide for name in names}
         nearest: dict[str, str] = {_SINK: _SINK}
         for name in reversed(names):
             up = above[name]

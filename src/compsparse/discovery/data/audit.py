@@ -15,16 +15,16 @@ from compsparse.discovery.data.trials import Effort, Trial, standard_error
 from compsparse.discovery.data.units import Units
 from compsparse.graph.modules import ModuleTree
 
-VERIFY = Effort(2, 600)
-NO_WORSE = 0.0
-"""t of the tree without a module against the tree with it up to which the module gets a second look."""
+VERIFY = Effort(2, 400)
+DOUBTFUL = -2.0
+"""t of the tree with a module against the tree without it beyond which the module gets a second look."""
 AS_GOOD = 2.0
 MOST_LOSS = 1.15
 """t and ratio of errors up to which a sum or product counts as good as the nested fit."""
 CLEARLY_APART = 4.0
 """t over all rivals at a module's acceptance beyond which its parent cannot be complete over its children."""
-HOPELESS = 2.0
-"""Ratio of errors after a short trial beyond which no long one is made."""
+HOPELESS, HOPELESSLY_APART = 1.5, 4.0
+"""Ratio of errors, and t, after a short trial beyond which no long one is made."""
 
 
 @dataclass(frozen=True)
@@ -46,28 +46,27 @@ def verify_modules(search: Search) -> dict[frozenset[str], Support]:
         without = search.fit_tree(dissolved(search.units, module), VERIFY.steps, VERIFY.replicas)
         t = reference.t_of(without.losses[0], reference.losses[0])
         log.debug("without module %s: t %.1f", sorted(module.members), t)
-        if t < NO_WORSE and _second_look(search, module, t):
+        in_doubt = t < DOUBTFUL and search.told_apart.get(module.members, 0.0) < CLEARLY_APART
+        if in_doubt and _second_look(search, module):
             reference = search.fit_tree(search.units, VERIFY.steps, VERIFY.replicas)
             continue
         support[module.members] = _support(reference, without)
     return support
 
 
-def _second_look(search: Search, module: ModuleTree, t: float) -> bool:
+def _second_look(search: Search, module: ModuleTree) -> bool:
     """Whether the tree was changed: another pair joined first, or the module dissolved."""
-    parent = parent_of(search.units, module)
-    before = search.units
+    before, parent = search.units, parent_of(search.units, module)
     if parent is not None and len(parent.children) == 2 and len(module.children) == 2:
-        wide = search.units.joined([*(c for c in parent.children if c != module), *module.children])
-        search.units = regrouped(search.units, parent, wide)
+        wide = before.joined([*(c for c in parent.children if c != module), *module.children])
+        opened = search.units = regrouped(before, parent, wide)
         search.regroup(wide, LONG)
-        if search.units.trees != regrouped(before, parent, wide).trees:
+        if search.units.trees != opened.trees:
             return search.units.trees != before.trees
-    if t < BETTER:
-        search.units = dissolved(before, module)
-        return True
-    search.units = before
-    return False
+    with_it, without = search.fit_tree(before), search.fit_tree(dissolved(before, module))
+    is_false = without.t_of(without.losses[0], with_it.losses[0]) < BETTER
+    search.units = without.units if is_false else before
+    return is_false
 
 
 def _support(reference: Trial, without: Trial) -> Support:
@@ -113,15 +112,16 @@ def _is_separable(
     search: Search, nested: Sequence[ModuleTree], parts: Sequence[ModuleTree], context: Sequence[ModuleTree]
 ) -> bool:
     """Whether phi(sum or product of psi_i(part_i)) does as well as a free function of the nested parts."""
-    for effort, most in ((Effort(2, SHORT), HOPELESS), (Effort(4, LONG), MOST_LOSS)):
+    stages = ((Effort(2, SHORT), HOPELESS, HOPELESSLY_APART), (Effort(4, LONG), MOST_LOSS, AS_GOOD))
+    for effort, most_ratio, most_t in stages:
         free = _fit_top(search, nested, context, "free", effort)
         trials = [_fit_top(search, parts, context, form, effort) for form in ("sum", "product")]
         best = min(trials, key=lambda trial: trial.mean(0))
         t, ratio = best.t_of(best.losses[0], free.losses[0]), best.mean(0) / free.mean(0)
         log.debug("separable over %s: t %.1f, ratio %.2f", [sorted(p.members) for p in parts], t, ratio)
-        if ratio > most:
+        if ratio > most_ratio or t > most_t:
             return False
-    return t < AS_GOOD
+    return True
 
 
 def _fit_top(

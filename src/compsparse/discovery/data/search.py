@@ -66,7 +66,7 @@ class Search:
         if not self.knows_inert:
             self.leave_out_inert()
         while len(self.units) > 2 and self.merge():
-            if not self.knows_inert:
+            if not self.knows_inert and self.path[-1].error < 1 - EXPLAINED_FOR_INERT:
                 self.leave_out_inert()
         if not self.knows_inert:
             self.leave_out_inert(at_last=True)
@@ -76,7 +76,7 @@ class Search:
     def leave_out_inert(self, *, at_last: bool = False) -> None:
         """Parks inputs whose loss, alone and together, does not hurt.
 
-        Waits until the fit explains enough to tell; single drops would lose inputs that are weak alone and
+        Waits until fits explain enough to tell; single drops would lose inputs that are weak alone and
         active together, so those that seem inert leave one after the other, in company.
         """
         units = self.units
