@@ -1,6 +1,7 @@
 """Discovery from data: the engine against slow references, decisions as pure functions, the whole on small targets."""
 
 import json
+from itertools import combinations
 
 import numpy as np
 import pandas
@@ -11,6 +12,7 @@ import compsparse as cs
 from compsparse.discovery import Discovery, DiscoveryStatus
 from compsparse.discovery.data.candidates import Candidate, CandidateNetwork
 from compsparse.discovery.data.decisions import accepted, judge, share_better
+from compsparse.discovery.data.search import Search
 from compsparse.discovery.data.trees import dissolved, exposed, pairings, parent_of, regrouped
 from compsparse.discovery.data.trials import Effort, Trial, TrialTable, standard_error, t_statistic
 from compsparse.discovery.data.units import Units, combination_of, leaf
@@ -360,6 +362,19 @@ def test_out_of_time_and_interrupted_give_the_best_so_far(monkeypatch):
     found = from_data(sample.X, sample.y, fit=False, effort=0.2, random_state=0)
     assert found.status is DiscoveryStatus.INTERRUPTED
     assert Discovery.from_json(found.to_json()) == found
+
+
+def test_many_pairs_are_screened_before_they_are_tried():
+    rng = np.random.default_rng(0)
+    X = torch.as_tensor(rng.uniform(-1, 1, (300, 22)), dtype=torch.float32)
+    y = (2 * X[:, :1] * X[:, 1:2] + X[:, :1]).tanh()
+    columns = {f"x{i}": (f"x{i}",) for i in range(22)}
+    search = Search(TrialTable(X, y, effort=0.4), Units.raw(columns))
+    pairs = [frozenset(p) for p in combinations(range(22), 2)]
+    kept = search._screened(pairs, 120)
+    assert len(kept) == 60
+    assert frozenset({0, 1}) in kept[:5]
+    assert search._screened(pairs[:50], 120) == pairs[:50]
 
 
 # ---- bad input -----------------------------------------------------------------------------------

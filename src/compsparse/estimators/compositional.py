@@ -45,8 +45,7 @@ class _CompositionalEstimator(BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _discover(self, X: Any, y: Any, sample_weight: Any, *, classification: bool) -> None:
-        table, y, weight = self._checked(X, y, sample_weight, classification)
+    def _discover(self, table: Any, y: np.ndarray, weight: np.ndarray | None, *, classification: bool) -> None:
         training = TrainingConfig(n_steps=self.n_steps, batch_size=128, rungs=HALVING_TWICE)
         listener = ProgressBar("discovering") if self.verbose else nullcontext(Silent())
         with listener as progress:
@@ -141,7 +140,8 @@ class CompositionalRegressor(RegressorMixin, _CompositionalEstimator):
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CompositionalRegressor:
-        self._discover(X, y, sample_weight, classification=False)
+        table, y, weight = self._checked(X, y, sample_weight, classification=False)
+        self._discover(table, y, weight, classification=False)
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -162,11 +162,12 @@ class CompositionalClassifier(ClassifierMixin, _CompositionalEstimator):
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CompositionalClassifier:
+        table, y, weight = self._checked(X, y, sample_weight, classification=True)
         check_classification_targets(y)
-        self.classes_, numbers = np.unique(np.asarray(y), return_inverse=True)
+        self.classes_, numbers = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise DataError("the classifier needs at least 2 classes, the target holds 1 class")
-        self._discover(X, numbers, sample_weight, classification=True)
+        self._discover(table, numbers, weight, classification=True)
         return self
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -176,4 +177,5 @@ class CompositionalClassifier(ClassifierMixin, _CompositionalEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """The likeliest class of each row."""
-        return self.classes_[self.predict_proba(X).argmax(1)]
+        likeliest = self.predict_proba(X).argmax(1)
+        return self.classes_[likeliest]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ from compsparse.training.record import ReplicaStatus, Status, Training
 from compsparse.training.schedules import Schedule, schedule
 
 _COMPACT_BELOW = 0.8
+_MOST_ROWS_AT_ONCE = 1_000_000
+"""Rows times replicas that one evaluation takes, to bound its memory."""
 
 
 @dataclass(frozen=True)
@@ -283,8 +286,10 @@ class _Run:
         if self.data.weight is not None:
             weight = weight * self.data.weight[padded]
         same = all(r is rows[0] or torch.equal(r, rows[0]) for r in rows)
-        X = self.data.X[padded[0]] if same else self.data.X[padded]
-        prediction = self.network(X).reshape(len(rows), longest, -1)
+        parts = padded.chunk(math.ceil(padded.numel() / _MOST_ROWS_AT_ONCE), dim=1)
+        prediction = torch.cat(
+            [self.network(self.data.X[p[0] if same else p]).reshape(len(rows), p.shape[1], -1) for p in parts], dim=1
+        )
         return self.loss.mean(prediction, self.data.y[padded], weight).cpu().float()
 
     def _end(self, which: Tensor, why: ReplicaStatus) -> None:

@@ -23,7 +23,9 @@ from compsparse.graph.modules import ModuleTree
 
 log = logging.getLogger("compsparse.discovery")
 
-SHORT, LONG, LONGEST = 300, 1000, 3000
+SCREENING, SHORT, LONG, LONGEST = 150, 300, 1000, 3000
+MOST_MERGES, MOST_SCREENED = 200, 1200
+"""Candidates up to which a round tries them all at full length, and up to which it looks at them at all."""
 FEW_UNITS = 5
 """Units up to which a trial is small enough for twice the replicas."""
 MOST_IN_LONG_TRIAL = 6
@@ -166,12 +168,35 @@ class Search:
 
     def merge(self) -> bool:
         """One round: the best pairs, or failing them the best triple. False if nothing was accepted."""
-        return self._merge_sets(2) or (len(self.units) > 3 and self._merge_sets(3))
+        every = sorted(self.units.every)
+        pairs = self._screened([frozenset(p) for p in combinations(every, 2)], MOST_MERGES)
+        if self._try(pairs):
+            return True
+        if len(self.units) <= 3:
+            return False
+        triples = [frozenset(t) for t in combinations(every, 3)]
+        if len(triples) > MOST_SCREENED:
+            triples = [t for t in triples if any(p < t for p in pairs[:MOST_IN_LONG_TRIAL])]
+        return self._try(self._screened(triples[:MOST_SCREENED], MOST_MERGES))
 
-    def _merge_sets(self, size: int) -> bool:
-        every = self.units.every
-        merges = [Candidate(frozenset(s), every - frozenset(s)) for s in combinations(sorted(every), size)]
-        trial = self.table.fit(self.units, [free(every), *merges], self._effort(SHORT))
+    def _screened(self, sets: list[frozenset[int]], most: int) -> list[frozenset[int]]:
+        """The most promising of many sets, by short trials in turn; all of them where they are few."""
+        if len(sets) <= most:
+            return sets
+        errors: dict[frozenset[int], float] = {}
+        for start in range(0, len(sets), most):
+            part = sets[start : start + most]
+            trial = self.table.fit(self.units, [self._merging(s) for s in part], Effort(1, SCREENING))
+            errors |= {s: trial.mean(c) for c, s in enumerate(part)}
+        return sorted(sets, key=errors.__getitem__)[: most // 2]
+
+    def _merging(self, which: frozenset[int]) -> Candidate:
+        return Candidate(which, self.units.every - which)
+
+    def _try(self, merges: Sequence[frozenset[int]]) -> bool:
+        """Trials of growing length; each asks only what the one before left open."""
+        candidates = [free(self.units.every), *(self._merging(m) for m in merges)]
+        trial = self.table.fit(self.units, candidates, self._effort(SHORT))
         if self._accept(trial):
             return True
         best = judge(trial, self.table.constant)[:MOST_IN_LONG_TRIAL]
