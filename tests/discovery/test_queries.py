@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from compsparse.discovery import Discovery, DiscoveryStatus
 from compsparse.discovery.queries import from_queries
 from compsparse.discovery.queries.closure import close
+from compsparse.discovery.queries.oracle import Oracle
+from compsparse.discovery.queries.steps import exact_differences
 from compsparse.errors import ConfigError, DataError
 from compsparse.graph import Constituent, FunctionGraph, Node, chain, compare, input_names, random_tree
 from compsparse.tasks import (
@@ -266,6 +268,38 @@ def test_answers_in_single_precision():
     assert tree_of(ask(f, 3, bounds=(-2, 2))) == expected
     rounded = ask(lambda x: f(torch.tensor(np.asarray(x), dtype=torch.float32)).detach().numpy(), 3, bounds=(-2, 2))
     assert tree_of(rounded) == expected
+
+
+SMOOTH = {
+    "vanishing slopes": "tanh(x0*x1) + sin(x2 - x3)",
+    "a product": "tanh(x0*x1) * exp(x2 - x3**2)",
+    "vanishing curvature": "(x0*x1)**4 + x2**4",
+    "a steep step": "tanh(30*(x0 - x1))*x2 + x3**2",
+}
+
+
+@pytest.mark.parametrize("text", SMOOTH.values(), ids=SMOOTH.keys())
+@pytest.mark.parametrize("d", [4, 5])
+def test_curvature_is_not_taken_for_a_kink(text, d):
+    """At d = 5 one input is swapped at a single point of a sheet: what bends there says little of elsewhere."""
+    graph = FunctionGraph.from_expression(text, input_names(d))
+    for seed in range(20):
+        found = from_queries(by_values(graph), [SYMMETRIC] * d, random_state=seed)
+        assert found.status is DiscoveryStatus.FINISHED
+        assert compare(found.graph, graph).exact
+        assert found.cost.evaluations <= 5000, seed
+
+
+def test_a_kink_inside_the_stencil_is_withheld():
+    oracle = Oracle(lambda x: np.maximum(x[:, 0] - 0.3, 0) + 3 * x[:, 1] ** 2, np.array([UNIT, UNIT]), 10_000)
+    slopes = exact_differences(oracle, np.ones(1), np.random.default_rng(0))
+    h = slopes.step
+    beside = np.array([0.3, 0.5]) + np.array(
+        [[0, 0], [0.9 * h[0], 0], [-0.9 * h[0], 0], [1.1 * h[0], 0], [0.2, -0.5 + h[1]]]
+    )
+    found = slopes(beside, np.arange(2)).gradients[0, :, 0]
+    assert np.isnan(found).tolist() == [[True, False]] * 3 + [[False, False]] * 2
+    assert found[3:] == pytest.approx(np.c_[[1, 1], 6 * beside[3:, 1]], abs=1e-6)
 
 
 # ---- channels --------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from compsparse.estimators.comparison import ClassScore, Score, score_classes, s
 from compsparse.graph import FunctionGraph, Node
 from compsparse.report.constituents import LearnedNodes, node_values
 from compsparse.report.discovery_page import DiscoveryReport, discovery_page, fit_figures, path_figures, step_text
-from compsparse.report.evidence import evidence_sentence, node_evidence
+from compsparse.report.evidence import node_evidence
 from compsparse.report.known_formula import agreement
 from compsparse.report.node_cards import hover_texts, node_cards
 from compsparse.report.pictures import picture_svg, png, ticks_between
@@ -179,9 +179,9 @@ def test_evidence_says_what_was_measured(numbers):
         "held-out error -25.0% ± 5.0% when the module is imposed; came back in 90% of resamples"
     ]
     unmeasured = replace(numbers.evidence[0], value=math.nan)
-    assert "not measured" in evidence_sentence(numbers, unmeasured)
-    whole = Evidence(numbers.inputs_of("y"), "prime", ("y",), "held-out gain", -0.98, 0.002)
-    assert evidence_sentence(numbers, whole) == "held-out error 0.02 ± 0.002 of what the best constant leaves"
+    assert "not measured" in unmeasured.sentence
+    whole = Evidence(numbers.inputs_of("y"), "prime", ("y",), "held-out error", 0.02, 0.002)
+    assert whole.sentence == "held-out error 0.02 ± 0.002 of what the best constant leaves"
 
 
 def test_hover_names_members_kind_evidence_and_users(numbers):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -35,7 +36,6 @@ class _Found:
 
     tree: ModuleTree
     support: dict[frozenset[str], Support]
-    root: Support
     search: Search
     status: DiscoveryStatus
 
@@ -189,15 +189,15 @@ class _Finder:
             status = halted.status
         self.trained += table.trained
         tree = tree or _prime(search.units)
-        self._judge(name, search, status)
-        return _Found(tree, support, _root_support(search), search, status)
+        self._judge(name, tree, search, status)
+        return _Found(tree, support, search, status)
 
-    def _judge(self, name: str, search: Search, status: DiscoveryStatus) -> None:
+    def _judge(self, name: str, tree: ModuleTree, search: Search, status: DiscoveryStatus) -> None:
         if len(self.X) < FEWEST_ROWS:
             self.caveats.append(f"{len(self.X)} rows are too few to look for structure (at least {FEWEST_ROWS})")
-        elif status is DiscoveryStatus.FINISHED and not any(step.action == "merge" for step in search.path):
+        elif status is DiscoveryStatus.FINISHED and not tree.modules:
             if search.predicts:
-                if len(search.units) > 2:
+                if len(tree.children) > 2 and tree.kind == "prime":
                     self.caveats.append(f"no module was found for {name!r}: it is one prime node over its inputs")
             else:
                 self.caveats.append(f"the inputs do not predict {name!r} better than a constant: no module is claimed")
@@ -228,43 +228,44 @@ def _prime(units: Units) -> ModuleTree:
     return units.joined(units.trees)
 
 
-def _root_support(search: Search) -> Support:
-    if not search.path:
-        return Support(float("nan"), 0.0, float("nan"))
-    last = search.path[-1]
-    return Support(last.error - 1.0, last.spread, 1.0)
-
-
 def _evidence(found: dict[str, _Found], finder: _Finder) -> tuple[Evidence, ...]:
     entries = []
     trees = {name: f.tree for name, f in found.items()}
     for members, users in users_of_modules(trees, finder.same):
         first = found[users[0]]
         module = next(m for m in first.tree.inner if m.members == members)
-        support = first.root if module is first.tree else first.support.get(members, _UNMEASURED)
-        entries.append(
-            Evidence(
-                members,
-                module.kind or "prime",
-                users,
-                "held-out gain",
-                support.change,
-                support.spread,
-                recurrence=support.recurrence,
-            )
-        )
+        entries.append(_entry(first, module, users))
     return tuple(entries)
 
 
-_UNMEASURED = Support(float("nan"), 0.0, float("nan"))
+def _entry(found: _Found, module: ModuleTree, users: tuple[str, ...]) -> Evidence:
+    kind = module.kind or "prime"
+    if module is not found.tree:
+        support = found.support.get(module.members, _UNMEASURED)
+        return Evidence(
+            module.members,
+            kind,
+            users,
+            "held-out gain",
+            support.change,
+            support.spread,
+            recurrence=support.recurrence,
+        )
+    if not found.search.path:
+        return Evidence(module.members, kind, users, "held-out error", math.nan)
+    last = found.search.path[-1]
+    return Evidence(module.members, kind, users, "held-out error", last.error, last.spread)
+
+
+_UNMEASURED = Support(math.nan, 0.0, math.nan)
 
 
 def _status(found: dict[str, _Found], model: Surrogate | None) -> DiscoveryStatus:
     for f in found.values():
         if f.status is not DiscoveryStatus.FINISHED:
             return f.status
-    by_fit = {Status.OUT_OF_TIME: DiscoveryStatus.OUT_OF_TIME, Status.INTERRUPTED: DiscoveryStatus.INTERRUPTED}
-    return DiscoveryStatus.FINISHED if model is None else by_fit.get(model.status, DiscoveryStatus.FINISHED)
+    was_cut = model is not None and model.status in (Status.OUT_OF_TIME, Status.INTERRUPTED)
+    return DiscoveryStatus.FIT_CUT_SHORT if was_cut else DiscoveryStatus.FINISHED
 
 
 def _check_rows(X: np.ndarray, target: Target, code: TableCode) -> None:

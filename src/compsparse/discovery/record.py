@@ -27,14 +27,18 @@ class DiscoveryStatus(Enum):
 
     FINISHED = "the search ran to its end"
     OUT_OF_TIME = "the time limit was reached; this is the best graph so far"
+    FIT_CUT_SHORT = (
+        "the search ran to its end, but the final fit was cut short: these are its best weights so far"
+    )
     OUT_OF_QUERIES = "the query budget was reached; this is the best graph so far"
     INTERRUPTED = "the search was interrupted; this is the best graph so far"
 
 
-Statistic = Literal["held-out gain", "direction change", "cofactors"]
+Statistic = Literal["held-out gain", "held-out error", "direction change", "cofactors"]
 
 _SENTENCES: dict[Statistic, str] = {
     "held-out gain": "held-out error {value:+.1%} ± {spread:.1%} when the module is imposed",
+    "held-out error": "held-out error {value:.3g} ± {spread:.1g} of what the best constant leaves",
     "direction change": "gradient direction changes by {value:.1e} with the context, threshold {threshold:.1e}",
     "cofactors": "{value:.0f} distinct cofactors",
 }
@@ -48,7 +52,8 @@ class Evidence:
         members: the inputs it is made of.
         outputs: the outputs that use it.
         statistic: what was measured. ``held-out gain``: relative change of the held-out error when
-            the module is imposed (negative is a gain). ``direction change``: how far the direction
+            the module is imposed (negative is a gain). ``held-out error``: of the whole, as a share of the best
+            constant's. ``direction change``: how far the direction
             of the module's gradient turns when the other inputs change. ``cofactors``: distinct
             functions that the module's inputs leave of the rest.
         value, spread: that figure and its standard error (0 where it is exact).
@@ -68,9 +73,15 @@ class Evidence:
     channels: int = 1
 
     def __str__(self) -> str:
-        figure = _SENTENCES[self.statistic].format(**asdict(self))
+        return f"{{{', '.join(sorted(self.members))}}} ({self.kind}): {self.sentence}"
+
+    @property
+    def sentence(self) -> str:
+        """The figure in words."""
+        if math.isnan(self.value):
+            return "not measured: the search ended before"
         back = "" if math.isnan(self.recurrence) else f"; came back in {self.recurrence:.0%} of resamples"
-        return f"{{{', '.join(sorted(self.members))}}} ({self.kind}): {figure}{back}"
+        return _SENTENCES[self.statistic].format(**asdict(self)) + back
 
 
 @dataclass(frozen=True)
@@ -78,7 +89,7 @@ class Step:
     """One decision on the way, with the held-out error after it.
 
     Attributes:
-        action: ``start``, ``drop`` (inert inputs left out), ``merge``, ``readmit``, ``complete``, ``share`` or ``fit``.
+        action: ``start``, ``drop`` (inputs left out as inert), ``merge`` or ``readmit``.
         members: the inputs concerned.
         error: held-out error as a share of what the best constant leaves.
         spread: its standard error.

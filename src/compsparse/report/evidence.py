@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 
 from compsparse.discovery import Discovery, Evidence
@@ -46,26 +45,11 @@ def node_evidence(found: Discovery, name: str) -> list[str]:
     """What speaks for the module of a node."""
     users = set(outputs_using(found.graph, name))
     entries = [e for e in found.evidence_for(set(inputs_below(found.graph, name))) if users & set(e.outputs)]
-    return [evidence_sentence(found, e) for e in entries]
-
-
-def evidence_sentence(found: Discovery, evidence: Evidence) -> str:
-    """The figure of an entry in words, without the members that it is about."""
-    if math.isnan(evidence.value):
-        return "not measured: the search ended before"
-    if evidence.statistic == "held-out gain" and _is_whole(found, evidence):
-        # for the whole, the rival is the constant, and it returns in every resample
-        return f"held-out error {1 + evidence.value:.3g} ± {evidence.spread:.1g} of what the best constant leaves"
-    head = f"{{{', '.join(sorted(evidence.members))}}} ({evidence.kind}): "
-    return str(evidence).removeprefix(head)
+    return [e.sentence for e in entries]
 
 
 def evidence_line(found: Discovery, evidence: Evidence) -> str:
     """A line of its own: members, kind, figure."""
     outputs = f" for {listed(evidence.outputs)}" if len(found.graph.outputs) > 1 else ""
     members = "{" + listed(sorted(evidence.members)) + "}"
-    return f"{members} ({evidence.kind}){outputs}: {evidence_sentence(found, evidence)}"
-
-
-def _is_whole(found: Discovery, evidence: Evidence) -> bool:
-    return all(evidence.members == found.inputs_of(output) for output in evidence.outputs)
+    return f"{members} ({evidence.kind}){outputs}: {evidence.sentence}"

@@ -11,13 +11,13 @@ from compsparse.discovery.data.candidates import Candidate, Form
 from compsparse.discovery.data.decisions import BETTER, share_better
 from compsparse.discovery.data.search import LONG, SHORT, Search, log
 from compsparse.discovery.data.trees import dissolved, parent_of, regrouped, with_children
-from compsparse.discovery.data.trials import Effort, Trial, standard_error
+from compsparse.discovery.data.trials import Effort, Halted, Trial, standard_error
 from compsparse.discovery.data.units import Units
 from compsparse.graph.modules import ModuleTree
 
-VERIFY = Effort(2, 400)
+VERIFY = Effort(2, 600)
 DOUBTFUL = -2.0
-"""t of the tree with a module against the tree without it beyond which the module gets a second look."""
+"""t of the tree without a module against the tree with it below which the module gets a second look."""
 AS_GOOD = 2.0
 MOST_LOSS = 1.15
 """t and ratio of errors up to which a sum or product counts as good as the nested fit."""
@@ -60,7 +60,11 @@ def _second_look(search: Search, module: ModuleTree) -> bool:
     if parent is not None and len(parent.children) == 2 and len(module.children) == 2:
         wide = before.joined([*(c for c in parent.children if c != module), *module.children])
         opened = search.units = regrouped(before, parent, wide)
-        search.regroup(wide, LONG)
+        try:
+            search.regroup(wide, LONG)
+        except Halted:
+            search.units = before
+            raise
         if search.units.trees != opened.trees:
             return search.units.trees != before.trees
     with_it, without = search.fit_tree(before), search.fit_tree(dissolved(before, module))

@@ -85,19 +85,31 @@ class Autograd:
 class CentralDifferences:
     """(f(u + h e_i) - f(u - h e_i)) / 2h, with the value between them to give kinks away.
 
-    A kink inside the stencil makes the two one-sided slopes differ by more than curvature does
-    elsewhere; that partial derivative is then withheld.
+    Half the difference of the two one-sided slopes is their bend, and the error of the derivative
+    where a kink lies inside the stencil; that partial derivative is then withheld. Curvature bends
+    by h/2 times itself. So a bend is taken for a kink if it is far above rounding, above what the
+    usual size of the derivative lets expect of curvature, and a share sqrt(h) of the derivative
+    itself: halfway, on the log scale, between that of curvature, h, and that of a kink, 1.
 
     Args:
         step: h per input.
         error: error of each partial derivative, ``(k, d)``, at points where \\|f\\| is at most ``size``.
+        usual: usual size of each partial derivative, ``(k, d)``.
     """
 
-    def __init__(self, oracle: Oracle, step: np.ndarray, error: np.ndarray, size: np.ndarray, readings: int = 1):
+    def __init__(
+        self,
+        oracle: Oracle,
+        step: np.ndarray,
+        error: np.ndarray,
+        size: np.ndarray,
+        usual: np.ndarray,
+        readings: int = 1,
+    ):
         self._oracle = oracle
         self.step = self.margin = step
         self.error, self._size, self.readings = error, size, readings
-        self._usual_bend: np.ndarray | None = None
+        self._usual_bend = step * usual / 2
         self.null_turn = 0.0
 
     def cost(self, n_coordinates: int) -> int:
@@ -115,14 +127,13 @@ class CentralDifferences:
         asked = np.broadcast_to(stencil, (self.readings, *stencil.shape)).reshape(-1, d)
         values = self._oracle(asked).reshape(self.readings, n, 2 * c + 1, -1).swapaxes(2, 3)
         up, down, here = values[..., :c], values[..., c : 2 * c], values[..., 2 * c :]
+        errors = self.error * np.maximum(1, np.abs(here).max(axis=0) / self._size[:, None])
+        slope, bend = (up - down) / (2 * step), np.abs(up - 2 * here + down) / (2 * step)
+        kinked = self._kinked(bend.max(axis=0), np.abs(slope).min(axis=0), errors[..., coordinates], coordinates)
         gradients = np.full((*here.shape[:-1], d), np.nan)
-        gradients[..., coordinates] = (up - down) / (2 * step)
-        bend = (np.abs(up - 2 * here + down) / (2 * step)).max(axis=0)
-        gradients[..., coordinates] += np.where(self._kinked(bend, coordinates), np.nan, 0.0)
-        growth = np.maximum(1, np.abs(here).max(axis=0) / self._size[:, None])
-        return Slopes(here[..., 0], gradients, self.error * growth)
+        gradients[..., coordinates] = np.where(kinked, np.nan, slope)
+        return Slopes(here[..., 0], gradients, errors)
 
-    def _kinked(self, bend: np.ndarray, coordinates: np.ndarray) -> np.ndarray:
-        if self._usual_bend is None:  # the first points, over all inputs
-            self._usual_bend = np.maximum(np.quantile(bend, 0.9, axis=0), self.error)
-        return bend > _KINK * self._usual_bend[:, coordinates]
+    def _kinked(self, bend: np.ndarray, slope: np.ndarray, error: np.ndarray, coordinates: np.ndarray) -> np.ndarray:
+        by_curvature = _KINK * np.maximum(self._usual_bend[:, coordinates], error)
+        return (bend > by_curvature) & (bend > np.sqrt(self.step[coordinates]) * slope)

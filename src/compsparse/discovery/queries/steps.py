@@ -33,7 +33,7 @@ def exact_differences(oracle: Oracle, spread: np.ndarray, rng: np.random.Generat
     round_off = np.abs(slopes[:, 2] - slopes[:, 3]).max(axis=0) * short[1]
     round_off = np.maximum(round_off, np.finfo(float).eps * np.maximum(size, spread)[:, None])
     step = (_balanced(slopes[:, :2], long, round_off, spread) / _BELOW_BALANCE).clip(1e-8, 2e-2)
-    differences = CentralDifferences(oracle, step, round_off / step, size)
+    differences = CentralDifferences(oracle, step, round_off / step, size, usual=_root_mean_square(slopes[:, 1]))
     differences.null_turn = _null_turn(oracle, step, differences.error, rng)
     return differences
 
@@ -46,12 +46,12 @@ def noisy_differences(
     slopes, _ = _slopes(oracle, np.r_[long, long], _POINTS_IN_NOISE, rng)
     mean = (slopes[:, :2] + slopes[:, 2:]) / 2
     balance = _balanced(mean, long, noise[:, None] / np.sqrt(2), spread)
-    size = np.sqrt(np.mean(mean[:, 1] ** 2, axis=0))
-    error = (noise[:, None] / (np.sqrt(2) * balance * size)).max(axis=0)
+    usual = _root_mean_square(mean[:, 1])
+    error = (noise[:, None] / (np.sqrt(2) * balance * usual)).max(axis=0)
     step = balance / np.clip(_AFFORDABLE_ERROR / error, _BELOW_BALANCE_IN_NOISE, _BELOW_BALANCE)
     step = step.clip(1e-6, 0.1)
     error = noise[:, None] / (np.sqrt(2) * step)
-    return CentralDifferences(oracle, step, error, np.full(len(noise), np.inf), readings=2)
+    return CentralDifferences(oracle, step, error, np.full(len(noise), np.inf), usual, readings=2)
 
 
 def _null_turn(oracle: Oracle, step: np.ndarray, error: np.ndarray, rng: np.random.Generator) -> float:
@@ -72,6 +72,10 @@ def _balanced(slopes: np.ndarray, long: np.ndarray, round_off: np.ndarray, sprea
     size = np.maximum(np.median(np.abs(slopes[:, 1]), axis=0), 1e-3 * spread[:, None])
     truncation = np.sqrt(np.mean((slopes[:, 0] - slopes[:, 1]) ** 2, axis=0)) / (long[0] ** 2 - long[1] ** 2)
     return np.cbrt(round_off / (2 * np.maximum(truncation, size))).min(axis=0)
+
+
+def _root_mean_square(slopes: np.ndarray) -> np.ndarray:
+    return np.sqrt(np.mean(slopes**2, axis=0))
 
 
 def _slopes(oracle: Oracle, steps: np.ndarray, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

@@ -1,0 +1,1 @@
+"""Graphs from tables: trials of candidate structures on held-out rows, and the search they drive."""
