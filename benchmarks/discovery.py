@@ -154,8 +154,6 @@ def cases() -> list[Case]:
 
 def run_one(case: Case, seed: int, device: str | None, *, fit: bool, peers: bool) -> dict:
     sample, test = case.sample(case.n, seed), case.sample(N_TEST, 10_000 + seed)
-    if case.name == "dense":
-        test = dense_sample(N_TEST, 10_000 + seed)
     cpu, wall = time.process_time(), time.perf_counter()
     found = from_data(sample.X, sample.y, random_state=seed, device=device, fit=False)
     search_cpu, search_wall = time.process_time() - cpu, time.perf_counter() - wall
@@ -294,7 +292,7 @@ def run_all(args: argparse.Namespace) -> list[dict]:
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         if done.returncode:
             print(done.stderr[-2000:], file=sys.stderr)
-            return []
+            raise SystemExit(f"{name}, seed {seed} ended with an error")
         result = json.loads(done.stdout.strip().splitlines()[-1])
         if args.keep:
             with open(args.keep, "a", encoding="utf-8") as file:

@@ -184,11 +184,14 @@ def test_the_page_of_a_discovery_in_a_browser(discovered, width, dark):
 def test_discover_in_little_time_says_so(csv, tmp_path):
     page, model = tmp_path / "page.html", tmp_path / "model.json"
     arguments = ["--target", "y", "--time", "1s", "--out", str(page), "--model", str(model)]
-    assert "time limit was reached" in run("discover", str(csv), *arguments).output
+    shown = run("discover", str(csv), *arguments).output
+    status = Discovery.from_json(model.read_text()).status
+    # which of the two depends on the machine
+    assert status in (DiscoveryStatus.OUT_OF_TIME, DiscoveryStatus.FIT_CUT_SHORT)
+    assert status.value[:40] in shown
     assert 'role="alert"' in page.read_text()
-    assert Discovery.from_json(model.read_text()).status is DiscoveryStatus.OUT_OF_TIME
     told = json.loads(run("discover", str(csv), *arguments, "--json").output.splitlines()[-1])
-    assert told["status"] == "OUT_OF_TIME"
+    assert told["status"] in ("OUT_OF_TIME", "FIT_CUT_SHORT")
 
 
 def test_discover_reads_texts_classes_and_parquet(tmp_path):

@@ -10,6 +10,7 @@ import torch
 
 import compsparse as cs
 from compsparse.discovery import Discovery, DiscoveryStatus
+from compsparse.discovery.data.audit import settled
 from compsparse.discovery.data.candidates import Candidate, CandidateNetwork
 from compsparse.discovery.data.decisions import accepted, judge, share_better
 from compsparse.discovery.data.search import Search
@@ -17,6 +18,8 @@ from compsparse.discovery.data.trees import dissolved, exposed, pairings, parent
 from compsparse.discovery.data.trials import Effort, Trial, TrialTable, standard_error, t_statistic
 from compsparse.discovery.data.units import Units, combination_of, leaf
 from compsparse.discovery.from_data import from_data
+from compsparse.discovery.table import TextColumn
+from compsparse.discovery.target import target_for
 from compsparse.errors import ConfigError, DataError
 from compsparse.graph import compare
 from compsparse.tasks import friedman1, tanh_tree
@@ -181,31 +184,38 @@ def made_up_trial(means, n=400, spread=0.1):
 
 def test_disjoint_clear_winners_are_accepted_together():
     trial = made_up_trial([0.5, 0.3, 0.6, 0.6, 0.6, 0.6, 0.35])
-    constant = np.ones(400)
-    assert accepted(trial, judge(trial, constant)) == [1, 6]
+    assert accepted(trial, judge(trial, np.ones(400)), 1.0) == [1, 6]
 
 
 def test_nothing_is_accepted_without_predicting_or_when_it_hurts():
     trial = made_up_trial([0.5, 0.3, 0.6, 0.6, 0.6, 0.6, 0.35])
-    assert accepted(trial, judge(trial, np.full(400, 0.3)), last_word=True) == []
+    assert accepted(trial, judge(trial, np.full(400, 0.3)), 0.3, last_word=True) == []
     worse = made_up_trial([0.1, 0.3, 0.6, 0.6, 0.6, 0.6, 0.35])
-    assert accepted(worse, judge(worse, np.ones(400)), last_word=True) == []
+    assert accepted(worse, judge(worse, np.ones(400)), 1.0, last_word=True) == []
 
 
 def test_equal_rivals_are_accepted_one_at_a_time_and_only_at_last():
     trial = made_up_trial([0.5, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3])
     judgements = judge(trial, np.ones(400))
-    assert accepted(trial, judgements) == []
-    assert len(accepted(trial, judgements, last_word=True)) == 1
+    assert accepted(trial, judgements, 1.0) == []
+    assert len(accepted(trial, judgements, 1.0, last_word=True)) == 1
 
 
 def test_slack_lets_a_near_miss_stand_only_when_told_apart():
     trial = made_up_trial([0.5, 0.53, 0.9, 0.9, 0.9, 0.9, 0.9])
     judgements = judge(trial, np.ones(400))
-    assert accepted(trial, judgements) == []
-    assert accepted(trial, judgements, slack=1.1) == [1]
+    assert accepted(trial, judgements, 1.0) == []
+    assert accepted(trial, judgements, 1.0, slack=0.1) == [1]
     alike = made_up_trial([0.5, 0.53, 0.53, 0.9, 0.9, 0.9, 0.9])
-    assert accepted(alike, judge(alike, np.ones(400)), slack=1.1) == []
+    assert accepted(alike, judge(alike, np.ones(400)), 1.0, slack=0.1) == []
+
+
+def test_slack_shrinks_with_what_is_explained():
+    trial = made_up_trial([0.5, 0.53, 0.9, 0.9, 0.9, 0.9, 0.9])
+    little = np.full(400, 0.6)
+    assert accepted(trial, judge(trial, little), 0.6, slack=0.1) == []
+    clear = made_up_trial([0.5, 0.53, 0.9, 0.9, 0.9, 0.9, 0.9], n=4000, spread=0.1)
+    assert accepted(clear, judge(clear, np.ones(4000)), 1.0, slack=0.1) == []  # worse beyond doubt
 
 
 def test_resampling_agrees_with_the_normal_approximation():
@@ -272,6 +282,7 @@ def test_noise_is_refused():
     found = from_data(rng.uniform(-1, 1, (300, 4)), rng.standard_normal(300), fit=False, effort=0.2, random_state=0)
     assert found.modules == frozenset()
     assert "do not predict" in found.caveats[0]
+    assert set(found.kind.values()) == {"prime"}
 
 
 def test_inert_inputs_and_a_complete_root():
@@ -381,6 +392,57 @@ def test_many_pairs_are_screened_before_they_are_tried():
     assert search._screened(pairs[:50], 120) == pairs[:50]
 
 
+@pytest.mark.parametrize("extra", [0, 1, 2])
+def test_one_useful_column_is_a_graph_of_its_own(extra):
+    x = np.random.default_rng(0).uniform(-1, 1, 200)
+    X = np.stack([x, np.ones(200), x][: 1 + extra], 1)
+    found = from_data(X, x**2 + x, fit=False, effort=0.2, random_state=0)
+    assert found.graph["y"].parents == ("x0",)
+    assert found.inert == ("x1", "x2")[:extra]
+
+
+def test_a_single_merged_unit_is_the_root():
+    units = Units.raw(COLUMNS)
+    pair = units.joined([leaf("a"), leaf("b")])
+    search = Search(table(effort=0.2), units.with_trees([pair]), predicts=True)
+    tree = settled(search)
+    assert tree.members == frozenset("ab")
+    assert [sorted(c.members) for c in tree.children] == [["a"], ["b"]]
+
+
+def test_names_of_columns_cannot_clash_with_ours():
+    frame, y = mixed_table(200)
+    frame = frame.rename(columns={"a": "module 0", "b": "colour#0"})
+    found = from_data(frame, y, fit_config=QUICK_FIT, effort=0.3, outputs=["m0"], random_state=0)
+    assert found.graph.inputs == ("module 0", "colour", "colour#0")
+    assert np.isfinite(found.model.predict(frame)).all()
+
+
+def test_levels_never_seen_are_no_level():
+    two = TextColumn("c", ("u", "v"))
+    np.testing.assert_array_equal(two.encoded(np.array(["u", "v", "w"])), [[-1], [1], [0]])
+    three = TextColumn("c", ("a", "b", "c"))
+    np.testing.assert_array_equal(three.encoded(np.array(["b", "x"])), [[-1, 1, -1], [-1, -1, -1]])
+
+
+def test_labels_keep_their_type():
+    assert target_for(np.array([True, False, True], dtype=object), ["x"]).classes == (False, True)
+    assert target_for(np.array([3, 1, 3], dtype=object), ["x"], classification=True).classes == (1, 3)
+    assert target_for(np.arange(100), ["x"], classification=False).values.shape == (100, 1)
+
+
+def test_tables_of_the_same_run_share_their_folds():
+    one, other = table(seed=0), table(seed=0)
+    assert all(torch.equal(a, b) for a, b in zip(one.held_out, other.held_out, strict=True))
+
+
+def test_noise_is_not_shared():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (200, 2))
+    found = from_data(X, rng.standard_normal((200, 2)), fit=False, effort=0.1, random_state=0)
+    assert len(found.graph.nodes) == 2
+
+
 # ---- bad input -----------------------------------------------------------------------------------
 
 GOOD = np.random.default_rng(0).uniform(-1, 1, (100, 3))
@@ -414,6 +476,13 @@ def spoiled(value, row=7, column=1):
         ),
         (pandas.DataFrame({"c": ["a", None] * 50, "x": TARGET}), TARGET, "column 'c' has a missing value in row 1"),
         (pandas.DataFrame(GOOD, columns=["a", "a", "b"]), TARGET, "two columns named 'a'"),
+        (pandas.DataFrame(GOOD, columns=["a", "", "b"]), TARGET, "needs a name"),
+        (
+            pandas.DataFrame({"c": pandas.array(["a", pandas.NA] * 50, dtype="string"), "x": TARGET}),
+            TARGET,
+            "column 'c' has a missing value in row 1",
+        ),
+        (pandas.DataFrame({"t": pandas.date_range("2020", periods=100)}), TARGET, "turn them into numbers"),
     ],
 )
 def test_bad_tables_get_one_sentence(X, y, message):
@@ -433,6 +502,14 @@ def test_bad_settings_get_one_sentence():
         from_data(GOOD, TARGET, outputs=["x0"], fit=False)
     with pytest.raises(ConfigError, match="bounds"):
         cs.discover(lambda X: X[:, 0])
+    with pytest.raises(ConfigError, match="its own answers"):
+        cs.discover(lambda X: X[:, 0], TARGET, bounds=[(0, 1)])
+    with pytest.raises(ConfigError, match="cannot use device 'nowhere'"):
+        from_data(GOOD, TARGET, device="nowhere")
+    with pytest.raises(ConfigError, match="negative"):
+        from_data(GOOD, TARGET, random_state=-1)
+    with pytest.raises(DataError, match="two columns are named 'a'"):
+        from_data(GOOD, TARGET, names=["a", "a", "b"])
     with pytest.raises(ConfigError, match="target y"):
         cs.discover(GOOD)
     with pytest.raises(DataError, match="format"):

@@ -37,6 +37,8 @@ def discover(
     ('x3',)
     """
     if callable(data) and not hasattr(data, "shape"):
+        if y is not None:
+            raise ConfigError("a callable gives its own answers: y belongs to a table X")
         if bounds is not None:
             from compsparse.discovery.queries import from_queries
 

@@ -69,4 +69,5 @@ def grow_forest(
     for output, tree in trees.items():
         if name_of[tree.members, output] != output:
             nodes.append(Node(output, (name_of[tree.members, output],)))
-    return FunctionGraph(inputs, nodes, tuple(trees))
+    # outputs may split a shared module differently; the first one's way stays
+    return FunctionGraph(inputs, nodes, tuple(trees)).pruned()

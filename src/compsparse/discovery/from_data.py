@@ -52,7 +52,7 @@ def from_data(
     fit_config: FitConfig | None = None,
     width: int = 24,
     effort: float = 1.0,
-    random_state: int | None = None,
+    random_state: int | np.random.Generator | None = None,
     device: str | None = None,
     time_limit: float | None = None,
     progress: Progress | None = None,
@@ -77,12 +77,15 @@ def from_data(
     if not effort > 0:
         raise ConfigError(f"effort must be positive, got {effort}")
     progress = progress or Silent()
+    _check_device(device)
     weight = _checked_weight(weight, X)
+    if weight is not None and not weight.all():
+        X, y, weight = _rows(X, weight > 0), _rows(y, weight > 0), weight[weight > 0]
     code = code_for(X, names, weight)
     target = target_for(y, code.names, outputs, classification)
     encoded = code.encoded(X) if names is None else code.encoded(np.column_stack(columns_of(X)[1]))
     _check_rows(encoded, target, code)
-    seed = int(np.random.SeedSequence(random_state).generate_state(1)[0] % 2**31)
+    seed = int(np.random.default_rng(_checked_seed(random_state)).integers(2**31))
     left_out, caveats = _useless_columns(code, encoded)
     deadline = None if time_limit is None else started + time_limit * (_SEARCH_SHARE if fit else 1.0)
     finder = _Finder(code, encoded, target, weight, left_out, seed, effort, device, deadline, progress)
@@ -146,11 +149,16 @@ class _Finder:
 
     def run(self) -> dict[str, _Found]:
         found: dict[str, _Found] = {}
+        last = self.deadline
         for i, name in enumerate(self.target.outputs):
+            if last is not None:
+                now = time.perf_counter()
+                self.deadline = now + (last - now) / (len(self.target.outputs) - i)
             found[name] = self._search(i, name)
             if found[name].status is DiscoveryStatus.INTERRUPTED:
                 # the outputs still to come get the plain answer at once
-                self.deadline = time.perf_counter()
+                last = time.perf_counter()
+        self.deadline = last
         if len(found) > 1:
             self._share(found)
         return found
@@ -158,11 +166,12 @@ class _Finder:
     def same(self, members: frozenset[str], one: str, other: str) -> bool:
         return (members, one, other) in self.shared or (members, other, one) in self.shared
 
-    def table(self, outputs: Sequence[int], seed: int) -> TrialTable:
+    def table(self, outputs: Sequence[int]) -> TrialTable:
+        """Trials of some outputs; all tables share their folds, so that what one learned stays honest in another."""
         values = self.target.values[:, list(outputs)] if self.target.classes is None else self._indicators()
         values = (values - values.mean(0)) / values.std(0)
         y = torch.as_tensor(values, dtype=torch.float32, device=self.device)
-        return TrialTable(self.X, y, self.weight, seed=seed, effort=self.effort, deadline=self.deadline)
+        return TrialTable(self.X, y, self.weight, seed=self.seed, effort=self.effort, deadline=self.deadline)
 
     def _indicators(self) -> np.ndarray:
         """One column per class; squared error on them compares structures without rewarding sure guesses.
@@ -175,15 +184,15 @@ class _Finder:
 
     def _search(self, i: int, name: str) -> _Found:
         columns = {k: v for k, v in self.code.columns.items() if k not in self.left_out}
-        table = self.table([i], self.seed + i)
+        table = self.table([i])
         units = Units(self.code.columns, (), {}).with_trees(Units.raw(columns).trees)
         search = Search(table, units, name, _teller(self.progress, name, len(columns)))
-        status, support = DiscoveryStatus.FINISHED, {}
-        tree = None
+        status, tree = DiscoveryStatus.FINISHED, None
+        support: dict[frozenset[str], Support] = {}
         try:
             if len(self.X) >= FEWEST_ROWS:
                 search.run()
-                support = verify_modules(search)
+                verify_modules(search, support)
                 tree = settled(search)
         except Halted as halted:
             status = halted.status
@@ -204,7 +213,7 @@ class _Finder:
 
     def _share(self, found: dict[str, _Found]) -> None:
         try:
-            trees = {name: f.tree for name, f in found.items()}
+            trees = {name: f.tree for name, f in found.items() if f.search.predicts}
             learned = {name: f.search.units for name, f in found.items()}
             self.shared = shared_modules(trees, self._pair_table, learned)
         except Halted:
@@ -212,7 +221,7 @@ class _Finder:
 
     def _pair_table(self, one: str, other: str) -> TrialTable:
         names = self.target.outputs
-        return self.table([names.index(one), names.index(other)], self.seed + 7919)
+        return self.table([names.index(one), names.index(other)])
 
 
 def _teller(progress: Progress, name: str, n_inputs: int) -> Callable[[str, int], None]:
@@ -285,6 +294,28 @@ def _checked_weight(weight: Any, X: Any) -> np.ndarray | None:
     if values.shape != (n,) or not np.isfinite(values).all() or (values < 0).any() or not values.any():
         raise DataError(f"weight must hold one number >= 0 per row ({n}), not all of them zero")
     return values
+
+
+def _check_device(device: str | None) -> None:
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise ConfigError(f"cannot use device {device!r}: {str(error).splitlines()[0]}") from None
+
+
+def _checked_seed(random_state: int | np.random.Generator | None) -> int | np.random.Generator | None:
+    if isinstance(random_state, (int, np.integer)) and random_state < 0:
+        raise ConfigError(f"random_state must not be negative, got {random_state}")
+    return random_state
+
+
+def _rows(table: Any, kept: np.ndarray) -> Any:
+    """Some rows of an array, of a pandas or a polars table."""
+    if hasattr(table, "loc"):
+        return table[kept]
+    if hasattr(table, "filter") and hasattr(table, "columns"):
+        return table.filter(kept)
+    return np.asarray(table)[kept]
 
 
 def _useless_columns(code: TableCode, X: np.ndarray) -> tuple[frozenset[str], list[str]]:

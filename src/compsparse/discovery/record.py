@@ -27,9 +27,7 @@ class DiscoveryStatus(Enum):
 
     FINISHED = "the search ran to its end"
     OUT_OF_TIME = "the time limit was reached; this is the best graph so far"
-    FIT_CUT_SHORT = (
-        "the search ran to its end, but the final fit was cut short: these are its best weights so far"
-    )
+    FIT_CUT_SHORT = "the search ran to its end, but the final fit was cut short: these are its best weights so far"
     OUT_OF_QUERIES = "the query budget was reached; this is the best graph so far"
     INTERRUPTED = "the search was interrupted; this is the best graph so far"
 
@@ -79,7 +77,7 @@ class Evidence:
     def sentence(self) -> str:
         """The figure in words."""
         if math.isnan(self.value):
-            return "not measured: the search ended before"
+            return "not measured"
         back = "" if math.isnan(self.recurrence) else f"; came back in {self.recurrence:.0%} of resamples"
         return _SENTENCES[self.statistic].format(**asdict(self)) + back
 

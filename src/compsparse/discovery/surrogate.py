@@ -12,7 +12,7 @@ import torch
 
 from compsparse.discovery.table import NumberColumn, TableCode, TextColumn
 from compsparse.errors import DataError
-from compsparse.graph import FunctionGraph, Node
+from compsparse.graph import FunctionGraph
 from compsparse.graph.json_format import from_dict as graph_from_dict
 from compsparse.graph.json_format import to_dict as graph_to_dict
 from compsparse.networks.mirror import MirrorNetwork, mirror
@@ -104,12 +104,7 @@ def expanded(graph: FunctionGraph, code: TableCode) -> FunctionGraph:
     """The graph over the encoded columns: a node reads all columns of its inputs."""
     columns = code.columns
     nodes = [replace(n, parents=tuple(c for p in n.parents for c in columns.get(p, (p,)))) for n in graph.nodes]
-    outputs = []
-    for name in graph.outputs:
-        if name in columns:  # an output that is an input needs a node to be fitted
-            nodes.append(Node(f"{name} ", columns[name]))
-        outputs.append(f"{name} " if name in columns else name)
-    return FunctionGraph([c for own in columns.values() for c in own], nodes, outputs)
+    return FunctionGraph([c for own in columns.values() for c in own], nodes, graph.outputs)
 
 
 def fit_surrogate(

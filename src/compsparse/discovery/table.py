@@ -11,6 +11,10 @@ import numpy as np
 from compsparse.errors import DataError
 from compsparse.graph import input_names
 
+SEPARATOR = "\x1f"
+"""Marks names that are ours alone; no column carries it."""
+_NOTHING = ("NAType", "NaTType")
+"""What pandas puts where there is nothing."""
 MOST_LEVELS = 50
 """Different texts in a column beyond which it is taken for an identifier."""
 
@@ -33,19 +37,22 @@ class NumberColumn:
 
 @dataclass(frozen=True)
 class TextColumn:
-    """A categorical input: one indicator per level but the first; a level never seen has none."""
+    """A categorical input: a sign for two levels, else one indicator per level; a level never seen has none."""
 
     name: str
     levels: tuple[str, ...]
 
     @property
     def width(self) -> int:
-        return max(1, len(self.levels) - 1)
+        return len(self.levels) if len(self.levels) > 2 else 1
 
     def encoded(self, values: np.ndarray) -> np.ndarray:
         texts = _texts(values, self.name)
+        is_level = np.stack([texts == level for level in self.levels], axis=1)
+        if self.width == 1:
+            return is_level.astype(float) @ np.array([-1.0, 1.0])[: len(self.levels), None]
         # indicators of -1 and 1 keep the scale of standardised numbers
-        return np.stack([2.0 * (texts == level) - 1.0 for level in self.levels[1:] or self.levels], axis=1)
+        return 2.0 * is_level - 1.0
 
 
 @dataclass(frozen=True)
@@ -62,7 +69,8 @@ class TableCode:
     def columns(self) -> dict[str, tuple[str, ...]]:
         """Names of the encoded columns of every input."""
         return {
-            c.name: (c.name,) if c.width == 1 else tuple(f"{c.name}#{i}" for i in range(c.width)) for c in self.inputs
+            c.name: (c.name,) if c.width == 1 else tuple(f"{c.name}{SEPARATOR}{i}" for i in range(c.width))
+            for c in self.inputs
         }
 
     def encoded(self, X: Any) -> np.ndarray:
@@ -106,11 +114,18 @@ def code_for(X: Any, names: Sequence[str] | None = None, weight: np.ndarray | No
     if names is not None and len(names) != len(values):
         raise DataError(f"{len(values)} columns need as many names, got {len(names)}")
     names = tuple(names or found or input_names(len(values)))
+    for i, name in enumerate(names):
+        if not isinstance(name, str) or not name or SEPARATOR in name:
+            raise DataError(f"column {i} needs a name that is a non-empty text, got {name!r}")
+        if name in names[:i]:
+            raise DataError(f"two columns are named {name!r}")
     return TableCode(tuple(_look_at(name, column, weight) for name, column in zip(names, values, strict=True)))
 
 
 def _look_at(name: str, values: np.ndarray, weight: np.ndarray | None) -> NumberColumn | TextColumn:
-    if is_numeric(values):
+    if values.dtype.kind in "Mmc":
+        raise DataError(f"column {name!r} holds {values.dtype} values; turn them into numbers first")
+    if is_numeric(values) or holds_numbers(values):
         numbers = _numbers(values, name)
         mean = float(np.average(numbers, weights=weight))
         scale = float(np.sqrt(np.average((numbers - mean) ** 2, weights=weight)))
@@ -122,6 +137,13 @@ def _look_at(name: str, values: np.ndarray, weight: np.ndarray | None) -> Number
             "if it is an identifier leave it out, otherwise group its levels"
         )
     return TextColumn(name, levels)
+
+
+def holds_numbers(values: np.ndarray) -> bool:
+    """Whether a column of objects holds nothing but numbers."""
+    return values.dtype == object and all(
+        isinstance(v, (int, float, np.number)) and not isinstance(v, bool) for v in values.ravel().tolist()
+    )
 
 
 def is_numeric(values: np.ndarray) -> bool:
@@ -152,6 +174,6 @@ def _texts(values: np.ndarray, name: str) -> np.ndarray:
 def first_missing(values: np.ndarray) -> int | None:
     """The first entry that is None or NaN."""
     for i, value in enumerate(values.tolist()):
-        if value is None or (isinstance(value, float) and np.isnan(value)):
+        if value is None or (isinstance(value, float) and np.isnan(value)) or type(value).__name__ in _NOTHING:
             return i
     return None

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from compsparse.discovery.table import first_missing, is_numeric
+from compsparse.discovery.table import first_missing, holds_numbers, is_numeric
 from compsparse.errors import DataError
 
 _FEWEST_TO_SUSPECT = 20
@@ -42,11 +42,12 @@ def target_for(
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     names = _names(y, array, inputs, outputs)
-    if classification is None:
-        classification = array.dtype.kind in "OUSb" and not _holds_numbers(array)
+    guessed = classification is None
+    if guessed:
+        classification = array.dtype.kind in "OUSb" and not holds_numbers(array)
     if classification:
         return _classes(array, names)
-    return _numbers(array, names)
+    return _numbers(array, names, sure=not guessed)
 
 
 def _names(y: Any, array: np.ndarray, inputs: Sequence[str], outputs: Sequence[str] | None) -> tuple[str, ...]:
@@ -70,12 +71,6 @@ def _free_name(name: str, taken: Sequence[str]) -> str:
     return name
 
 
-def _holds_numbers(array: np.ndarray) -> bool:
-    return array.dtype == object and all(
-        isinstance(v, (int, float, np.number)) and not isinstance(v, bool) for v in array.ravel().tolist()
-    )
-
-
 def _classes(array: np.ndarray, names: tuple[str, ...]) -> Target:
     if array.ndim > 1:
         raise DataError("one target at a time can hold classes; several targets must be numbers")
@@ -83,7 +78,9 @@ def _classes(array: np.ndarray, names: tuple[str, ...]) -> Target:
         missing = first_missing(array)
         if missing is not None:
             raise DataError(f"target {names[0]!r} has a missing value in row {missing}")
-    labels, numbers = np.unique(array.astype(str) if array.dtype == object else array, return_inverse=True)
+    labels = _sorted_labels(array.tolist())
+    place = {label: i for i, label in enumerate(labels)}
+    numbers = np.array([place[label] for label in array.tolist()])
     if len(labels) < 2:
         raise DataError(f"target {names[0]!r} is constant: there is one class only")
     if len(labels) > len(array) / 2 and len(array) >= _FEWEST_TO_SUSPECT:
@@ -91,10 +88,19 @@ def _classes(array: np.ndarray, names: tuple[str, ...]) -> Target:
             f"target {names[0]!r} holds {len(labels):,} different values in {len(array):,} rows: "
             "it looks like an identifier, not like classes"
         )
-    return Target(numbers.astype(np.int64), names, tuple(labels.tolist()))
+    return Target(numbers.astype(np.int64), names, labels)
 
 
-def _numbers(array: np.ndarray, names: tuple[str, ...]) -> Target:
+def _sorted_labels(values: list[Any]) -> tuple[Any, ...]:
+    try:
+        return tuple(sorted(set(values)))
+    except TypeError:
+        return tuple(sorted(set(values), key=str))
+
+
+def _numbers(array: np.ndarray, names: tuple[str, ...], *, sure: bool) -> Target:
+    if array.dtype.kind in "Mmc":
+        raise DataError(f"target {names[0]!r} holds {array.dtype} values; turn them into numbers first")
     if not is_numeric(array):
         try:
             array = array.astype(float)
@@ -110,6 +116,6 @@ def _numbers(array: np.ndarray, names: tuple[str, ...]) -> Target:
         if np.ptp(column) <= 1e-12 * np.abs(column).max():
             raise DataError(f"target {name!r} is constant: there is nothing to learn")
         steps = np.diff(np.sort(column))
-        if array.dtype.kind in "iu" and len(column) >= _FEWEST_TO_SUSPECT and (steps == 1).all():
+        if not sure and array.dtype.kind in "iu" and len(column) >= _FEWEST_TO_SUSPECT and (steps == 1).all():
             raise DataError(f"target {name!r} counts the rows: it looks like an identifier")
     return Target(values, names)

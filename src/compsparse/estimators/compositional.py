@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_feature_names, _check_sample_weight,
 
 from compsparse.discovery import Discovery, DiscoveryStatus
 from compsparse.discovery.from_data import from_data
-from compsparse.discovery.table import columns_of, is_numeric
+from compsparse.discovery.table import columns_of, first_missing, is_numeric
 from compsparse.errors import DataError
 from compsparse.graph import FunctionGraph
 from compsparse.training import FitConfig, ProgressBar, Silent, TrainingConfig
@@ -101,7 +101,7 @@ class _CompositionalEstimator(BaseEstimator):
 
 
 class _Named:
-    """A checked array with its column names."""
+    """A checked array with its column names; a stand-in for a table."""
 
     def __init__(self, values: np.ndarray, names: np.ndarray):
         self.values, self.columns, self.shape = values, list(names), values.shape
@@ -164,6 +164,9 @@ class CompositionalClassifier(ClassifierMixin, _CompositionalEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CompositionalClassifier:
         table, y, weight = self._checked(X, y, sample_weight, classification=True)
         check_classification_targets(y)
+        missing = first_missing(np.asarray(y))
+        if missing is not None:
+            raise DataError(f"the target has a missing value (NaN) in row {missing}")
         self.classes_, numbers = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise DataError("the classifier needs at least 2 classes, the target holds 1 class")

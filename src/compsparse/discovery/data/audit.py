@@ -36,22 +36,21 @@ class Support:
     recurrence: float
 
 
-def verify_modules(search: Search) -> dict[frozenset[str], Support]:
-    """Fits the tree without each module in turn; regroups or dissolves what does not hold."""
-    support: dict[frozenset[str], Support] = {}
+def verify_modules(search: Search, support: dict[frozenset[str], Support]) -> None:
+    """Fits the tree without each module in turn and fills in its support; changes what does not hold."""
     reference = search.fit_tree(search.units, VERIFY.steps, VERIFY.replicas)
-    for module in [m for tree in search.units.trees for m in tree.inner]:
-        if parent_of(search.units, module) is None and module not in search.units.trees:
-            continue  # an earlier second look moved it
+    looked_at: set[frozenset[str]] = set()
+    while module := next((m for t in search.units.trees for m in t.inner if m.members not in support), None):
         without = search.fit_tree(dissolved(search.units, module), VERIFY.steps, VERIFY.replicas)
         t = reference.t_of(without.losses[0], reference.losses[0])
         log.debug("without module %s: t %.1f", sorted(module.members), t)
         in_doubt = t < DOUBTFUL and search.told_apart.get(module.members, 0.0) < CLEARLY_APART
-        if in_doubt and _second_look(search, module):
-            reference = search.fit_tree(search.units, VERIFY.steps, VERIFY.replicas)
-            continue
+        if in_doubt and module.members not in looked_at:
+            looked_at.add(module.members)
+            if _second_look(search, module):
+                reference = search.fit_tree(search.units, VERIFY.steps, VERIFY.replicas)
+                continue
         support[module.members] = _support(reference, without)
-    return support
 
 
 def _second_look(search: Search, module: ModuleTree) -> bool:
@@ -88,7 +87,10 @@ def _support(reference: Trial, without: Trial) -> Support:
 
 def settled(search: Search) -> ModuleTree:
     """The canonical tree: nodes that are sums or products of functions of their children become n-ary."""
-    return _settled(search, list(search.units.trees), [])
+    trees = list(search.units.trees)
+    if len(trees) == 1 and trees[0].children:
+        trees = list(trees[0].children)
+    return _settled(search, trees, []) if search.predicts else search.units.joined(trees)
 
 
 def _settled(search: Search, children: list[ModuleTree], context: list[ModuleTree]) -> ModuleTree:

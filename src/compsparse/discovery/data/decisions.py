@@ -18,6 +18,8 @@ PREDICTS = -3.0
 """t against the constant; without this gate noise grows a tree, because merging cuts variance."""
 NOT_WORSE = 1.0
 BETTER = -3.0
+MUCH_WORSE = 6.0
+"""t against the base beyond which no slack helps."""
 TOLD_APART = 2.5
 
 
@@ -64,19 +66,26 @@ def judge(trial: Trial, constant: np.ndarray) -> list[Judgement]:
 
 
 def accepted(
-    trial: Trial, judgements: Sequence[Judgement], *, last_word: bool = False, slack: float = 1.0
+    trial: Trial,
+    judgements: Sequence[Judgement],
+    constant_error: float,
+    *,
+    last_word: bool = False,
+    slack: float = 0.0,
 ) -> list[int]:
     """Candidates to accept together: disjoint, from the best down.
 
     Args:
         last_word: no longer trial will follow, so the best may stand on beating the base alone.
-        slack: error relative to the base up to which a candidate counts as not worse, whatever its t.
+        slack: share of the base's error, and of what the base explains, that a candidate may lose.
     """
     chosen: list[int] = []
     used: frozenset[int] = frozenset()
+    base = trial.mean(0)
+    room = slack * min(base, constant_error - base)
     for rank, j in enumerate(judgements):
         merged = trial.candidates[j.candidate].inner
-        near_enough = j.against_constant < PREDICTS and j.error < slack * trial.mean(0)
+        near_enough = j.against_constant < PREDICTS and j.against_base < MUCH_WORSE and j.error - base < room
         beats_base = last_word and rank == 0 and j.against_base < BETTER
         if (j.may_stand or near_enough) and (j.is_told_apart or beats_base) and not merged & used:
             chosen.append(j.candidate)

@@ -31,9 +31,9 @@ FEW_UNITS = 5
 MOST_IN_LONG_TRIAL = 6
 NEARLY_AS_GOOD = 1.5
 """Error relative to the base up to which a merge that lost may have lacked training, not truth."""
-AS_GOOD = 1.1
-"""The same after the longest trial: deep compositions train slower than the free function, and a false
-merge costs a factor, not a tenth."""
+SLACK = 0.1
+"""Loss, as a share of the base's error and of what the base explains, that is let pass after the longest
+trial: deep compositions train slower than the free function, and a false merge costs more than a tenth."""
 EXPLAINED_FOR_INERT = 0.7
 """Share of the constant's error that must be explained before an input can be called inert."""
 MAY_BE_INERT, JOINTLY_INERT = 2.0, 1.0
@@ -57,6 +57,8 @@ class Search:
     path: list[Step] = field(default_factory=list)
     told_apart: dict[frozenset[str], float] = field(default_factory=dict)
     knows_inert: bool = False
+    predicts: bool = False
+    """Whether any fit has beaten the constant."""
 
     def run(self) -> None:
         """Merges until nothing more is accepted, then offers again what was left out."""
@@ -89,9 +91,12 @@ class Search:
             self._note("start", frozenset(), trial, 0)
         unexplained = trial.mean(0) / self.constant_error
         predicts = trial.t_of(trial.losses[0], self.table.constant) < PREDICTS
+        self.predicts |= predicts
         if not predicts or (unexplained > 1 - EXPLAINED_FOR_INERT and not at_last):
             return
         self.knows_inert = True
+        if len(units) == 1:
+            return
         t = {i: trial.t(i + 1, 0) for i in sorted(units.every) if not units.trees[i].children}
         suspects = sorted((i for i in t if t[i] < MAY_BE_INERT), key=t.__getitem__)[: len(units) - 1]
         if not suspects:
@@ -208,18 +213,18 @@ class Search:
         if not near:
             return False
         trial = self._again(trial, [j.candidate for j in near], Effort(8, LONGEST))
-        return self._accept(trial, last_word=True, slack=AS_GOOD)
+        return self._accept(trial, last_word=True, slack=SLACK)
 
     def _again(self, trial: Trial, chosen: Sequence[int], effort: Effort) -> Trial:
         """The base and some of the candidates, trained longer."""
         return self.table.fit(trial.units, [trial.candidates[c] for c in (0, *chosen)], effort)
 
-    def _accept(self, trial: Trial, *, last_word: bool = False, slack: float = 1.0) -> bool:
+    def _accept(self, trial: Trial, *, last_word: bool = False, slack: float = 0.0) -> bool:
         judgements = judge(trial, self.table.constant)
         log.debug("%d units, free function %.5f", len(self.units), trial.mean(0))
         for j in judgements[:_LOGGED]:
             log.debug("  %s %s", sorted(trial.units.members(trial.candidates[j.candidate].inner)), j)
-        chosen = accepted(trial, judgements, last_word=last_word, slack=slack)
+        chosen = accepted(trial, judgements, self.constant_error, last_word=last_word, slack=slack)
         if not chosen:
             return False
         units = self.table.relearned(trial, chosen[0])
@@ -229,7 +234,10 @@ class Search:
             module = units.joined(parts)
             learned[combination_of(module)] = self.table.learned(trial, c)
             trees = trees - set(parts) | {module}
-            self.told_apart[module.members] = next(j.against_rival for j in judgements if j.candidate == c)
+            apart = next(j.against_rival for j in judgements if j.candidate == c)
+            # alone in its trial it was told apart before, if only just
+            self.told_apart[module.members] = apart if np.isfinite(apart) else TOLD_APART
+            self.predicts = True
             self._note("merge", module.members, trial, c)
         self.units = Units(units.columns, (), learned).with_trees(trees)
         return True
@@ -238,11 +246,6 @@ class Search:
 
     def _effort(self, steps: int) -> Effort:
         return Effort(4 if len(self.units) <= FEW_UNITS else 2, steps)
-
-    @property
-    def predicts(self) -> bool:
-        """Whether the search ever saw a fit that beats the constant."""
-        return bool(self.path) and self.path[-1].error + 3 * self.path[-1].spread < 1
 
     @property
     def constant_error(self) -> float:

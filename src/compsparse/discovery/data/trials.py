@@ -182,9 +182,10 @@ class TrialTable:
         return min(ways, key=lambda losses: np.average(losses, axis=1, weights=self.row_weight).min())
 
     def _losses_of_mean(self, out: Tensor, kept: np.ndarray, padded: Tensor) -> np.ndarray:
-        share = kept / np.maximum(kept.sum(2, keepdims=True), 1)
+        with np.errstate(invalid="ignore"):
+            share = kept / kept.sum(2, keepdims=True)  # NaN where all diverged
         weights = torch.as_tensor(share, dtype=out.dtype, device=out.device)[..., None, None]
-        mean = torch.where(weights > 0, out * weights, 0.0).sum(2)
+        mean = torch.where(weights == 0, 0.0, out * weights).sum(2)
         per_row = self.loss.per_sample(mean, self.y[padded]).cpu().numpy().astype(float)
         per_fold = [per_row[:, k, : len(rows)] for k, rows in enumerate(self.held_out)]
         return np.nan_to_num(np.concatenate(per_fold, axis=1), nan=_DIVERGED, posinf=_DIVERGED)

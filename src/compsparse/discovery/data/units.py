@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor
 
+from compsparse.discovery.table import SEPARATOR
 from compsparse.graph import FunctionGraph, Node
 from compsparse.graph.modules import ModuleTree
 from compsparse.networks.mirror import MirrorNetwork, mirror
@@ -83,7 +84,7 @@ class Units:
                 return self.columns[_only(tree)]
             if tree.members not in nodes:
                 parents = tuple(wire for child in tree.children for wire in wires(child))
-                nodes[tree.members] = Node(f"module {len(nodes)}", parents)
+                nodes[tree.members] = Node(f"{SEPARATOR}{len(nodes)}", parents)
             return (nodes[tree.members].name,)
 
         outputs = [wire for tree in self.trees for wire in wires(tree)]

@@ -60,6 +60,6 @@ def from_queries(
     check_time_limit(time_limit)
     if not callable(f):
         raise DataError(f"expected a callable, got {type(f).__name__}")
-    oracle = Oracle(f, box, default_budget(len(box), False) if budget is None else budget, time_limit, progress)
+    oracle = Oracle(f, box, default_budget(len(box), False) if budget is None else int(budget), time_limit, progress)
     run = Run(oracle, input_names, outputs, noise, np.random.default_rng(random_state))
     return run.discover(f, grow_budget=budget is None)

@@ -66,7 +66,7 @@ def _default_outputs(k: int, inputs: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def check_noise(noise: float | None) -> None:
-    if noise is not None and not (isinstance(noise, (int, float)) and 0 <= noise < 1):
+    if noise is not None and not (isinstance(noise, (int, float, np.floating)) and 0 <= noise < 1):
         raise ConfigError(f"noise is a share of the answers' standard deviation, from 0 to below 1; got {noise!r}")
 
 
