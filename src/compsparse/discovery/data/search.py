@@ -34,6 +34,8 @@ NEARLY_AS_GOOD = 1.5
 SLACK = 0.1
 """Loss, as a share of the base's error and of what the base explains, that is let pass after the longest
 trial: deep compositions train slower than the free function, and a false merge costs more than a tenth."""
+EXPLAINED_AT_LENGTH = 0.5
+"""Share of the constant's error that the best candidate must explain for longer training to pay."""
 EXPLAINED_FOR_INERT = 0.7
 """Share of the constant's error that must be explained before an input can be called inert."""
 MAY_BE_INERT, JOINTLY_INERT = 2.0, 1.0
@@ -205,7 +207,10 @@ class Search:
         if self._accept(trial):
             return True
         best = judge(trial, self.table.constant)[:MOST_IN_LONG_TRIAL]
-        trial = self._again(trial, [j.candidate for j in best], Effort(4, LONG))
+        # where fits are mostly variance, more networks tell more than more steps
+        is_variance = best[0].error > (1 - EXPLAINED_AT_LENGTH) * self.constant_error
+        effort = Effort(8, SHORT) if is_variance else Effort(4, LONG)
+        trial = self._again(trial, [j.candidate for j in best], effort)
         if self._accept(trial, last_word=True):
             return True
         near = [j for j in judge(trial, self.table.constant) if j.is_told_apart and j.against_constant < PREDICTS]
