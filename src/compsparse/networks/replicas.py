@@ -103,5 +103,12 @@ def per_replica_uniform(shape: Sequence[int], generators: Sequence[torch.Generat
     return torch.stack([2 * torch.rand(tuple(shape), generator=g) - 1 for g in generators])
 
 
+def per_distinct_seed(seeds: Sequence[int]) -> tuple[list[int], list[int]]:
+    """The different seeds, and for every replica the place of its own among them."""
+    distinct = list(dict.fromkeys(seeds))
+    place = {seed: i for i, seed in enumerate(distinct)}
+    return distinct, [place[seed] for seed in seeds]
+
+
 def generators_for(seeds: Sequence[int]) -> list[torch.Generator]:
     return [torch.Generator().manual_seed(int(seed)) for seed in seeds]

@@ -108,9 +108,8 @@ class BatchStream:
 
     def __init__(self, rows: Sequence[Tensor], batch_size: int, seeds: Sequence[int], device: torch.device):
         self.lengths = [len(r) for r in rows]
-        longest = max(self.lengths)
-        self.batch = min(batch_size, longest)
-        self.rows = torch.stack([torch.cat([r, r[:1].expand(longest - len(r))]) for r in rows]).to(device)
+        self.batch = min(batch_size, max(self.lengths))
+        self.rows = padded(rows, device)
         self.seeds = torch.tensor([int(s) % 2**63 for s in seeds], dtype=torch.long, device=device)
         self.block = self.rows[:0]
         self.at = self.blocks_made = 0
@@ -154,6 +153,18 @@ class BatchStream:
             block[:, members] = chosen.view(len(members), steps, self.batch).transpose(0, 1)
         self.blocks_made += 1
         return block
+
+
+def padded(rows: Sequence[Tensor], device: torch.device) -> Tensor:
+    """Row numbers of all replicas side by side, short ones filled up with their first; made once per subset."""
+    longest = max(len(r) for r in rows)
+    place: dict[int, int] = {}
+    subsets: list[Tensor] = []
+    for r in rows:
+        if id(r) not in place:
+            place[id(r)] = len(subsets)
+            subsets.append(torch.cat([r, r[:1].expand(longest - len(r))]))
+    return torch.stack(subsets).to(device)[[place[id(r)] for r in rows]]
 
 
 def _shuffled(seeds: Tensor, epochs: Tensor, n: int) -> Tensor:

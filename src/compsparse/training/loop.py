@@ -14,7 +14,7 @@ from torch import Tensor
 from compsparse.errors import ConfigError, DataError
 from compsparse.networks.replicas import ReplicatedNetwork, keep_, replica_seeds
 from compsparse.training.cuda_graph import CapturedStep
-from compsparse.training.data import BatchStream, TrainingData
+from compsparse.training.data import BatchStream, TrainingData, padded
 from compsparse.training.losses import Loss, SquaredLoss
 from compsparse.training.memory import reused_allocations
 from compsparse.training.penalties import Penalty, ProximalPenalty, SmoothPenalty
@@ -280,17 +280,17 @@ class _Run:
     @torch.no_grad()
     def _losses(self, rows: Sequence[Tensor]) -> Tensor:
         """Weighted mean loss of each training replica on its rows, on the CPU."""
-        longest = max(len(r) for r in rows)
-        padded = torch.stack([torch.cat([r, r[:1].expand(longest - len(r))]) for r in rows]).to(self.device)
-        weight = torch.stack([torch.arange(longest) < len(r) for r in rows]).to(self.device, self.data.X.dtype)
+        at = padded(rows, self.device)
+        lengths = torch.tensor([len(r) for r in rows], device=self.device)
+        weight = (torch.arange(at.shape[1], device=self.device) < lengths[:, None]).to(self.data.X.dtype)
         if self.data.weight is not None:
-            weight = weight * self.data.weight[padded]
+            weight = weight * self.data.weight[at]
         same = all(r is rows[0] or torch.equal(r, rows[0]) for r in rows)
-        parts = padded.chunk(math.ceil(padded.numel() / _MOST_ROWS_AT_ONCE), dim=1)
+        parts = at.chunk(math.ceil(at.numel() / _MOST_ROWS_AT_ONCE), dim=1)
         prediction = torch.cat(
             [self.network(self.data.X[p[0] if same else p]).reshape(len(rows), p.shape[1], -1) for p in parts], dim=1
         )
-        return self.loss.mean(prediction, self.data.y[padded], weight).cpu().float()
+        return self.loss.mean(prediction, self.data.y[at], weight).cpu().float()
 
     def _end(self, which: Tensor, why: ReplicaStatus) -> None:
         for i in self.alive[which].tolist():

@@ -21,6 +21,7 @@ from compsparse.networks.cells import Cells
 from compsparse.networks.replicas import (
     ReplicatedNetwork,
     generators_for,
+    per_distinct_seed,
     per_replica_normal,
     per_replica_uniform,
 )
@@ -57,18 +58,19 @@ class CandidateNetwork(ReplicatedNetwork):
     ):
         n_columns = sum(len(block) for block in blocks)
         super().__init__(n_columns, n_outputs, len(candidates))
-        generators = generators_for(seeds)
+        distinct, own = per_distinct_seed(seeds)
+        starts = _Starts(generators_for(distinct), torch.as_tensor(own))
         form = candidates[0].form
         inner = _mask([c.inner for c in candidates], blocks, n_columns)
         outer = _mask([c.outer for c in candidates], blocks, n_columns)
         gate = torch.tensor([[float(bool(c.inner))] for c in candidates])
         self.inner: _Dense | _Separable = (
-            _Dense(inner, [n_columns, inner_width, inner_width, 1], generators)
+            _Dense(inner, [n_columns, inner_width, inner_width, 1], starts)
             if form == "free"
-            else _Separable(inner, blocks, form, inner_width, generators)
+            else _Separable(inner, blocks, form, inner_width, starts)
         )
         sizes = [n_columns + 1, outer_width, outer_width, outer_width, n_outputs]
-        self.outer = _Dense(torch.cat([outer, gate], 1), sizes, generators)
+        self.outer = _Dense(torch.cat([outer, gate], 1), sizes, starts)
         self.any_inner = bool(gate.any())
 
     @property
@@ -87,6 +89,14 @@ class CandidateNetwork(ReplicatedNetwork):
         return self.outer(torch.cat([columns, g], 1))
 
 
+@dataclass(frozen=True)
+class _Starts:
+    """Generators of the different starts, and which of them each replica takes: rivals share theirs."""
+
+    generators: Sequence[torch.Generator]
+    own: Tensor
+
+
 def _mask(sets: Sequence[frozenset[int]], blocks: Sequence[Sequence[int]], n_columns: int) -> Tensor:
     mask = torch.zeros(len(sets), n_columns)
     for r, variables in enumerate(sets):
@@ -99,7 +109,7 @@ class _Dense(nn.Module):
 
     replica_buffers = ("mask",)
 
-    def __init__(self, mask: Tensor, sizes: Sequence[int], generators: Sequence[torch.Generator]):
+    def __init__(self, mask: Tensor, sizes: Sequence[int], starts: _Starts):
         super().__init__()
         self.register_buffer("mask", mask.unsqueeze(1), persistent=False)
         self.activation = activation("silu")
@@ -108,8 +118,10 @@ class _Dense(nn.Module):
         for layer, (n_in, n_out) in enumerate(pairwise(sizes)):
             fan_in = mask.sum(1).clamp(min=1).view(-1, 1, 1) if layer == 0 else torch.tensor(float(n_in))
             gain = math.sqrt(1.0 if layer == last else 2.0)
-            self.weights.append(per_replica_normal((n_out, n_in), generators) * gain / fan_in.sqrt())
-            self.biases.append(per_replica_uniform((n_out,), generators) * float(layer < last))
+            weights = per_replica_normal((n_out, n_in), starts.generators)[starts.own]
+            biases = per_replica_uniform((n_out,), starts.generators)[starts.own]
+            self.weights.append(weights * gain / fan_in.sqrt())
+            self.biases.append(biases * float(layer < last))
 
     def forward(self, h: Tensor) -> Tensor:
         for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
@@ -130,7 +142,7 @@ class _Separable(nn.Module):
         blocks: Sequence[Sequence[int]],
         form: Form,
         width: int,
-        generators: Sequence[torch.Generator],
+        starts: _Starts,
     ):
         super().__init__()
         self.form = form
@@ -144,8 +156,10 @@ class _Separable(nn.Module):
         self.register_buffer("index", index.flatten(), persistent=False)
         self.register_buffer("present", present.unsqueeze(-1), persistent=False)
         self.register_buffer("used", used.unsqueeze(-1), persistent=False)
-        self.psi = Cells(len(blocks), longest, 1, width, 2, "silu", generators)
-        self.phi = Cells(1, 1, 1, width, 1, "silu", generators)
+        self.psi = Cells(len(blocks), longest, 1, width, 2, "silu", starts.generators)
+        self.phi = Cells(1, 1, 1, width, 1, "silu", starts.generators)
+        for parameter in (*self.psi.parameters(), *self.phi.parameters()):
+            parameter.data = parameter.data[starts.own]
 
     def forward(self, columns: Tensor) -> Tensor:
         replicas, _, batch = columns.shape

@@ -12,6 +12,7 @@ from compsparse.discovery.table import SEPARATOR
 from compsparse.graph import FunctionGraph, Node
 from compsparse.graph.modules import ModuleTree
 from compsparse.networks.mirror import MirrorNetwork, mirror
+from compsparse.networks.replicas import keep_, per_distinct_seed
 
 NODE_WIDTH, NODE_DEPTH = 16, 2
 Layers = tuple[Tensor, ...]
@@ -95,7 +96,9 @@ class Units:
         graph = self.graph
         if not graph.nodes:
             return None
-        network = mirror(graph, NODE_WIDTH, NODE_DEPTH, replicas=len(folds), seeds=seeds, device=device)
+        distinct, own = per_distinct_seed(seeds)
+        network = mirror(graph, NODE_WIDTH, NODE_DEPTH, replicas=len(distinct), seeds=distinct, device=device)
+        keep_(network, torch.as_tensor(own))
         index = torch.as_tensor(folds, device=device)
         with torch.no_grad():
             for parameters, combination in self._parameters(network):
