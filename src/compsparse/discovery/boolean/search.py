@@ -53,9 +53,9 @@ def from_truth_table(
     >>> sorted(map(sorted, found.modules)), found.evidence_for({"b", "c"})[0].value
     ([['b', 'c']], 2.0)
     >>> print(found.graph)
-    y = (1 - (1 - 2*a)*(1 - 2*m0))/2
+    y = (1 - (1 - 2*a)*(1 - 2*m0))/2 ⊕
     ├─ a
-    └─ m0 = b*c
+    └─ m0 = b*c ⊕
        ├─ b
        └─ c
     """
