@@ -22,6 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -92,14 +93,14 @@ def dense_sample(n: int, seed: int) -> Sample:
     return Sample(X, y, y)
 
 
-def wide_task():  # type: ignore[no-untyped-def]
+def wide_task() -> Task:
     """Twenty inputs, twelve of them inert."""
     tree = random_tree(8, random_state=1)
     graph = FunctionGraph(input_names(20), tree.nodes, tree.outputs)
     return random_target(graph, random_state=1)
 
 
-def several_outputs():  # type: ignore[no-untyped-def]
+def several_outputs() -> Task:
     """Nine inputs, four outputs; a is used by three of them, b by two, one output uses both."""
 
     def h(a: str, b: str) -> str:
@@ -192,13 +193,13 @@ def _r2(y: np.ndarray, predicted: np.ndarray) -> float:
 # ---- peers ---------------------------------------------------------------------------------------
 
 
-def _boosting(seed: int):  # type: ignore[no-untyped-def]
+def _boosting(seed: int) -> Any:
     from sklearn.ensemble import HistGradientBoostingRegressor
 
     return HistGradientBoostingRegressor(random_state=seed)
 
 
-def _mlp(seed: int):  # type: ignore[no-untyped-def]
+def _mlp(seed: int) -> Any:
     from sklearn.neural_network import MLPRegressor
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
@@ -208,7 +209,7 @@ def _mlp(seed: int):  # type: ignore[no-untyped-def]
     )
 
 
-def _gaussian_process(seed: int):  # type: ignore[no-untyped-def]
+def _gaussian_process(seed: int) -> Any:
     from sklearn.gaussian_process import GaussianProcessRegressor
     from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
@@ -216,7 +217,7 @@ def _gaussian_process(seed: int):  # type: ignore[no-untyped-def]
     return GaussianProcessRegressor(kernel, normalize_y=True, random_state=seed)
 
 
-def _explainable_boosting(seed: int):  # type: ignore[no-untyped-def]
+def _explainable_boosting(seed: int) -> Any:
     from interpret.glassbox import ExplainableBoostingRegressor
 
     return ExplainableBoostingRegressor(random_state=seed, n_jobs=1)
@@ -336,7 +337,7 @@ def summary(results: list[dict]) -> None:
 
 
 def _best_peer(results: list[dict]) -> tuple[str, float]:
-    compared = [r for r in results if r.get("peers")]
+    compared = [r for r in results if any(v is not None for v in r.get("peers", {}).values())]
     if not compared:
         return "", float("nan")
     medians = {name: _median([r["peers"][name] for r in compared]) for name in PEERS}

@@ -32,7 +32,7 @@ class NumberColumn:
         return 1
 
     def encoded(self, values: np.ndarray) -> np.ndarray:
-        return ((_numbers(values, self.name) - self.mean) / self.scale)[:, None]
+        return ((finite_numbers(values, f"column {self.name!r}") - self.mean) / self.scale)[:, None]
 
 
 @dataclass(frozen=True)
@@ -123,10 +123,8 @@ def code_for(X: Any, names: Sequence[str] | None = None, weight: np.ndarray | No
 
 
 def _look_at(name: str, values: np.ndarray, weight: np.ndarray | None) -> NumberColumn | TextColumn:
-    if values.dtype.kind in "Mmc":
-        raise DataError(f"column {name!r} holds {values.dtype} values; turn them into numbers first")
-    if is_numeric(values) or holds_numbers(values):
-        numbers = _numbers(values, name)
+    if is_numeric(values) or holds_numbers(values) or values.dtype.kind in "Mmc":
+        numbers = finite_numbers(values, f"column {name!r}")
         mean = float(np.average(numbers, weights=weight))
         scale = float(np.sqrt(np.average((numbers - mean) ** 2, weights=weight)))
         return NumberColumn(name, mean, scale if scale > 1e-12 * max(1.0, abs(mean)) else 1.0)
@@ -150,17 +148,18 @@ def is_numeric(values: np.ndarray) -> bool:
     return values.dtype.kind in "iufb"
 
 
-def _numbers(values: np.ndarray, name: str) -> np.ndarray:
-    if not is_numeric(values):
-        try:
-            values = values.astype(float)
-        except (TypeError, ValueError):
-            raise DataError(f"column {name!r} must hold numbers, got {values.dtype} values") from None
-    numbers = values.astype(float)
+def finite_numbers(values: np.ndarray, what: str) -> np.ndarray:
+    """A column as floats; ``what`` names it in errors, as in "column 'x'"."""
+    if values.dtype.kind in "Mmc":
+        raise DataError(f"{what} holds {values.dtype} values; turn them into numbers first")
+    try:
+        numbers = values.astype(float)
+    except (TypeError, ValueError):
+        raise DataError(f"{what} must hold numbers, got {values.dtype} values") from None
     bad = np.flatnonzero(~np.isfinite(numbers))
     if len(bad):
-        what = "a missing value (NaN)" if np.isnan(numbers[bad[0]]) else "an infinite value (inf)"
-        raise DataError(f"column {name!r} has {what} in row {bad[0]}")
+        problem = "a missing value (NaN)" if np.isnan(numbers[bad[0]]) else "an infinite value (inf)"
+        raise DataError(f"{what} has {problem} in row {bad[0]}")
     return numbers
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from compsparse.discovery.table import first_missing, holds_numbers, is_numeric
+from compsparse.discovery.table import finite_numbers, first_missing, holds_numbers
 from compsparse.errors import DataError
 
 _FEWEST_TO_SUSPECT = 20
@@ -99,23 +99,12 @@ def _sorted_labels(values: list[Any]) -> tuple[Any, ...]:
 
 
 def _numbers(array: np.ndarray, names: tuple[str, ...], *, sure: bool) -> Target:
-    if array.dtype.kind in "Mmc":
-        raise DataError(f"target {names[0]!r} holds {array.dtype} values; turn them into numbers first")
-    if not is_numeric(array):
-        try:
-            array = array.astype(float)
-        except (TypeError, ValueError):
-            raise DataError(f"target {names[0]!r} must hold numbers, got {array.dtype} values") from None
-    values = array.astype(float)
-    values = values[:, None] if values.ndim == 1 else values
-    for name, column in zip(names, values.T, strict=True):
-        bad = np.flatnonzero(~np.isfinite(column))
-        if len(bad):
-            what = "a missing value (NaN)" if np.isnan(column[bad[0]]) else "an infinite value (inf)"
-            raise DataError(f"target {name!r} has {what} in row {bad[0]}")
+    table = array[:, None] if array.ndim == 1 else array
+    columns = [finite_numbers(column, f"target {name!r}") for name, column in zip(names, table.T, strict=True)]
+    for name, column in zip(names, columns, strict=True):
         if np.ptp(column) <= 1e-12 * np.abs(column).max():
             raise DataError(f"target {name!r} is constant: there is nothing to learn")
         steps = np.diff(np.sort(column))
         if not sure and array.dtype.kind in "iu" and len(column) >= _FEWEST_TO_SUSPECT and (steps == 1).all():
             raise DataError(f"target {name!r} counts the rows: it looks like an identifier")
-    return Target(values, names)
+    return Target(np.stack(columns, axis=1), names)
