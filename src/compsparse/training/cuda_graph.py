@@ -47,14 +47,19 @@ class CapturedStep:
         current.wait_stream(stream)
 
     def _record(self, rows: Tensor) -> None:
-        self.rows = rows.clone()
-        self.graph = torch.cuda.CUDAGraph()
-        torch.cuda.synchronize()
-        # a graph that the garbage collector frees meanwhile would spoil the recording
-        gc.collect()
+        self.rows, self.graph = rows.clone(), torch.cuda.CUDAGraph()
+        # not torch.cuda.graph(): its full garbage collection takes longer than many short trainings.
+        # Without one, a dead graph freed meanwhile would spoil the recording, so none is freed.
+        collects = gc.isenabled()
         gc.disable()
+        torch.cuda.synchronize()
         try:
-            with torch.cuda.graph(self.graph):
-                self.body(self.rows)
+            with torch.cuda.stream(torch.cuda.Stream()):
+                self.graph.capture_begin()
+                try:
+                    self.body(self.rows)
+                finally:
+                    self.graph.capture_end()
         finally:
-            gc.enable()
+            if collects:
+                gc.enable()

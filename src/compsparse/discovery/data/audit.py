@@ -10,7 +10,7 @@ import numpy as np
 from compsparse.discovery.data.candidates import Candidate, Form
 from compsparse.discovery.data.decisions import BETTER, share_better
 from compsparse.discovery.data.search import LONG, SHORT, Search, log
-from compsparse.discovery.data.trees import dissolved, parent_of, regrouped, with_children
+from compsparse.discovery.data.trees import dissolved, forgotten, parent_of, regrouped, with_children
 from compsparse.discovery.data.trials import Effort, Halted, Trial, standard_error
 from compsparse.discovery.data.units import Units
 from compsparse.graph.modules import ModuleTree
@@ -66,9 +66,13 @@ def _second_look(search: Search, module: ModuleTree) -> bool:
             raise
         if search.units.trees != opened.trees:
             return search.units.trees != before.trees
-    with_it, without = search.fit_tree(before), search.fit_tree(dissolved(before, module))
+    # taking a module apart starts its parent afresh, which alone may help: the module may start afresh too
+    begun = [before, forgotten(before, [module] if parent is None else [module, parent])]
+    with_it = min((search.fit_tree(units, LONG) for units in begun), key=lambda trial: trial.mean(0))
+    without = search.fit_tree(dissolved(before, module), LONG)
     is_false = without.t_of(without.losses[0], with_it.losses[0]) < BETTER
-    search.units = without.units if is_false else before
+    log.debug("second look at %s: %.5f with it, %.5f without", sorted(module.members), with_it.mean(0), without.mean(0))
+    search.units = without.units if is_false else search.table.relearned(with_it, 0)
     return is_false
 
 

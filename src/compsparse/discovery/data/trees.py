@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 import torch
@@ -28,6 +29,12 @@ def with_children(children: Sequence[ModuleTree]) -> ModuleTree:
 def dissolved(units: Units, module: ModuleTree) -> Units:
     """The units without one module: its children take its place."""
     return units.with_trees(part for tree in units.trees for part in replaced(tree, module, module.children))
+
+
+def forgotten(units: Units, modules: Sequence[ModuleTree]) -> Units:
+    """The units with some modules unlearned."""
+    gone = {combination_of(m) for m in modules}
+    return replace(units, learned={c: layers for c, layers in units.learned.items() if c not in gone})
 
 
 def regrouped(units: Units, old: ModuleTree, new: ModuleTree) -> Units:
