@@ -72,10 +72,17 @@ def keep_(network: ReplicatedNetwork, replicas: Tensor) -> None:
     for parameter in network.parameters():
         parameter.data = parameter.data[replicas.to(parameter.device)]
         parameter.grad = None
-    for module in network.modules():
-        for name in getattr(module, "replica_buffers", ()):
-            buffer = module.get_buffer(name)
-            setattr(module, name, buffer[replicas.to(buffer.device)])
+    for module, name, buffer in replica_buffers(network):
+        setattr(module, name, buffer[replicas.to(buffer.device)])
+
+
+def replica_buffers(network: ReplicatedNetwork) -> list[tuple[nn.Module, str, Tensor]]:
+    """The buffers that have a replica dimension, with where they are kept."""
+    return [
+        (module, name, module.get_buffer(name))
+        for module in network.modules()
+        for name in getattr(module, "replica_buffers", ())
+    ]
 
 
 def only(network: Network, replica: int = 0) -> Network:

@@ -2,20 +2,34 @@
 
 from compsparse.tasks.compositional import random_target, shared_dag, sincos_tree, tanh_tree
 from compsparse.tasks.engineering import borehole, friedman1, friedman2, friedman3
+from compsparse.tasks.hierarchy import (
+    HierarchySample,
+    RandomHierarchy,
+    SparseRandomHierarchy,
+    diffeomorphism,
+    exchange_synonyms,
+    one_hot,
+)
 from compsparse.tasks.tables import embedded_table, read_table, split_target
 from compsparse.tasks.task import Sample, Task, UniformInputs, box, on
 
 __all__ = [
+    "HierarchySample",
+    "RandomHierarchy",
     "Sample",
+    "SparseRandomHierarchy",
     "Task",
     "UniformInputs",
     "borehole",
     "box",
+    "diffeomorphism",
     "embedded_table",
+    "exchange_synonyms",
     "friedman1",
     "friedman2",
     "friedman3",
     "on",
+    "one_hot",
     "random_target",
     "read_table",
     "shared_dag",

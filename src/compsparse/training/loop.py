@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from compsparse.errors import ConfigError, DataError
-from compsparse.networks.replicas import ReplicatedNetwork, keep_, replica_seeds
+from compsparse.networks.replicas import ReplicatedNetwork, keep_, replica_buffers, replica_seeds
 from compsparse.training.cuda_graph import CapturedStep
 from compsparse.training.data import BatchStream, TrainingData, padded
 from compsparse.training.losses import Loss, SquaredLoss
@@ -21,6 +21,7 @@ from compsparse.training.penalties import Penalty, ProximalPenalty, SmoothPenalt
 from compsparse.training.progress import Progress, Silent
 from compsparse.training.record import ReplicaStatus, Status, Training
 from compsparse.training.schedules import Schedule, schedule
+from compsparse.training.sgd import ReplicaSGD
 
 _COMPACT_BELOW = 0.8
 _MOST_ROWS_AT_ONCE = 1_000_000
@@ -35,7 +36,10 @@ class TrainingConfig:
         batch_size: rows per step and replica; None takes all of them.
         optimizer: ``adamw`` or ``sgd``.
         schedule: a name from :mod:`~compsparse.training.schedules`, or a function.
-        evaluate_every: steps between looks at the validation rows.
+        n_epochs: instead of ``n_steps``: every replica passes so often over rows of its own.
+        evaluate_every: steps between looks at the validation rows and at training losses.
+        stop_at_loss: end a replica once its training loss, averaged over the steps since the last look, is
+            as low; None never does.
         patience: end a replica after so many looks without improvement; None never does.
         clip_norm: largest gradient norm per replica; None does not clip.
         rungs: (share of steps done, share of replicas kept) pairs: successive halving on
@@ -49,14 +53,16 @@ class TrainingConfig:
     optimizer: str = "adamw"
     momentum: float = 0.9
     schedule: str | Schedule = "one_cycle"
+    n_epochs: int | None = None
     evaluate_every: int = 50
+    stop_at_loss: float | None = None
     patience: int | None = None
     clip_norm: float | None = None
     rungs: tuple[tuple[float, float], ...] = ()
 
     def __post_init__(self) -> None:
-        if self.n_steps < 1 or self.evaluate_every < 1:
-            raise ConfigError("n_steps and evaluate_every must be at least 1")
+        if self.n_steps < 1 or self.evaluate_every < 1 or (self.n_epochs is not None and self.n_epochs < 1):
+            raise ConfigError("n_steps, n_epochs and evaluate_every must be at least 1")
         if self.batch_size is not None and self.batch_size < 1:
             raise ConfigError(f"batch_size must be positive or None, got {self.batch_size}")
         if not self.learning_rate > 0 or self.weight_decay < 0:
@@ -124,6 +130,9 @@ def _check(network: ReplicatedNetwork, data: TrainingData, config: TrainingConfi
             raise DataError(f"{n} replicas need as many {name} subsets, got {len(subsets)}")
     if data.validation is None and (config.patience is not None or config.rungs):
         raise ConfigError("patience and rungs need validation rows to judge by")
+    lengths = {len(rows) for rows in data.train_rows(n)}
+    if config.n_epochs is not None and config.optimizer != "sgd" and len(lengths) > 1:
+        raise ConfigError("epochs over different numbers of rows need a learning rate per replica: optimizer='sgd'")
 
 
 class _Run:
@@ -148,23 +157,34 @@ class _Run:
         batch = config.batch_size or max(len(r) for r in self.rows)
         self.stream = BatchStream(self.rows, batch, seeds, self.device)
         self.padding = self.stream.padding_weights()
-        self.records = self.device.type == "cuda" and config.optimizer == "adamw" and not self.proximal
+        self.last_step = self._last_steps()
+        self.longest = int(self.last_step.max())
+        self.records = self.device.type == "cuda" and not self.proximal
         self.optimizer = self._make_optimizer()
         self.recorded = CapturedStep(self._descend) if self.records else None
         self.alive = torch.arange(self.n)
         self.best = [p.detach().clone() for p in self.parameters]
+        self.buffers = replica_buffers(network)
         self.best_loss = torch.full((self.n,), torch.inf)
         self.best_step = torch.zeros(self.n, dtype=torch.long)
         self.looks_without_gain = torch.zeros(self.n, dtype=torch.long)
+        self.loss_since_look = torch.zeros(self.n, device=self.device)
+        self.steps_since_look = 0
+        self.trains = torch.ones(self.n, dtype=torch.bool)
         self.status: list[ReplicaStatus] = [ReplicaStatus.FINISHED] * self.n
         self.history: list[tuple[int, Tensor]] = []
 
-    def _make_optimizer(self) -> torch.optim.Optimizer:
+    def _last_steps(self) -> Tensor:
+        """The number of steps each replica takes."""
+        epochs = self.config.n_epochs
+        if epochs is None:
+            return torch.full((self.n,), self.config.n_steps)
+        return torch.tensor([epochs * math.ceil(len(rows) / self.stream.batch) for rows in self.rows])
+
+    def _make_optimizer(self) -> torch.optim.Optimizer | ReplicaSGD:
         c = self.config
         if c.optimizer == "sgd":
-            return torch.optim.SGD(
-                self.parameters, c.learning_rate, c.momentum, weight_decay=c.weight_decay, foreach=True
-            )
+            return ReplicaSGD(self.parameters, c.momentum, c.weight_decay)
         # a recorded step reads its learning rate from a tensor
         rate = torch.tensor(c.learning_rate, device=self.device) if self.records else c.learning_rate
         return torch.optim.AdamW(
@@ -180,22 +200,23 @@ class _Run:
 
     def train(self, callbacks: Sequence[Callback], progress: Progress, time_limit: float | None) -> Training:
         started = time.perf_counter()
-        status, step, last = Status.FINISHED, 0, self.config.n_steps
+        status, step, last = Status.FINISHED, 0, self.longest
         rungs = {max(1, round(at * last)): kept for at, kept in self.config.rungs}
+        to_look_at = {*rungs, *self.last_step.tolist()}
         try:
             self._look(0)
             for step in range(1, last + 1):
                 self._step(step - 1)
                 late = time_limit is not None and time.perf_counter() - started > time_limit
-                if step % self.config.evaluate_every and step not in rungs and step != last and not late:
+                if step % self.config.evaluate_every and step not in to_look_at and not late:
                     continue
                 self._look(step)
                 if step in rungs:
-                    self._halve(rungs[step])
+                    self._halve(rungs[step], step)
                 self._compact()
                 progress.update(step, last, self._message())
                 if len(self.alive) == 0:
-                    status = Status.STOPPED_EARLY
+                    status = Status.STOPPED_EARLY if step < last else Status.FINISHED
                     break
                 answers = [callback(self._state(step)) for callback in callbacks]
                 if any(answers):
@@ -213,19 +234,29 @@ class _Run:
         return f"{len(self.alive)} replicas" + (f", best loss {best:.3g}" if np.isfinite(best) else "")
 
     def _step(self, done: int) -> None:
-        rate = self.config.learning_rate * schedule(self.config.schedule)(done / self.config.n_steps)
-        for group in self.optimizer.param_groups:
-            if self.records:
-                group["lr"].fill_(rate)
-            else:
-                group["lr"] = rate
+        self._set_rates(done)
+        self.steps_since_look += 1
         rows = self.stream.next()
         if self.recorded is not None:
             self.recorded(rows)
         else:
             self._descend(rows)
         for proximal in self.proximal:
-            proximal.prox_(self.network, rate)
+            proximal.prox_(self.network, self.rate)
+
+    def _set_rates(self, done: int) -> None:
+        base, shape = self.config.learning_rate, schedule(self.config.schedule)
+        self.rate = base * shape(done / self.longest)
+        if isinstance(self.optimizer, ReplicaSGD):
+            lasts = self.last_step[self.alive].tolist()
+            by_last = {last: base * shape(min(done / last, 1.0)) for last in set(lasts)}
+            self.optimizer.set_rates([by_last[last] for last in lasts])
+            return
+        for group in self.optimizer.param_groups:
+            if self.records:
+                group["lr"].fill_(self.rate)
+            else:
+                group["lr"] = self.rate
 
     def _descend(self, rows: Tensor) -> None:
         """One step of the optimiser on the given rows."""
@@ -233,10 +264,9 @@ class _Run:
         if self.data.weight is not None:
             terms = terms * self.data.weight[rows]
         # replicas share no weights, so the gradient of the sum is each one's own gradient
-        if self.padding is None:
-            total = terms.mean(-1).sum()
-        else:
-            total = ((terms * self.padding).sum(-1) / self.padding.sum(-1)).sum()
+        means = terms.mean(-1) if self.padding is None else (terms * self.padding).sum(-1) / self.padding.sum(-1)
+        self.loss_since_look += means.detach()
+        total = means.sum()
         for smooth in self.smooth:
             total = total + smooth.value(self.network).sum()
         self.optimizer.zero_grad(set_to_none=True)
@@ -256,33 +286,40 @@ class _Run:
 
     @torch.no_grad()
     def _look(self, step: int) -> None:
-        """Evaluates the replicas that still train, keeps improved weights, ends those that are done."""
-        if self.data.validation is None:
-            return
-        losses = self._losses([self.data.validation[i] for i in self.alive.tolist()])
+        """Judges the replicas that still train, keeps improved weights, ends those that are done."""
+        if self.data.validation is not None:
+            self._validate(step, self.data.validation)
+        if self.steps_since_look:
+            loss = (self.loss_since_look / self.steps_since_look).cpu()
+            self._end(~torch.isfinite(loss), ReplicaStatus.DIVERGED, step)
+            if self.config.stop_at_loss is not None:
+                self._end(loss <= self.config.stop_at_loss, ReplicaStatus.REACHED, step)
+        self._end(self.last_step[self.alive] <= step, ReplicaStatus.FINISHED, step)
+        self.loss_since_look.zero_()
+        self.steps_since_look = 0
+
+    def _validate(self, step: int, validation: Sequence[Tensor]) -> None:
+        losses = self._losses([validation[i] for i in self.alive.tolist()])
         row = torch.full((self.n,), torch.nan)
         row[self.alive] = losses
         self.history.append((step, row))
-        training = torch.tensor([self.status[i] is ReplicaStatus.FINISHED for i in self.alive.tolist()])
-        improved = training & (losses < self.best_loss[self.alive])
+        improved = self.trains[self.alive] & (losses < self.best_loss[self.alive])
         winners = self.alive[improved]
         self.best_loss[winners], self.best_step[winners] = losses[improved], step
-        chosen = improved.to(self.device)
-        for kept, parameter in zip(self.best, self.parameters, strict=True):
-            kept[winners.to(self.device)] = parameter[chosen]
+        self._keep_weights(improved)
         self.looks_without_gain[self.alive] += 1
         self.looks_without_gain[winners] = 0
-        self._end(~torch.isfinite(losses), ReplicaStatus.DIVERGED)
+        self._end(~torch.isfinite(losses), ReplicaStatus.DIVERGED, step)
         if self.config.patience is not None:
             tired = self.looks_without_gain[self.alive] >= self.config.patience
-            self._end(tired & torch.isfinite(losses), ReplicaStatus.STOPPED_EARLY)
+            self._end(tired & torch.isfinite(losses), ReplicaStatus.STOPPED_EARLY, step)
 
     @torch.no_grad()
     def _losses(self, rows: Sequence[Tensor]) -> Tensor:
         """Weighted mean loss of each training replica on its rows, on the CPU."""
         at = padded(rows, self.device)
         lengths = torch.tensor([len(r) for r in rows], device=self.device)
-        weight = (torch.arange(at.shape[1], device=self.device) < lengths[:, None]).to(self.data.X.dtype)
+        weight = (torch.arange(at.shape[1], device=self.device) < lengths[:, None]).to(self.parameters[0].dtype)
         if self.data.weight is not None:
             weight = weight * self.data.weight[at]
         same = all(r is rows[0] or torch.equal(r, rows[0]) for r in rows)
@@ -292,23 +329,38 @@ class _Run:
         )
         return self.loss.mean(prediction, self.data.y[at], weight).cpu().float()
 
-    def _end(self, which: Tensor, why: ReplicaStatus) -> None:
-        for i in self.alive[which].tolist():
-            if self.status[i] is ReplicaStatus.FINISHED:
-                self.status[i] = why
+    def _end(self, which: Tensor, why: ReplicaStatus, step: int) -> None:
+        """Ends those of the replicas in the program that still train; without validation their weights stay as now."""
+        ends = which & self.trains[self.alive]
+        if not bool(ends.any()):
+            return
+        ended = self.alive[ends]
+        self.trains[ended] = False
+        for i in ended.tolist():
+            self.status[i] = why
+        if self.data.validation is None:
+            self._keep_weights(ends)
+            self.best_step[ended] = step
 
-    def _halve(self, kept: float) -> None:
-        training = [i for i in self.alive.tolist() if self.status[i] is ReplicaStatus.FINISHED]
+    def _keep_weights(self, which: Tensor) -> None:
+        chosen, at = which.to(self.device), self.alive[which].to(self.device)
+        for kept, parameter in zip(self.best, self.parameters, strict=True):
+            kept[at] = parameter.detach()[chosen]
+
+    def _halve(self, kept: float, step: int) -> None:
+        training = [i for i in self.alive.tolist() if self.trains[i]]
         ranked = sorted(training, key=lambda i: float(self.best_loss[i]))
-        for i in ranked[max(1, round(kept * len(training))) :]:
-            self.status[i] = ReplicaStatus.DROPPED
+        dropped = torch.isin(self.alive, torch.tensor(ranked[max(1, round(kept * len(training))) :], dtype=torch.long))
+        self._end(dropped, ReplicaStatus.DROPPED, step)
 
     def _compact(self) -> None:
         """Leaves replicas that have ended out of the program once that pays."""
-        training = [k for k, i in enumerate(self.alive.tolist()) if self.status[i] is ReplicaStatus.FINISHED]
+        training = [k for k, i in enumerate(self.alive.tolist()) if self.trains[i]]
         if training and len(training) > _COMPACT_BELOW * len(self.alive):
             return
         self.alive = self.alive[training]
+        if not training:
+            return
         if self.recorded is not None:
             self.recorded.forget()
         self.stream.keep(training)
@@ -316,6 +368,10 @@ class _Run:
         if self.padding is not None:
             self.padding = self.padding[chosen.to(self.device)]
         keep_(self.network, chosen)
+        self.loss_since_look = self.loss_since_look[chosen.to(self.device)]
+        if isinstance(self.optimizer, ReplicaSGD):
+            self.optimizer.keep(chosen.to(self.device))
+            return
         for state in self.optimizer.state.values():
             for key, value in state.items():
                 if isinstance(value, Tensor) and value.ndim > 0:
@@ -328,15 +384,21 @@ class _Run:
         return TrainingState(step, self.config.n_steps, self.network, alive, self.best_loss.numpy()[alive])
 
     def _record(self, status: Status, step: int, seconds: float) -> Training:
-        if self.data.validation is not None:
-            for parameter, kept in zip(self.parameters, self.best, strict=True):
-                parameter.data = kept
+        if self.data.validation is None:
+            self._end(torch.ones_like(self.alive, dtype=torch.bool), ReplicaStatus.FINISHED, step)
+        for parameter, kept in zip(self.parameters, self.best, strict=True):
+            parameter.data = kept
+        for module, name, buffer in self.buffers:
+            setattr(module, name, buffer)
         for parameter in self.parameters:
             parameter.grad = None
         self.alive = torch.arange(self.n)
         train_loss = self._losses(self.rows)
         if self.data.validation is None:
-            self._end(~torch.isfinite(train_loss), ReplicaStatus.DIVERGED)
+            self.status = [
+                old if math.isfinite(loss) else ReplicaStatus.DIVERGED
+                for old, loss in zip(self.status, train_loss.tolist(), strict=True)
+            ]
         judged = self.data.validation is not None
         return Training(
             network=self.network,
@@ -344,7 +406,7 @@ class _Run:
             replica_status=tuple(self.status),
             train_loss=train_loss.double().numpy(),
             validation_loss=(self.best_loss if judged else torch.full((self.n,), torch.nan)).double().numpy(),
-            best_step=(self.best_step if judged else torch.full((self.n,), step)).numpy(),
+            best_step=self.best_step.numpy(),
             n_steps=step,
             seconds=seconds,
             history_steps=np.array([at for at, _ in self.history], dtype=int),

@@ -14,7 +14,7 @@ class Status(Enum):
     """How training ended; the value is the sentence a user reads."""
 
     FINISHED = "all steps were taken"
-    STOPPED_EARLY = "every replica stopped improving on its validation rows"
+    STOPPED_EARLY = "every replica ended before its last step"
     CALLBACK = "a callback ended training"
     OUT_OF_TIME = "the time limit was reached; these are the best weights so far"
     INTERRUPTED = "training was interrupted; these are the best weights so far"
@@ -25,6 +25,7 @@ class ReplicaStatus(Enum):
 
     FINISHED = "took all steps"
     STOPPED_EARLY = "stopped improving"
+    REACHED = "reached the training loss that was asked for"
     DROPPED = "fell behind the others at a rung"
     DIVERGED = "its loss became infinite or NaN"
 

@@ -1,0 +1,16 @@
+"""Measures on networks and on families of runs: sensitivities, thresholds, effective laws."""
+
+from compsparse.measures.law import Law, fit_law
+from compsparse.measures.sensitivity import Sensitivity, diffeomorphism_sensitivity, synonym_sensitivity
+from compsparse.measures.threshold import Threshold, first_crossing, threshold
+
+__all__ = [
+    "Law",
+    "Sensitivity",
+    "Threshold",
+    "diffeomorphism_sensitivity",
+    "first_crossing",
+    "fit_law",
+    "synonym_sensitivity",
+    "threshold",
+]

@@ -1,0 +1,81 @@
+"""Effective laws: straight lines through logarithms, with confidence intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from compsparse.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Law:
+    r"""y = C \prod_i x_i^{a_i}, fitted by least squares to logarithms.
+
+    Attributes:
+        exponents, errors: by the name of the variable; errors are half widths of confidence intervals.
+        prefactor: C.
+        residual: standard deviation of log y around the law.
+    """
+
+    exponents: Mapping[str, float]
+    errors: Mapping[str, float]
+    prefactor: float
+    residual: float
+    confidence: float
+    n_points: int
+
+    def text(self) -> str:
+        terms = " ".join(f"{n}^({self.exponents[n]:.2f} ± {self.errors[n]:.2f})" for n in self.exponents)
+        return f"{self.prefactor:.3g} {terms}"
+
+    def __call__(self, **variables: float) -> float:
+        """What the law says at a point."""
+        return self.prefactor * float(np.prod([variables[n] ** a for n, a in self.exponents.items()]))
+
+
+def fit_law(
+    variables: Mapping[str, Sequence[float]],
+    y: Sequence[float],
+    *,
+    groups: Sequence[object] | None = None,
+    confidence: float = 0.95,
+) -> Law:
+    """Fits a power law.
+
+    Args:
+        groups: a label per point; each group has a prefactor of its own and only exponents are shared. The
+            law's prefactor is then the geometric mean of theirs.
+
+    >>> law = fit_law({"m": [2, 4, 8]}, [12, 48, 192])
+    >>> round(law.exponents["m"], 6), round(law.prefactor, 6)
+    (2.0, 3.0)
+    """
+    columns = np.array([np.asarray(x, dtype=float) for x in variables.values()])
+    target = np.asarray(y, dtype=float)
+    if columns.ndim != 2 or columns.shape[1] != len(target):
+        raise ConfigError("a law needs one value of every variable for each y")
+    if not (np.all(columns > 0) and np.all(target > 0) and np.all(np.isfinite(target))):
+        raise ConfigError("a power law needs positive finite numbers")
+    labels = [0] * len(target) if groups is None else list(groups)
+    offsets = np.array([[label == other for other in dict.fromkeys(labels)] for label in labels], dtype=float)
+    design, log_y = np.column_stack([np.log(columns).T, offsets]), np.log(target)
+    if np.linalg.matrix_rank(design) < design.shape[1]:
+        raise ConfigError(f"{len(target)} points do not determine the exponents of {list(variables)}")
+    solution = np.linalg.lstsq(design, log_y, rcond=None)[0]
+    freedom = len(target) - design.shape[1]
+    residual = float(np.sqrt(np.sum((log_y - design @ solution) ** 2) / freedom)) if freedom else 0.0
+    spread = residual * np.sqrt(np.diag(np.linalg.inv(design.T @ design)))
+    half = spread * stats.t.ppf((1 + confidence) / 2, freedom) if freedom else np.full(len(solution), np.inf)
+    k = len(variables)
+    return Law(
+        dict(zip(variables, solution[:k].tolist(), strict=True)),
+        dict(zip(variables, half[:k].tolist(), strict=True)),
+        float(np.exp(solution[k:].mean())),
+        residual,
+        confidence,
+        len(target),
+    )

@@ -1,0 +1,106 @@
+"""How much a layer's answer changes when data change in a way that keeps their label."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from compsparse.errors import ConfigError
+from compsparse.networks.symbols import SymbolNetwork
+from compsparse.tasks.hierarchy import HierarchySample
+from compsparse.tasks.hierarchy.operators import diffeomorphism, exchange_synonyms
+
+_ROWS_AT_ONCE = 4096
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    r"""Sensitivities of every layer to one operator at one level.
+
+    .. math:: S_k = \frac{\langle \|f_k(x) - f_k(p x)\|^2 \rangle}{\langle \|f_k(x) - f_k(z)\|^2 \rangle}
+
+    with f_k the activations of layer k, the outputs last, p x a changed x and z another datum. 1 means that
+    the change matters as much as any; 0 that it is not seen.
+
+    Attributes:
+        values: ``(R, layers)``.
+        allow_identity: whether the operator may leave a datum as it is.
+    """
+
+    operator: str
+    level: int
+    values: np.ndarray
+    allow_identity: bool
+
+
+def synonym_sensitivity(
+    network: SymbolNetwork,
+    sample: HierarchySample,
+    level: int = 1,
+    random_state: int | np.random.Generator | None = None,
+    *,
+    allow_identity: bool = True,
+) -> Sensitivity:
+    """S_k: the synonyms of every tuple of ``level`` and below are drawn anew, positions stay."""
+    changed = exchange_synonyms(sample, level, random_state, allow_identity=allow_identity)
+    return Sensitivity("synonym exchange", level, _ratios(network, sample.X, changed.X), allow_identity)
+
+
+def diffeomorphism_sensitivity(
+    network: SymbolNetwork,
+    sample: HierarchySample,
+    level: int = 1,
+    random_state: int | np.random.Generator | None = None,
+    *,
+    allow_identity: bool = True,
+) -> Sensitivity:
+    """D_k: the positions of the symbols of ``level`` and below are drawn anew, symbols stay."""
+    changed = diffeomorphism(sample, level, random_state, allow_identity=allow_identity)
+    return Sensitivity("diffeomorphism", level, _ratios(network, sample.X, changed.X), allow_identity)
+
+
+@torch.no_grad()
+def _ratios(network: SymbolNetwork, X: np.ndarray, changed: np.ndarray) -> np.ndarray:
+    if len(X) < 2:
+        raise ConfigError("a sensitivity compares different data: it needs at least two")
+    device = next(network.parameters()).device
+    moments: list[_Moments] = []
+    for start in range(0, len(X), _ROWS_AT_ONCE):
+        part = slice(start, start + _ROWS_AT_ONCE)
+        before = network.activations(torch.as_tensor(X[part], device=device))
+        after = network.activations(torch.as_tensor(changed[part], device=device))
+        moments = moments or [_Moments.zero(h) for h in before]
+        moments = [m.with_rows(a, b) for m, a, b in zip(moments, before, after, strict=True)]
+    return np.stack([m.ratio(len(X)) for m in moments], axis=1)
+
+
+@dataclass(frozen=True)
+class _Moments:
+    """Sums over data of what a layer answers, ``(R, units)`` or ``(R,)``, in double precision."""
+
+    total: Tensor
+    square: Tensor
+    change: Tensor
+
+    @classmethod
+    def zero(cls, h: Tensor) -> _Moments:
+        units = torch.zeros(h.flatten(2).shape[::2], dtype=torch.float64, device=h.device)
+        return cls(units, units[:, 0].clone(), units[:, 0].clone())
+
+    def with_rows(self, before: Tensor, after: Tensor) -> _Moments:
+        a, b = before.flatten(2).double(), after.flatten(2).double()
+        return _Moments(
+            self.total + a.sum(1), self.square + a.square().sum((1, 2)), self.change + (a - b).square().sum((1, 2))
+        )
+
+    def ratio(self, n: int) -> np.ndarray:
+        """Mean squared change over the mean squared distance of two different data.
+
+        The sum over all pairs, self pairs adding nothing, is 2 n sum |f|^2 - 2 |sum f|^2.
+        """
+        apart = (2 * n * self.square - 2 * self.total.square().sum(1)) / (n * (n - 1))
+        ratio = self.change / n / apart
+        return ratio.cpu().numpy()

@@ -1,0 +1,158 @@
+"""Networks that read symbols: small integers, one-hot only where a layer multiplies them."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import TypedDict, Unpack
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from compsparse.errors import ConfigError, DataError
+from compsparse.networks.replicas import ReplicatedNetwork, generators_for, per_replica_normal, replica_seeds
+
+
+class Settings(TypedDict, total=False):
+    """What every symbol network can be told.
+
+    Attributes:
+        whitened: see :func:`symbol_codes`.
+        replicas: how many independent copies to hold; None for an ordinary module.
+        random_state: seed of the initial weights; replica r gets the same ones in any company.
+        seeds: one seed per replica instead.
+    """
+
+    whitened: bool
+    replicas: int | None
+    random_state: int | np.random.Generator | None
+    seeds: Sequence[int] | None
+
+
+class SymbolNetwork(ReplicatedNetwork):
+    """A classifier of rows of ``n_slots`` symbols, from 0 to ``n_symbols`` - 1, or -1 where a slot is empty.
+
+    It reads integers ``(batch, n_slots)``, or such rows already encoded, ``(batch, n_slots, n_symbols)``
+    floats; each with a leading dimension of replicas where every replica has a batch of its own.
+
+    All subclasses take :class:`Settings` as keywords.
+    """
+
+    codes: Tensor
+
+    def __init__(self, n_slots: int, n_symbols: int, n_outputs: int, **settings: Unpack[Settings]):
+        check_sizes(n_slots=n_slots, n_symbols=n_symbols, n_outputs=n_outputs)
+        super().__init__(n_slots, n_outputs, settings.get("replicas"))
+        self.n_symbols = n_symbols
+        codes = symbol_codes(n_symbols, whitened=settings.get("whitened", False))
+        self.register_buffer("codes", codes, persistent=False)
+
+    @abstractmethod
+    def states(self, x: Tensor) -> Iterator[Tensor]:
+        """The activations of every layer, ``(R, batch, …)``, the outputs last.
+
+        Args:
+            x: ``(R, batch, n_slots, n_symbols)``, encoded.
+        """
+
+    def forward(self, x: Tensor) -> Tensor:
+        *_, out = self.states(self.encoded(x))
+        return out if self.has_replicas or self._has_own_batches(x) else out[0]
+
+    def activations(self, x: Tensor) -> list[Tensor]:
+        """What every layer answers to x after its nonlinearity, ``(R, batch, …)``, the outputs last."""
+        return list(self.states(self.encoded(x)))
+
+    def run(self, columns: Tensor) -> Tensor:
+        *_, out = self.states(self.encoded(columns.transpose(-1, -2)))
+        return out.transpose(-1, -2)
+
+    def encoded(self, x: Tensor) -> Tensor:
+        """One-hot rows for every replica, ``(R, batch, n_slots, n_symbols)``."""
+        own = self._has_own_batches(x)
+        if own and x.shape[0] != self.n_replicas:
+            raise DataError(f"the network has {self.n_replicas} replicas but the batch is for {x.shape[0]}")
+        if not x.is_floating_point():
+            x = nn.functional.embedding(x.int() + 1, self.codes)
+        return x if own else x.expand(self.n_replicas, *x.shape)
+
+    def _has_own_batches(self, x: Tensor) -> bool:
+        expected = (self.n_inputs, self.n_symbols) if x.is_floating_point() else (self.n_inputs,)
+        leading = x.ndim - len(expected)
+        if tuple(x.shape[leading:]) != expected or leading not in (1, 2):
+            shape = ", ".join(map(str, ("batch", *expected)))
+            raise DataError(f"expected an array of shape ({shape}), got {tuple(x.shape)}")
+        return leading == 2
+
+
+def symbol_codes(n_symbols: int, *, whitened: bool = False) -> Tensor:
+    """The code of an empty slot, then of every symbol: zeros and one-hot, or these whitened.
+
+    Whitened, every channel has mean 0 and variance 1 over the symbols, and an empty slot is coded as the
+    absence of each.
+    """
+    codes = torch.cat([torch.zeros(1, n_symbols), torch.eye(n_symbols)])
+    return (codes * n_symbols - 1) / math.sqrt(n_symbols - 1) if whitened else codes
+
+
+def starts(settings: Settings) -> list[torch.Generator]:
+    """One generator of initial weights per replica."""
+    replicas, seeds = settings.get("replicas") or 1, settings.get("seeds")
+    seeds = replica_seeds(settings.get("random_state"), replicas) if seeds is None else seeds
+    if len(seeds) != replicas:
+        raise ConfigError(f"{replicas} replicas need as many seeds, got {len(seeds)}")
+    return generators_for(seeds)
+
+
+def check_sizes(**sizes: int) -> None:
+    """Every size must be a positive integer."""
+    for name, value in sizes.items():
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+            raise ConfigError(f"{name} must be a positive integer, got {value!r}")
+
+
+class Affine(nn.Module):
+    """``count`` affine maps for each of R replicas, one batched product.
+
+    Weights are standard normal numbers and the answer is scaled: ``scale * W x + bias_scale * b``. With a
+    scale of 1/sqrt(channels) all learning rates mean the same at every width (the mean-field convention).
+    """
+
+    def __init__(
+        self,
+        count: int,
+        fan_in: int,
+        fan_out: int,
+        generators: Sequence[torch.Generator],
+        *,
+        scale: float,
+        bias_scale: float | None = 0.1,
+    ):
+        super().__init__()
+        self.count, self.scale, self.bias_scale = count, scale, bias_scale
+        self.weight = nn.Parameter(per_replica_normal((count, fan_in, fan_out), generators))
+        self.bias = None
+        if bias_scale is not None:
+            self.bias = nn.Parameter(per_replica_normal((count, 1, fan_out), generators))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """From (R * count, rows, fan_in) to (R * count, rows, fan_out)."""
+        weight = self.weight.flatten(0, 1)
+        if self.bias is None:
+            return self.scale * torch.bmm(x, weight)
+        assert self.bias_scale is not None
+        return torch.baddbmm(self.bias.flatten(0, 1), x, weight, beta=self.bias_scale, alpha=self.scale)
+
+
+class Readout(nn.Module):
+    """Class scores as a mean over hidden units: the mean-field readout, without bias."""
+
+    def __init__(self, width: int, n_outputs: int, generators: Sequence[torch.Generator]):
+        super().__init__()
+        self.layer = Affine(1, width, n_outputs, generators, scale=1 / width, bias_scale=None)
+
+    def forward(self, h: Tensor) -> Tensor:
+        """From (R, batch, width) to (R, batch, n_outputs)."""
+        return self.layer(h)

@@ -1,0 +1,83 @@
+"""Convolutional networks in common use, in one dimension: overlapping filters, pooling, residual branches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Literal, Unpack
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from compsparse.errors import ConfigError
+from compsparse.networks.symbols.base import Affine, Settings, SymbolNetwork, check_sizes, starts
+
+Variant = Literal["plain", "residual"]
+
+
+class CommonCNN(SymbolNetwork):
+    """Blocks of two convolutions and a pooling by two, as in VGG (``plain``) or ResNet (``residual``) networks.
+
+    It knows nothing of the data's patches.
+
+    Args:
+        n_blocks: None takes as many as pool the input to one position.
+
+    >>> net = CommonCNN(8, n_symbols=4, n_outputs=4, width=16, random_state=0)
+    >>> net(torch.zeros(5, 8, dtype=torch.int8)).shape
+    torch.Size([5, 4])
+    """
+
+    def __init__(
+        self,
+        n_slots: int,
+        n_symbols: int,
+        n_outputs: int,
+        n_blocks: int | None = None,
+        width: int = 64,
+        kernel: int = 3,
+        variant: Variant = "plain",
+        **settings: Unpack[Settings],
+    ):
+        super().__init__(n_slots, n_symbols, n_outputs, **settings)
+        n_blocks = max(1, math.ceil(math.log2(n_slots))) if n_blocks is None else n_blocks
+        check_sizes(n_blocks=n_blocks, width=width, kernel=kernel)
+        if variant not in ("plain", "residual"):
+            raise ConfigError(f"variant must be 'plain' or 'residual', got {variant!r}")
+        self.kernel, self.residual = kernel, variant == "residual"
+        generators = starts(settings)
+        fan_ins = [kernel * n_symbols, *[kernel * width] * (n_blocks - 1)]
+        self.first = nn.ModuleList(_he(n, width, generators) for n in fan_ins)
+        self.second = nn.ModuleList(_he(kernel * width, width, generators) for _ in fan_ins)
+        self.readout = Affine(1, width, n_outputs, generators, scale=1 / math.sqrt(width))
+
+    def states(self, x: Tensor) -> Iterator[Tensor]:
+        h = x
+        for first, second in zip(self.first, self.second, strict=True):
+            h = torch.relu(self._convolved(first, h))
+            branch = self._convolved(second, h)
+            h = _pooled(torch.relu(h + branch if self.residual else branch))
+            yield h
+        yield self.readout(h.mean(2))
+
+    def _convolved(self, layer: nn.Module, h: Tensor) -> Tensor:
+        """A convolution that keeps the number of positions, then channels normalised at every position."""
+        left = (self.kernel - 1) // 2
+        windows = functional.pad(h, (0, 0, left, self.kernel - 1 - left)).unfold(2, self.kernel, 1)
+        replicas, batch, positions = windows.shape[:3]
+        out = layer(windows.reshape(replicas, batch * positions, -1)).view(replicas, batch, positions, -1)
+        return functional.layer_norm(out, out.shape[-1:])
+
+
+def _he(fan_in: int, width: int, generators: Sequence[torch.Generator]) -> Affine:
+    return Affine(1, fan_in, width, generators, scale=math.sqrt(2 / fan_in))
+
+
+def _pooled(h: Tensor) -> Tensor:
+    """Halves the positions by the larger of two neighbours; one that is left over stays alone."""
+    if h.shape[2] == 1:
+        return h
+    if h.shape[2] % 2:
+        h = torch.cat([h, h[:, :, -1:]], dim=2)
+    return h.unflatten(2, (-1, 2)).amax(3)

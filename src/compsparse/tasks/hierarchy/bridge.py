@@ -1,0 +1,86 @@
+"""Data of a hierarchy for torch's DataLoader: a fixed sample, or a stream that never repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from torch.utils.data import Dataset, IterableDataset, get_worker_info
+
+from compsparse.tasks.hierarchy.encoding import one_hot
+from compsparse.tasks.hierarchy.model import RandomHierarchy
+from compsparse.tasks.hierarchy.sampling import RandomState, checked_size, draw, entropy_of
+from compsparse.tasks.hierarchy.trees import HierarchySample
+
+Item = tuple[torch.Tensor, torch.Tensor]
+
+
+class HierarchyDataset(Dataset[Item]):
+    """A sample as (encoded input, label) pairs, encoded when asked for.
+
+    >>> from torch.utils.data import DataLoader
+    >>> data = RandomHierarchy(n_features=4, n_levels=2).sample(6, random_state=0)
+    >>> [tuple(x.shape) for x, y in DataLoader(HierarchyDataset(data), batch_size=4)]
+    [(4, 16), (2, 16)]
+    """
+
+    def __init__(self, sample: HierarchySample, *, whitened: bool = False, flat: bool = True):
+        self.sample, self.whitened, self.flat = sample, whitened, flat
+
+    def __len__(self) -> int:
+        return len(self.sample)
+
+    def __getitem__(self, row: int) -> Item:
+        return self.__getitems__([row])[0]
+
+    def __getitems__(self, rows: list[int]) -> list[Item]:
+        """A whole batch, encoded at once; DataLoader calls this where it can."""
+        x = _encoded(self.sample.model, self.sample.X[rows], self.whitened, self.flat)
+        return list(zip(x, torch.from_numpy(self.sample.y[rows].astype(np.int64)), strict=True))
+
+
+class HierarchyStream(IterableDataset[Item]):
+    """Fresh batches without end, or ``n_batches`` of them; for ``DataLoader(stream, batch_size=None)``.
+
+    Batch i has a stream of random numbers of its own and workers take turns, so a seed gives the same batches in
+    the same order whatever the number of workers. Iterating again gives them again, unless :meth:`set_epoch`
+    came in between.
+
+    >>> from torch.utils.data import DataLoader
+    >>> stream = HierarchyStream(RandomHierarchy(n_features=4, n_levels=2), 32, n_batches=3, random_state=0)
+    >>> [tuple(x.shape) for x, y in DataLoader(stream, batch_size=None)]
+    [(32, 16), (32, 16), (32, 16)]
+    """
+
+    def __init__(
+        self,
+        model: RandomHierarchy,
+        batch_size: int,
+        n_batches: int | None = None,
+        random_state: RandomState = None,
+        *,
+        whitened: bool = False,
+        flat: bool = True,
+    ):
+        self.model, self.whitened, self.flat = model, whitened, flat
+        self.batch_size = checked_size("batch_size", batch_size)
+        self.n_batches = None if n_batches is None else checked_size("n_batches", n_batches)
+        self.entropy, self.epoch = entropy_of(random_state), 0
+
+    def set_epoch(self, epoch: int) -> None:
+        """Moves on to other batches, before the DataLoader starts its workers."""
+        self.epoch = epoch
+
+    def __iter__(self) -> Iterator[Item]:
+        worker = get_worker_info()
+        number, step = (0, 1) if worker is None else (worker.id, worker.num_workers)
+        while self.n_batches is None or number < self.n_batches:
+            seed = np.random.SeedSequence(self.entropy, spawn_key=(self.epoch, number))
+            X, y = draw(self.model, self.batch_size, seed)
+            yield _encoded(self.model, X, self.whitened, self.flat), torch.from_numpy(y.astype(np.int64))
+            number += step
+
+
+def _encoded(model: RandomHierarchy, X: np.ndarray, whitened: bool, flat: bool) -> torch.Tensor:
+    return torch.from_numpy(one_hot(X, model.v, whitened=whitened, flat=flat))

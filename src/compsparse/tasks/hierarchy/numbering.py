@@ -1,0 +1,89 @@
+"""Every datum has a number below ``n_data``, and every such number a datum.
+
+A number is written with the label in front, then the nodes of the tree from the top down and from left to
+right, each a digit ``choice * n_placements + placement`` to the base ``multiplicity * n_placements``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from compsparse.errors import DataError
+from compsparse.tasks.hierarchy.model import RandomHierarchy
+from compsparse.tasks.hierarchy.placements import integers_up_to, rank, unrank
+from compsparse.tasks.hierarchy.trees import HierarchySample, small_int
+from compsparse.tasks.hierarchy.writing import write
+
+
+def numbers(sample: HierarchySample) -> list[int]:
+    """The number of each datum, a Python integer however large.
+
+    >>> data = RandomHierarchy(n_features=4, n_levels=3).datum([0, 77, 65535])
+    >>> numbers(data)
+    [0, 77, 65535]
+    """
+    return [int(number) for number in _numbers(sample.model, sample.y, sample.choices, sample.slots)]
+
+
+def datum(model: RandomHierarchy, numbers: Sequence[int] | np.ndarray) -> HierarchySample:
+    """The data with these numbers.
+
+    >>> from compsparse.tasks.hierarchy import SparseRandomHierarchy
+    >>> datum(SparseRandomHierarchy(n_features=3, n_levels=1, n_empty=1, rules_seed=1), [0, 1, 2, 3]).X.tolist()
+    [[1, -1, 2, -1], [-1, 1, 2, -1], [1, -1, -1, 2], [-1, 1, -1, 2]]
+    """
+    rest = _checked(model, numbers)
+    base, L = model.m * model.n_placements, model.n_levels
+    choices, slots = [], []
+    for level in range(1, L + 1):
+        digits = np.empty((len(rest), model.s ** (L - level)), dtype=integers_up_to(base))
+        for j in reversed(range(digits.shape[1])):
+            digits[:, j], rest = rest % base, rest // base
+        choices.append((digits // model.n_placements).astype(small_int(model.m - 1)))
+        slots.append(unrank(model, digits % model.n_placements))
+    return write(model, rest.astype(small_int(model.n_labels - 1)), choices, slots)
+
+
+def keys(
+    model: RandomHierarchy, y: np.ndarray, choices: Sequence[np.ndarray], slots: Sequence[np.ndarray]
+) -> np.ndarray:
+    """A 64-bit integer per datum: its number where that fits, a random linear hash of its tree where not.
+
+    Equal data have equal keys; a given pair of different data shares a hash with a chance below 2^-30.
+    """
+    if model.n_data < 2**63:
+        return _numbers(model, y, choices, slots)
+    rng = np.random.default_rng(0)
+    total = y.astype(np.uint64) * rng.integers(2**64, dtype=np.uint64)
+    for level in (*choices, *slots) if model.n_empty else choices:
+        for column in level.reshape(len(y), -1).T:
+            total += column.astype(np.uint64) * rng.integers(2**64, dtype=np.uint64)
+    return total
+
+
+def _numbers(
+    model: RandomHierarchy, y: np.ndarray, choices: Sequence[np.ndarray], slots: Sequence[np.ndarray]
+) -> np.ndarray:
+    total: np.ndarray = y.astype(integers_up_to(model.n_data))
+    base = model.m * model.n_placements
+    for chosen, places in zip(reversed(choices), reversed(slots), strict=True):
+        for j in range(chosen.shape[1]):
+            digit = chosen[:, j].astype(integers_up_to(base)) * model.n_placements + rank(model, places[:, j])
+            total = total * base + digit
+    return total
+
+
+def _checked(model: RandomHierarchy, numbers: Sequence[int] | np.ndarray) -> np.ndarray:
+    values = numbers if isinstance(numbers, np.ndarray) else np.array([*np.atleast_1d(numbers)], dtype=object)
+    if values.ndim != 1 or not len(values):
+        raise DataError(f"data are asked for by a list of numbers, got an array of shape {values.shape}")
+    if values.dtype.kind in "iu":
+        suspects = [values.min(), values.max()]
+    else:
+        suspects = [v for v in values if isinstance(v, bool) or not isinstance(v, int) or not 0 <= v < model.n_data]
+    for value in suspects:
+        if not isinstance(value, (int, np.integer)) or not 0 <= value < model.n_data:
+            raise DataError(f"the model's data have integer numbers from 0 to n_data - 1, got {value!r}")
+    return values.astype(integers_up_to(model.n_data))

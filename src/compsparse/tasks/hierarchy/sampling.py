@@ -1,0 +1,145 @@
+"""Data drawn with replacement: whole trees, inputs and labels alone, or a stream of batches.
+
+Rows are drawn in blocks, so that little more memory is used than the data take. Integers come from numpy's
+rejection method, without bias.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from compsparse.errors import ConfigError
+from compsparse.tasks.hierarchy.model import RandomHierarchy
+from compsparse.tasks.hierarchy.placements import draw_slots
+from compsparse.tasks.hierarchy.trees import HierarchySample, small_int
+from compsparse.tasks.hierarchy.writing import blank, blocks, embed, expand, write
+
+RandomState = int | np.random.Generator | np.random.SeedSequence | None
+Latent = tuple[np.ndarray, tuple[np.ndarray, ...], tuple[np.ndarray, ...]]
+
+
+def sample(
+    model: RandomHierarchy, n: int, random_state: RandomState = None, *, replace: bool = True
+) -> HierarchySample:
+    """n data with their trees.
+
+    Args:
+        replace: False draws different data, one after the other, each as likely as the rule probabilities
+            make it among those not drawn yet.
+
+    >>> model = RandomHierarchy(n_features=4, multiplicity=2, n_levels=2)
+    >>> data = sample(model, 3, random_state=0)
+    >>> data.X.shape, data.X.dtype, [level.shape for level in data.choices]
+    ((3, 4), dtype('int8'), [(3, 2), (3, 1)])
+    """
+    if not replace:
+        from compsparse.tasks.hierarchy.splits import sample_different
+
+        return sample_different(model, n, random_state)
+    return write(model, *draw_latent(model, n, random_state))
+
+
+def draw(model: RandomHierarchy, n: int, random_state: RandomState = None) -> tuple[np.ndarray, np.ndarray]:
+    """Inputs and labels of n data: those of :func:`sample`, without the memory that trees take.
+
+    >>> X, y = draw(RandomHierarchy(n_features=4, n_levels=3), 5, random_state=0)
+    >>> X.shape, y.shape
+    ((5, 8), (5,))
+    """
+    checked_size("n", n)
+    X, y = blank(model, n, model.n_inputs), np.empty(n, dtype=small_int(model.n_labels - 1))
+    rng = generator(random_state)
+    for rows in blocks(model, n):
+        y[rows], choices, slots = _latent(model, rows.stop - rows.start, rng)
+        embed(model, expand(model, y[rows], choices)[0], slots, out=X[rows])
+    return X, y
+
+
+def batches(
+    model: RandomHierarchy, n: int | None, batch_size: int, random_state: RandomState = None
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Fresh inputs and labels, ``batch_size`` at a time, until there were n of them (None: without end).
+
+    >>> model = RandomHierarchy(n_features=4, n_levels=2)
+    >>> [len(y) for X, y in batches(model, 10, 4, random_state=0)]
+    [4, 4, 2]
+    """
+    checked_size("batch_size", batch_size)
+    left = np.inf if n is None else checked_size("n", n)
+    entropy = entropy_of(random_state)
+    return _batches(model, left, batch_size, entropy)
+
+
+def _batches(
+    model: RandomHierarchy, left: float, batch_size: int, entropy: int
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    number = 0
+    while left > 0:
+        yield draw(model, int(min(batch_size, left)), np.random.SeedSequence(entropy, spawn_key=(number,)))
+        left, number = left - batch_size, number + 1
+
+
+def draw_latent(model: RandomHierarchy, n: int, random_state: RandomState) -> Latent:
+    """Labels, choices and slots of n trees."""
+    blank(model, checked_size("n", n), model.n_inputs)  # refused before work begins, if at all
+    y, choices, slots = _room(model, n)
+    rng = generator(random_state)
+    for rows in blocks(model, n):
+        y[rows], *drawn = _latent(model, rows.stop - rows.start, rng)
+        for level, part in zip((*choices, *slots), (*drawn[0], *drawn[1]), strict=True):
+            if level.flags.writeable:
+                level[rows] = part
+    return y, choices, slots
+
+
+def draw_choices(
+    shape: tuple[int, ...], m: int, probabilities: np.ndarray | None, rng: np.random.Generator
+) -> np.ndarray:
+    """Synonyms, uniform or with these probabilities."""
+    if probabilities is None:
+        return rng.integers(m, size=shape, dtype=small_int(m - 1))
+    cumulative = np.cumsum(probabilities) / np.sum(probabilities)
+    cumulative[np.flatnonzero(probabilities)[-1] :] = 1.0  # rounding must not let an impossible one in
+    return np.searchsorted(cumulative, rng.random(shape), side="right").astype(small_int(m - 1))
+
+
+def checked_size(name: str, n: Any) -> int:
+    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
+        raise ConfigError(f"{name} must be an integer of at least 1, got {n!r}")
+    return int(n)
+
+
+def generator(random_state: RandomState) -> np.random.Generator:
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError):
+        raise ConfigError(
+            f"random_state must be an integer of at least 0, a numpy Generator or None, got {random_state!r}"
+        ) from None
+
+
+def entropy_of(random_state: RandomState) -> int:
+    """128 random bits, for streams of random numbers to be spawned from."""
+    return int.from_bytes(generator(random_state).bytes(16), "little")
+
+
+def _latent(model: RandomHierarchy, n: int, rng: np.random.Generator) -> Latent:
+    shapes = [(n, model.s ** (model.n_levels - level)) for level in range(1, model.n_levels + 1)]
+    y = rng.integers(model.n_labels, size=n, dtype=small_int(model.n_labels - 1))
+    p = None if model.rule_probabilities is None else np.array(model.rule_probabilities)
+    choices = tuple(draw_choices(shape, model.m, p, rng) for shape in shapes)
+    return y, choices, tuple(draw_slots(model, shape, rng) for shape in shapes)
+
+
+def _room(model: RandomHierarchy, n: int) -> Latent:
+    """Arrays of the types that :func:`_latent` draws; slots that cannot vary stay read-only views."""
+    first = _latent(model, 1, np.random.default_rng(0))
+
+    def room(level: np.ndarray) -> np.ndarray:
+        shape = (n, *level.shape[1:])
+        return np.empty(shape, level.dtype) if level.flags.writeable else np.broadcast_to(level[:1], shape)
+
+    return room(first[0]), tuple(map(room, first[1])), tuple(map(room, first[2]))
