@@ -1,12 +1,22 @@
-"""Random hierarchies: how fast data are made, and in how much memory."""
+"""Random hierarchies: making data, a training step, and a small sweep."""
 
 from __future__ import annotations
 
+import math
+import time
 import tracemalloc
 
+import torch
 from _report import finish, median_seconds, print_table
+from torch import Tensor
+from torch.nn import functional
 
+from compsparse.lab.catalogue import get_preset
+from compsparse.lab.kinds.hierarchy import HierarchyRun
+from compsparse.measures import threshold
+from compsparse.networks.symbols import HierarchicalCNN, HierarchicalLCN, symbol_codes
 from compsparse.tasks import RandomHierarchy, SparseRandomHierarchy
+from compsparse.training.progress import Silent
 
 Figures = dict[str, float]
 Bars = dict[str, tuple[str, float]]
@@ -52,7 +62,78 @@ def peak_over_output(model: RandomHierarchy, n: int, *, trees: bool) -> float:
     return peak / size
 
 
-SECTIONS = [generation]
+# ---- a training step -----------------------------------------------------------------------------
+
+SHAPES = {"width 64": (64, 2, 3, 128), "width 256": (256, 2, 3, 128), "patch 6, width 512": (512, 6, 2, 4)}
+
+
+def training_step() -> tuple[Figures, Bars]:
+    """Forward and backward pass against the form that multiplies out (batch, out, in, position, patch)."""
+    figures: Figures = {}
+    rows = []
+    for shape, (width, patch, depth, batch) in SHAPES.items():
+        for name, family in (("cnn", HierarchicalCNN), ("lcn", HierarchicalLCN)):
+            network = family(patch**depth, 8, 8, patch, width=width, random_state=0)
+            x = torch.randint(0, 8, (batch, patch**depth))
+            y = torch.randint(0, 8, (batch,))
+            naive = naive_parameters(network)
+            ours = median_seconds(lambda n=network, x=x, y=y: step(n(x), y), repeats=5, warm_up=2)
+            theirs = median_seconds(lambda n=network, w=naive, x=x, y=y: step(multiplied_out(n, w, x), y), repeats=1)
+            figures[f"{name} {shape}: multiplied out / ours"] = theirs / ours
+            rows.append([name, shape, 1000 * ours, 1000 * theirs, theirs / ours])
+    print_table(["network", "shape", "ours, ms", "multiplied out, ms", "ratio"], rows)
+    bars: Bars = {f"{name} width 256: multiplied out / ours": (">=", 20.0) for name in ("cnn", "lcn")}
+    return figures, bars
+
+
+def step(out: Tensor, y: Tensor) -> None:
+    functional.cross_entropy(out, y).backward()
+
+
+def naive_parameters(network: HierarchicalCNN | HierarchicalLCN) -> list[tuple[Tensor, Tensor]]:
+    """Weights as (out, in, position or 1, patch), biases as (out, position or 1)."""
+    found = []
+    for layer in network.layers:
+        weight = layer.weight[0].detach().unflatten(1, (network.patch, -1)).permute(3, 2, 0, 1).contiguous()
+        found.append((weight.requires_grad_(), layer.bias[0, :, 0].detach().T.contiguous().requires_grad_()))
+    return found
+
+
+def multiplied_out(
+    network: HierarchicalCNN | HierarchicalLCN, parameters: list[tuple[Tensor, Tensor]], x: Tensor
+) -> Tensor:
+    h = symbol_codes(8)[x + 1].transpose(1, 2)
+    for weight, bias in parameters:
+        batch, channels, positions = h.shape
+        patches = h.reshape(batch, 1, channels, positions // network.patch, network.patch)
+        h = torch.relu((patches * weight).sum((2, 4)) / math.sqrt(channels) + 0.1 * bias)
+    return h.mean(-1) @ network.readout.layer.weight[0, 0] / network.width
+
+
+# ---- a sweep -------------------------------------------------------------------------------------
+
+
+def sweep() -> tuple[Figures, Bars]:
+    """15 runs of v = m = n_c = 8, L = 2 by the protocol of Cagnetta et al., trained as one program."""
+    runs = get_preset("rhm-quick").specs()
+    started = time.process_time()
+    results = HierarchyRun.run(runs, device="cpu", progress=Silent())
+    seconds = time.process_time() - started
+    curves: dict[int, list[float]] = {}
+    for run, result in zip(runs, results, strict=True):
+        curves.setdefault(run.n_train, []).append(result["test_error"])
+    found = threshold(curves)
+    print_table(["P", "test errors"], [[p, "  ".join(f"{e:.3f}" for e in errors)] for p, errors in curves.items()])
+    print(f"P* {found.value:.0f} (90% interval {found.low:.0f} to {found.high:.0f})")
+    natural = RandomHierarchy(8).natural_size
+    figures = {"sweep CPU seconds": seconds, "sweep P* / (n_c m^L)": found.value / natural}
+    bars: Bars = {"sweep CPU seconds": ("<=", 30.0), "sweep P* / (n_c m^L)": (">=", 2.0)}
+    figures["sweep P* / (n_c m^L), at most"] = found.value / natural
+    bars["sweep P* / (n_c m^L), at most"] = ("<=", 3.2)
+    return figures, bars
+
+
+SECTIONS = [generation, training_step, sweep]
 
 
 def main() -> None:

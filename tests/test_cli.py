@@ -11,7 +11,8 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from compsparse import cli
-from compsparse.cli import _seconds, app
+from compsparse.cli import app
+from compsparse.cli.app import seconds
 from compsparse.discovery import Discovery, DiscoveryStatus, discover
 from compsparse.errors import CompsparseError, ConfigError
 from compsparse.graph import FunctionGraph, Node
@@ -312,7 +313,7 @@ def test_unreadable_files_are_one_sentence_and_status_two(name, content, message
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["compsparse", "discover", name, "--target", "y"])
     told = io.StringIO()
-    monkeypatch.setattr(cli, "err", Console(file=told, width=200))
+    monkeypatch.setattr(sys.modules["compsparse.cli.app"], "err", Console(file=told, width=200))
     with pytest.raises(SystemExit) as ended:
         cli.main()
     assert ended.value.code == 2
@@ -325,7 +326,7 @@ def test_the_demo_compares_with_the_formula(tmp_path, monkeypatch):
     def in_little_time(work, quiet):
         return discover(work.X, work.y, random_state=0, effort=0.05, time_limit=6.0)
 
-    monkeypatch.setattr(cli, "_discovered", in_little_time)
+    monkeypatch.setattr(cli.discover, "_discovered", in_little_time)
     page = tmp_path / "page.html"
     output = run("demo", "--out", str(page), "--model", str(tmp_path / "model.json")).output
     assert "formula" in output
@@ -345,6 +346,6 @@ def test_claims_are_listed_and_bad_names_refused(tmp_path):
 
 
 def test_times():
-    assert _seconds("90s") == 90
-    assert _seconds("1.5m") == 90
-    assert _seconds(None) is None
+    assert seconds("90s") == 90
+    assert seconds("1.5m") == 90
+    assert seconds(None) is None

@@ -37,3 +37,15 @@ class MissingDependencyError(CompsparseError, ImportError):
 
 class TrainingError(CompsparseError, RuntimeError):
     """Training could not produce a usable network."""
+
+
+class StoreError(CompsparseError, RuntimeError):
+    """A store of results cannot be opened, read or written."""
+
+
+class StoreUnreachableError(StoreError):
+    """The database of a store does not answer; it may come back."""
+
+
+class EngineError(CompsparseError, RuntimeError):
+    """The machinery that runs a sweep's work cannot be started, or was lost."""

@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 from compsparse.discovery import Discovery, DiscoveryStatus
 from compsparse.discovery.queries import from_queries
 from compsparse.discovery.queries.closure import close
+from compsparse.discovery.queries.design import draw_sheet
 from compsparse.discovery.queries.oracle import Oracle
 from compsparse.discovery.queries.steps import exact_differences
+from compsparse.discovery.queries.truncation import StepCheck, remeasured
 from compsparse.errors import ConfigError, DataError
 from compsparse.graph import Constituent, FunctionGraph, Node, chain, compare, input_names, random_tree
 from compsparse.tasks import (
@@ -300,6 +302,38 @@ def test_a_kink_inside_the_stencil_is_withheld():
     found = slopes(beside, np.arange(2)).gradients[0, :, 0]
     assert np.isnan(found).tolist() == [[True, False]] * 3 + [[False, False]] * 2
     assert found[3:] == pytest.approx(np.c_[[1, 1], 6 * beside[3:, 1]], abs=1e-6)
+
+
+def test_steps_are_shortened_where_an_input_wakes_up():
+    """At the points of the calibration, far from the corner, x0 and x1 have no slope to speak of."""
+    oracle = Oracle(lambda x: np.exp(60 * (x[:, 0] + x[:, 1] - 1.97)) + x[:, 2], np.array([UNIT] * 3), 10_000)
+    slopes = exact_differences(oracle, np.ones(1), np.random.default_rng(0))
+    sheet = draw_sheet(np.array([2]), np.array([0.98, 0.99, 0.5]), slopes.margin, np.random.default_rng(0))
+    expected = np.array([60, 60, 1])
+
+    def check(differences):
+        measured = differences(sheet.points, np.arange(3))
+        return measured, (np.abs(measured.gradients[0, :, 0] - expected) / measured.errors[:, 0]).max(axis=0)
+
+    step_check = StepCheck(slopes, tolerated := 60)
+    before, wrong = check(slopes)
+    assert (wrong[:2] > 50 * tolerated).all()
+    assert step_check.shortened([(sheet, before)]).tolist() == [0, 1]
+    after, wrong = check(step_check.differences)
+    assert (wrong < tolerated).all()  # a steep function multiplies the rounding of its arguments
+    assert not len(step_check.shortened([(sheet, after)]))
+    again = remeasured(step_check.differences, sheet.points, before, np.arange(2))
+    np.testing.assert_array_equal(again.gradients, after.gradients)
+    np.testing.assert_array_equal(again.errors, after.errors)
+
+
+def test_an_input_that_sleeps_during_calibration():
+    """Three inputs of this function are saturated at the five points by which their step is chosen."""
+    graph = RANDOM["ternary"](16, 39)
+    found = from_queries(by_values(graph), [SYMMETRIC] * 16, random_state=39)
+    assert found.status is DiscoveryStatus.FINISHED
+    assert compare(found.graph, graph).exact
+    assert found.cost.evaluations <= 12_000
 
 
 # ---- channels --------------------------------------------------------------------------

@@ -45,7 +45,7 @@ def first_crossing(sizes: Sequence[float], values: Sequence[float], level: float
 
 
 def threshold(
-    curves: Mapping[float, Sequence[float]],
+    curves: Mapping[int, Sequence[float]] | Mapping[float, Sequence[float]],
     level: float = 0.1,
     *,
     confidence: float = 0.9,
@@ -65,8 +65,8 @@ def threshold(
         raise ConfigError("a threshold needs at least one training-set size, each with at least one value")
     if not 0 < confidence < 1:
         raise ConfigError(f"confidence must lie between 0 and 1, got {confidence}")
-    sizes = sorted(curves)
-    values = [np.asarray(curves[p], dtype=float) for p in sizes]
+    sizes, unsorted = zip(*sorted(curves.items()), strict=True)
+    values = [np.asarray(v, dtype=float) for v in unsorted]
     means = [v.mean() for v in values]
     at = first_crossing(sizes, means, level)
     rng = np.random.default_rng(random_state)

@@ -109,8 +109,16 @@ class CentralDifferences:
         self._oracle = oracle
         self.step = self.margin = step
         self.error, self._size, self.readings = error, size, readings
+        self.usual = usual
         self._usual_bend = step * usual / 2
         self.null_turn = 0.0
+
+    def with_step(self, step: np.ndarray) -> CentralDifferences:
+        """The same with another step; round-off is inverse to it."""
+        error = self.error * self.step / step
+        other = CentralDifferences(self._oracle, step, error, self._size, self.usual, self.readings)
+        other.null_turn = self.null_turn
+        return other
 
     def cost(self, n_coordinates: int) -> int:
         return (2 * n_coordinates + 1) * self.readings

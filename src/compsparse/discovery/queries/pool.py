@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 
@@ -65,8 +65,11 @@ class Pool:
     _noted: np.ndarray | None = None
 
     def add(self, sheets: Sequence[tuple[Sheet, Slopes]]) -> None:
-        measure = self._noisy_unit if self.noisy else self._exact_unit
-        self.units.append(measure(tuple(sheets)))
+        self.units.append(self._unit(sheets))
+
+    def replace(self, slopes: Callable[[Sheet, Slopes], Slopes]) -> None:
+        """Puts other slopes in the place of all; if that is interrupted, nothing changes."""
+        self.units = [self._unit([(sheet, slopes(sheet, old)) for sheet, old in u.sheets]) for u in self.units]
 
     def turn_scores(self, which: Sequence[int] | None = None) -> np.ndarray:
         """z per output and triple, from all units or from some."""
@@ -101,6 +104,10 @@ class Pool:
         known = np.concatenate(squares)
         counts = np.maximum(np.isfinite(known).sum(axis=0), 1)
         return np.sqrt(np.maximum(np.nansum(known, axis=0) / counts, 0))
+
+    def _unit(self, sheets: Sequence[tuple[Sheet, Slopes]]) -> Unit:
+        measure = self._noisy_unit if self.noisy else self._exact_unit
+        return measure(tuple(sheets))
 
     def _exact_unit(self, sheets: tuple[tuple[Sheet, Slopes], ...]) -> Unit:
         turns = reduce(np.maximum, [largest_turns(slopes, sheet) for sheet, slopes in sheets])

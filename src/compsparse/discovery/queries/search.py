@@ -7,11 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from compsparse.discovery.queries.design import Sheet, draw_sheet, n_points, random_points, swaps_per_input
-from compsparse.discovery.queries.gradients import Differentiator, Slopes
+from compsparse.discovery.queries.gradients import CentralDifferences, Differentiator, Slopes
 from compsparse.discovery.queries.inertness import rare_effects
 from compsparse.discovery.queries.oracle import Oracle, OutOfQueries
 from compsparse.discovery.queries.pool import Pool
 from compsparse.discovery.queries.threshold import Decision, Limits, decide
+from compsparse.discovery.queries.truncation import StepCheck, remeasured
 
 _FIRST_SWAPS = 32
 _GROWTH = 1.5
@@ -35,6 +36,10 @@ class Search:
         self.limits = Limits.of_noisy_answers(len(names)) if pool.noisy else Limits.of_exact_answers(slopes.null_turn)
         self.decisions: list[Decision] = []
         self._rarely_active: dict[int, np.ndarray] = {}
+        self._step_check: StepCheck | None = None
+        if isinstance(slopes, CentralDifferences) and not pool.noisy:
+            # scores without a turn that fill a clear gap would pass for turns
+            self._step_check = StepCheck(slopes, self.limits.clear_gap * self.limits.low)
 
     @property
     def knows_something(self) -> bool:
@@ -80,12 +85,22 @@ class Search:
         finally:
             if sheets:
                 self.pool.add(sheets)
+        self._check_steps(sheets)
         self.oracle.report(f"{len(self.pool.units)} rounds")
 
     def _measure(self, swapped: np.ndarray, watched: np.ndarray) -> tuple[Sheet, Slopes]:
         """Swaps some inputs and takes the partial derivatives by some."""
         sheet = draw_sheet(swapped, self.lively_base(swapped, watched), self.slopes.margin, self.rng)
         return sheet, self.slopes(sheet.points, watched)
+
+    def _check_steps(self, sheets: Sequence[tuple[Sheet, Slopes]]) -> None:
+        """Shortens steps that prove too long, and takes anew what was taken with them."""
+        if self._step_check is None:
+            return
+        inputs, differences = self._step_check.shortened(sheets), self._step_check.differences
+        if len(inputs):
+            self.pool.replace(lambda sheet, slopes: remeasured(differences, sheet.points, slopes, inputs))
+            self.slopes = differences
 
     def _closer_looks(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """What to swap and what to watch: doubtful triples, or every module where none is in doubt."""

@@ -10,8 +10,9 @@ from compsparse.discovery.queries.gradients import CentralDifferences
 from compsparse.discovery.queries.oracle import Oracle
 
 _POINTS, _NULL_POINTS, _POINTS_IN_NOISE = 5, 8, 24
+SHORTEST = 1e-8
 # round-off is alike everywhere and easily told from a turn, truncation is not: stay well below the balance
-_BELOW_BALANCE = 8.0
+BELOW_BALANCE = 8.0
 # noise has less room, unless it is faint: then errors may grow to this share of the slopes
 _BELOW_BALANCE_IN_NOISE = 1.5
 _AFFORDABLE_ERROR = 0.02
@@ -32,7 +33,7 @@ def exact_differences(oracle: Oracle, spread: np.ndarray, rng: np.random.Generat
     slopes, size = _slopes(oracle, np.r_[long, short], _POINTS, rng)
     round_off = np.abs(slopes[:, 2] - slopes[:, 3]).max(axis=0) * short[1]
     round_off = np.maximum(round_off, np.finfo(float).eps * np.maximum(size, spread)[:, None])
-    step = (_balanced(slopes[:, :2], long, round_off, spread) / _BELOW_BALANCE).clip(1e-8, 2e-2)
+    step = (_balanced(slopes[:, :2], long, round_off, spread) / BELOW_BALANCE).clip(SHORTEST, 2e-2)
     differences = CentralDifferences(oracle, step, round_off / step, size, usual=_root_mean_square(slopes[:, 1]))
     differences.null_turn = _null_turn(oracle, step, differences.error, rng)
     return differences
@@ -48,7 +49,7 @@ def noisy_differences(
     balance = _balanced(mean, long, noise[:, None] / np.sqrt(2), spread)
     usual = _root_mean_square(mean[:, 1])
     error = (noise[:, None] / (np.sqrt(2) * balance * usual)).max(axis=0)
-    step = balance / np.clip(_AFFORDABLE_ERROR / error, _BELOW_BALANCE_IN_NOISE, _BELOW_BALANCE)
+    step = balance / np.clip(_AFFORDABLE_ERROR / error, _BELOW_BALANCE_IN_NOISE, BELOW_BALANCE)
     step = step.clip(1e-6, 0.1)
     error = noise[:, None] / (np.sqrt(2) * step)
     return CentralDifferences(oracle, step, error, np.full(len(noise), np.inf), usual, readings=2)

@@ -1,0 +1,3 @@
+from compsparse.cli.app import main
+
+main()

@@ -1,0 +1,79 @@
+"""``compsparse claims``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Column, Table
+
+from compsparse.cli.app import JsonOption, app, err, out, print_json
+from compsparse.errors import ConfigError
+
+claims_app = typer.Typer(help="Run statements of the theory and see their verdicts.", no_args_is_help=True)
+app.add_typer(claims_app, name="claims")
+
+ResultsOption = Annotated[Path, typer.Option("--results", help="Folder of the verdicts.")]
+_RESULTS = Path("claims-results")
+
+
+@claims_app.command("list")
+def claims_list(json_: JsonOption = False) -> None:
+    """List the claims with their sources."""
+    from compsparse.lab import all_claims
+
+    claims = all_claims().values()
+    if json_:
+        print_json({"claims": [{k: getattr(c, k) for k in ("name", "statement", "source", "status")} for c in claims]})
+        return
+    listing = Table(Column("claim", no_wrap=True), "statement", "source", "status", "profiles")
+    for c in claims:
+        listing.add_row(c.name, c.statement, c.source, c.status, ", ".join(c.profiles))
+    out.print(listing)
+
+
+@claims_app.command("run")
+def claims_run(
+    names: Annotated[list[str] | None, typer.Argument(help="Which claims; all of them by default.")] = None,
+    profile: Annotated[str, typer.Option(help="quick (two CPU cores, at most two minutes) or full (a GPU).")] = "quick",
+    results: ResultsOption = _RESULTS,
+    json_: JsonOption = False,
+) -> None:
+    """Run claims and keep their verdicts; a refuted claim is a result, not an error."""
+    from compsparse.lab import Outcome, all_claims, get_claim, keep, run_claim
+    from compsparse.lab.claim import PROFILES
+    from compsparse.training.progress import ProgressBar, Silent
+
+    if profile not in PROFILES:
+        raise ConfigError(f"unknown profile {profile!r}, expected one of {list(PROFILES)}")
+    chosen = [get_claim(name) for name in names] if names else list(all_claims().values())
+    colours = {Outcome.SUPPORTED: "green", Outcome.REFUTED: "red", Outcome.INCONCLUSIVE: "yellow"}
+    verdicts = []
+    for claim in chosen:
+        if err.is_terminal:
+            with ProgressBar(claim.name) as bar:
+                verdict = run_claim(claim, profile, bar)
+        else:
+            verdict = run_claim(claim, profile, Silent())
+        keep(verdict, results)
+        verdicts.append(verdict)
+        if not json_:
+            colour = colours[verdict.outcome]
+            out.print(f"[bold]{claim.name}[/]: [{colour}]{verdict.outcome.value}[/] ({verdict.seconds:.0f} s)")
+            out.print(f"  expected: {verdict.expected}\n  measured: {verdict.measured}", highlight=False, markup=False)
+    if json_:
+        print_json({"verdicts": [{k: v for k, v in x.to_dict().items() if k != "figures"} for x in verdicts]})
+    else:
+        out.print("see them all: compsparse claims report", style="dim")
+
+
+@claims_app.command("report")
+def claims_report(
+    out_: Annotated[Path, typer.Option("--out", help="Where to write the page.")] = Path("claims.html"),
+    results: ResultsOption = _RESULTS,
+) -> None:
+    """Write one page with every verdict, its figures and its charts."""
+    from compsparse.lab import claims_page, kept
+
+    out.print(f"report: {claims_page(out_, kept(results))}", highlight=False)

@@ -1,0 +1,69 @@
+"""``compsparse graph``."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from compsparse.cli.app import JsonOption, app, out, print_json
+from compsparse.errors import DataError
+from compsparse.graph import FunctionGraph, draw_svg
+
+
+@app.command()
+def graph(
+    expression: Annotated[str, typer.Argument(help="An expression such as 'tanh(a*b + sin(c*d))', or a .json file.")],
+    eps: Annotated[float, typer.Option(help="Accuracy for the unit counts of the Mhaskar-Poggio theorem.")] = 0.01,
+    svg: Annotated[Path | None, typer.Option(help="Write a drawing to this file.")] = None,
+    json_: JsonOption = False,
+) -> None:
+    """Show the function graph of an expression: its tree, its modules, its complexity."""
+    found = graph_from(expression)
+    count = found.complexity(eps)
+    if svg is not None:
+        svg.write_text(draw_svg(found), encoding="utf-8")
+    modules = sorted((sorted(m) for m in found.modules), key=lambda m: (len(m), m))
+    if json_:
+        print_json(
+            {
+                "graph": json.loads(found.to_json()),
+                "modules": modules,
+                "log10_shallow": _finite(count.log10_shallow),
+                "log10_deep": _finite(count.log10_deep),
+                "assumptions": count.assumptions,
+            }
+        )
+        return
+    out.print(str(found), highlight=False, markup=False)
+    out.print()
+    listed = ", ".join("{" + ", ".join(m) + "}" for m in modules) or "none"
+    out.print(f"modules: {listed}", highlight=False, markup=False)
+    out.print(
+        f"units for accuracy {eps:g}, up to constants: 10^{count.log10_deep:.1f} deep, "
+        f"10^{count.log10_shallow:.1f} shallow",
+        highlight=False,
+    )
+    for line in count.assumptions:
+        out.print(f"  assuming {line}", style="dim", highlight=False)
+    if svg is not None:
+        out.print(f"drawing: {svg}", highlight=False)
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def graph_from(text: str) -> FunctionGraph:
+    if text.endswith(".json"):
+        path = Path(text)
+        if not path.is_file():
+            raise DataError(f"there is no file {path}")
+        try:
+            return FunctionGraph.from_json(path.read_text(encoding="utf-8"))
+        except UnicodeDecodeError:
+            raise DataError(f"{path} is not a text file") from None
+    return FunctionGraph.from_expression(text)

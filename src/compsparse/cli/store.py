@@ -1,0 +1,85 @@
+"""``compsparse store``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from compsparse.cli.app import JsonOption, app, check_writable, out, print_json
+from compsparse.cli.sweep import STORE, StoreOption
+
+store_app = typer.Typer(help="Look at, export and mend stores of results.", no_args_is_help=True)
+app.add_typer(store_app, name="store")
+
+
+@store_app.command("list")
+def list_(
+    store: StoreOption = STORE,
+    failed: Annotated[bool, typer.Option("--failed", help="Show the failed runs with their tracebacks.")] = False,
+    json_: JsonOption = False,
+) -> None:
+    """Count the results by kind, or show what failed and why."""
+    from compsparse.lab import open_store
+
+    with open_store(store, create=False) as kept:
+        if failed:
+            rows = list(kept.results.all(status="failed"))
+            if json_:
+                print_json({"failed": [{"key": r.key, "spec": r.spec, "traceback": r.traceback} for r in rows]})
+            for row in rows if not json_ else []:
+                out.print(f"{row.kind} {row.key} {row.spec}\n{row.traceback}", highlight=False, markup=False)
+            return
+        counts = kept.results.counts()
+    if json_:
+        names = ("kind", "version", "status", "runs", "seconds")
+        print_json({"results": [dict(zip(names, c, strict=True)) for c in counts]})
+        return
+    listing = Table("kind", "version", "status", "runs", "hours")
+    for kind, version, state, n, seconds in counts:
+        listing.add_row(kind, str(version), state, f"{n:,}", f"{seconds / 3600:.2f}")
+    out.print(listing)
+
+
+@store_app.command("export")
+def export(
+    file: Annotated[Path, typer.Argument(help="A .parquet or .csv file to write.")],
+    store: StoreOption = STORE,
+    kind: Annotated[str | None, typer.Option(help="Only results of this kind.")] = None,
+) -> None:
+    """Write the results as a table: a column for every field of the specs and the results."""
+    from compsparse.lab import open_store
+
+    check_writable(file)
+    with open_store(store, create=False) as kept:
+        out.print(f"{kept.export(file, kind):,} results: {file}", highlight=False, markup=False)
+
+
+@store_app.command("import")
+def import_(
+    files: Annotated[list[Path], typer.Argument(help="Files of results that a store could not take.")],
+    store: StoreOption = STORE,
+) -> None:
+    """Bring results into a store from the files that a sweep wrote when it lost its store."""
+    from compsparse.lab import open_store
+
+    with open_store(store) as kept:
+        for file in files:
+            n, new = kept.import_spill(file)
+            out.print(f"{file}: {n:,} results, {new:,} of them new", highlight=False, markup=False)
+
+
+@store_app.command("compact")
+def compact(
+    store: StoreOption = STORE,
+    failed: Annotated[bool, typer.Option("--failed", help="Remove failed runs, so that they run again.")] = False,
+) -> None:
+    """Remove expired leases and ended sweeps, and give space back to the disk."""
+    from compsparse.lab import open_store
+
+    with open_store(store, create=False) as kept:
+        removed = kept.compact(failed)
+    listed = ", ".join(f"{n:,} {name}" for name, n in removed.items())
+    out.print(f"removed: {listed}", highlight=False, markup=False)

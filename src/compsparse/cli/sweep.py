@@ -1,0 +1,196 @@
+"""``compsparse sweep``."""
+
+from __future__ import annotations
+
+import signal
+import time
+from contextlib import nullcontext
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Column, Table
+from typer.core import TyperGroup
+
+from compsparse.cli.app import JsonOption, app, checked_device, err, out, print_json
+from compsparse.errors import ConfigError
+
+if TYPE_CHECKING:
+    from compsparse.lab import SweepRecord
+    from compsparse.lab.store import SweepState
+    from compsparse.training.progress import ProgressBar
+
+
+class _RunByDefault(TyperGroup):
+    """``sweep FILE`` and ``sweep --preset NAME`` mean ``sweep run …``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0] not in self.commands and args[0] != "--help":
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+sweep_app = typer.Typer(
+    cls=_RunByDefault,
+    help="Run many runs, keep their results, go on where the last call ended: `compsparse sweep FILE.toml`.",
+    no_args_is_help=True,
+)
+app.add_typer(sweep_app, name="sweep")
+
+StoreOption = Annotated[
+    str, typer.Option("--store", envvar="COMPSPARSE_STORE", help="A SQLite file, or postgresql://user@host/database.")
+]
+STORE = "sweeps.sqlite"
+
+
+@sweep_app.command("run")
+def run(
+    file: Annotated[Path | None, typer.Argument(help="A sweep in a .toml file.")] = None,
+    preset: Annotated[str | None, typer.Option(help="A sweep that comes with compsparse.")] = None,
+    engine: Annotated[str, typer.Option(help="local, dask, or dask://host:port of a Dask scheduler.")] = "local",
+    store: StoreOption = STORE,
+    workers: Annotated[int | None, typer.Option(help="Processes; one per core, or per card, by default.")] = None,
+    device: Annotated[str, typer.Option(help="Where to train, such as cpu or cuda.")] = "cpu",
+    replicas: Annotated[int | None, typer.Option(help="The most runs to train together.", min=1)] = None,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Run again what failed before.")] = False,
+    wait: Annotated[bool, typer.Option(help="Wait for what other drivers on this store are running.")] = True,
+    json_: JsonOption = False,
+) -> None:
+    """Run what is missing of a sweep; `sweep FILE.toml` is short for this.
+
+    A finished run is never run again, so after Ctrl-C, a crash or a change of the file the same command goes on.
+    The exit status is 1 if runs failed.
+    """
+    from compsparse.lab import Sweep, get_preset, run_sweep
+
+    if (file is None) == (preset is None):
+        raise ConfigError("give a sweep: either a .toml file or --preset NAME")
+    if device != "cpu":
+        checked_device(device)
+    sweep = Sweep.from_toml(file) if file is not None else get_preset(str(preset))
+    signal.signal(signal.SIGTERM, _interrupt)
+    with _bar(sweep.name) if err.is_terminal and not json_ else nullcontext() as progress:
+        record = run_sweep(
+            sweep,
+            store,
+            engine,
+            workers=workers,
+            device=device,
+            replicas=replicas,
+            retry_failed=retry_failed,
+            wait=wait,
+            progress=progress,
+        )
+    _print_record(record, store, json_)
+    if record.status.name == "INTERRUPTED":
+        raise typer.Exit(130)
+    if record.failures:
+        raise typer.Exit(1)
+
+
+def _bar(title: str) -> ProgressBar:
+    from compsparse.training.progress import ProgressBar
+
+    return ProgressBar(title)
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _print_record(record: SweepRecord, store: str, as_json: bool) -> None:
+    from compsparse.lab.store.database import shown
+
+    place = shown(store)
+    counts = {k: getattr(record, k) for k in ("total", "existing", "done", "failed", "seconds")}
+    if as_json:
+        crossings = [{"settings": g, **asdict(c)} for g, c in record.crossings]
+        about = {"name": record.name, "status": record.status.name.lower(), "store": place}
+        print_json(about | counts | {"crossings": crossings})
+        return
+    told = "{total:,} runs: {existing:,} existed, {done:,} done now, {failed:,} failed, in {seconds:.0f} s"
+    out.print(f"{record.name}: {told.format(**counts)}", highlight=False, markup=False)
+    if record.crossings:
+        _print_crossings(record)
+    for row in record.failures[:3]:
+        last = (row.traceback or "").strip().splitlines()[-1:]
+        out.print(f"failed: {row.key[:12]}… {' '.join(last)}", style="red", highlight=False, markup=False)
+    if record.failures[3:]:
+        out.print(f"… and {len(record.failures) - 3} more", style="red", highlight=False, markup=False)
+    out.print(f"{record.status.value}\nresults: {place}", highlight=False, markup=False)
+
+
+def _print_crossings(record: SweepRecord) -> None:
+    changing = [k for k in record.crossings[0][0] if len({str(g.get(k)) for g, _ in record.crossings}) > 1]
+    listing = Table(*changing, "crosses at", "between", "and")
+    for group, crossing in record.crossings:
+        value = "-" if crossing.value is None else f"{crossing.value:.4g}"
+        ends = ("-" if v is None else str(v) for v in (crossing.low, crossing.high))
+        listing.add_row(*(str(group.get(k, "")) for k in changing), value, *ends)
+    out.print(listing)
+
+
+@sweep_app.command("presets")
+def presets_(json_: JsonOption = False) -> None:
+    """List the sweeps that come with compsparse."""
+    from compsparse.lab import presets
+
+    sweeps = presets()
+    if json_:
+        print_json({"presets": [{"name": n, "kind": s.kind.kind, "runs": len(s.specs())} for n, s in sweeps.items()]})
+        return
+    listing = Table(Column("preset", no_wrap=True), "kind", "runs", "adaptive over")
+    for name, sweep in sweeps.items():
+        over = sweep.adaptive.over if sweep.adaptive else ""
+        listing.add_row(name, sweep.kind.kind, f"{len(sweep.specs()):,}" + " or more" * bool(over), over)
+    out.print(listing)
+
+
+@sweep_app.command("status")
+def status(
+    store: StoreOption = STORE,
+    watch: Annotated[bool, typer.Option("--watch", help="Show it again every second until Ctrl-C.")] = False,
+    last: Annotated[int, typer.Option(help="How many sweeps to show, the newest first.", min=1)] = 10,
+    json_: JsonOption = False,
+) -> None:
+    """Show how the sweeps on a store are getting on, from any terminal."""
+    from rich.live import Live
+
+    from compsparse.lab import open_store
+
+    with open_store(store, create=False) as kept:
+        now, states = kept.sweeps.all(last)
+        if json_:
+            print_json({"sweeps": [_state_data(s, now) for s in states]})
+        elif watch:
+            with Live(_state_table(states, now), console=out) as live:
+                while True:
+                    time.sleep(1.0)
+                    now, states = kept.sweeps.all(last)
+                    live.update(_state_table(states, now))
+        elif states:
+            out.print(_state_table(states, now))
+        else:
+            out.print(f"no sweep has been run on {kept.name}", highlight=False, markup=False)
+
+
+def _state_data(state: SweepState, now: float) -> dict[str, Any]:
+    return asdict(state) | {"status": state.status(now), "rate": state.rate, "seconds_left": state.seconds_left}
+
+
+def _state_table(states: list[SweepState], now: float) -> Table:
+    listing = Table(
+        Column("sweep"), Column("status", no_wrap=True), "done", "failed", "running", "of", "a minute", "left"
+    )
+    for s in states:
+        left = "" if s.seconds_left is None or s.status(now) != "running" else _time(s.seconds_left)
+        numbers = (f"{n:,}" for n in (s.existing + s.done, s.failed, s.running, s.total))
+        listing.add_row(f"{s.name} ({s.host}:{s.pid})", s.status(now), *numbers, f"{60 * s.rate:.3g}", left)
+    return listing
+
+
+def _time(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}"

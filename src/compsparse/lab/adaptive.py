@@ -1,0 +1,129 @@
+"""Adaptive sweeps: the size at which a metric crosses a threshold, by bisection instead of a grid."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Literal
+
+from compsparse.errors import ConfigError
+
+# value of the field -> the metric's median over seeds; None where every seed failed
+Curve = Mapping[int, float | None]
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """Where a curve crosses the threshold.
+
+    Attributes:
+        low, high: the largest value on the far side and the next one on the wanted side; None if there is none.
+        value: where the line through the two, in the logarithm of the field, meets the threshold.
+    """
+
+    low: int | None
+    high: int | None
+    value: float | None
+
+
+@dataclass(frozen=True)
+class Adaptive:
+    """Looks for the smallest ``over`` from which on the median ``metric`` stays on the wanted side of ``threshold``.
+
+    Attributes:
+        start: the first value, or several.
+        factor: the step on the log scale while the threshold is not yet between two values.
+        resolution: the search ends when the two values around the threshold have at most this ratio.
+        least, most: the search does not leave this range.
+        side: the wanted side of the threshold.
+        seed: the field whose values are asked together; the median is over them.
+    """
+
+    over: str
+    metric: str
+    threshold: float
+    start: int | tuple[int, ...]
+    most: int
+    least: int = 1
+    factor: float = 4.0
+    resolution: float = 1.3
+    side: Literal["below", "above"] = "below"
+    seed: str = "seed"
+
+    def __post_init__(self) -> None:
+        if not self.factor > 1 or not self.resolution > 1:
+            raise ConfigError(f"factor and resolution must exceed 1, got {self.factor:g} and {self.resolution:g}")
+        if not self.starts:
+            raise ConfigError("adaptive.start holds no value")
+        if not 1 <= self.least <= min(self.starts) <= max(self.starts) <= self.most:
+            raise ConfigError(
+                f"expected 1 <= least <= start <= most, got least={self.least}, start={self.start}, most={self.most}"
+            )
+        if self.over == self.seed:
+            raise ConfigError(f"the search is over {self.over!r}, so it cannot be the seed too")
+
+    @property
+    def starts(self) -> tuple[int, ...]:
+        return (self.start,) if isinstance(self.start, int) else tuple(self.start)
+
+    def summary(self, metrics: Sequence[float | None]) -> float | None:
+        """The median over seeds; a metric that is not a number is on the far side."""
+        far = math.inf if self.side == "below" else -math.inf
+        known = [far if math.isnan(m) else m for m in metrics if m is not None]
+        return median(known) if known else None
+
+    def next_values(self, curve: Curve) -> list[int]:
+        """The values to measure next, given what was measured; none when the search has ended.
+
+        A pure function of the curve, so that a search goes on from whatever a store holds.
+        """
+        missing = [v for v in self.starts if v not in curve]
+        if missing:
+            return missing
+        crossing = self.crossing(curve)
+        asked = self._between(crossing) if None not in (crossing.low, crossing.high) else self._beyond(crossing)
+        # a value whose seeds all failed cannot be asked again: there the search ends
+        return [asked] if asked is not None and asked not in curve else []
+
+    def _between(self, crossing: Crossing) -> int | None:
+        assert crossing.low is not None
+        assert crossing.high is not None
+        if crossing.high <= crossing.low * self.resolution:
+            return None
+        return round(math.sqrt(crossing.low * crossing.high))
+
+    def _beyond(self, crossing: Crossing) -> int | None:
+        if crossing.low is not None:
+            return min(self.most, max(crossing.low + 1, round(crossing.low * self.factor)))
+        if crossing.high is not None:
+            return max(self.least, min(crossing.high - 1, round(crossing.high / self.factor)))
+        return None
+
+    def crossing(self, curve: Curve) -> Crossing:
+        """The last crossing: every measured value from ``high`` on is on the wanted side."""
+        measured = sorted((v, m) for v, m in curve.items() if m is not None)
+        low = max((v for v, m in measured if not self._wanted(m)), default=None)
+        high = min((v for v, m in measured if low is None or v > low), default=None)
+        if low is None or high is None:
+            return Crossing(low, high, None)
+        m_low, m_high = dict(measured)[low], dict(measured)[high]
+        # an infinite metric gives no slope: the threshold is then put at the wanted side
+        share = (self.threshold - m_low) / (m_high - m_low) if math.isfinite(m_low - m_high) else 1.0
+        return Crossing(low, high, min(float(high), low * (high / low) ** share))
+
+    def _wanted(self, metric: float) -> bool:
+        return metric <= self.threshold if self.side == "below" else metric >= self.threshold
+
+    def values_left(self, curve: Curve) -> int:
+        """About how many values are still to be measured, for the time left."""
+        if not self.next_values(curve):
+            return 0
+        crossing = self.crossing(curve)
+        if crossing.low is not None and crossing.high is not None:
+            ratio, expansion = crossing.high / crossing.low, 0
+        else:
+            ratio, expansion = self.factor, 1
+        halvings = math.log2(max(1.0, math.log(ratio) / math.log(self.resolution)))
+        return max(1, expansion + math.ceil(halvings))
