@@ -13,11 +13,11 @@ import typer
 from rich.table import Column, Table
 from typer.core import TyperGroup
 
-from compsparse.cli.app import JsonOption, app, checked_device, err, out, print_json
+from compsparse.cli.app import JsonOption, app, check_writable, checked_device, err, out, print_json
 from compsparse.errors import ConfigError
 
 if TYPE_CHECKING:
-    from compsparse.lab import SweepRecord
+    from compsparse.lab import Sweep, SweepRecord
     from compsparse.lab.store import SweepState
     from compsparse.training.progress import ProgressBar
 
@@ -42,6 +42,7 @@ StoreOption = Annotated[
     str, typer.Option("--store", envvar="COMPSPARSE_STORE", help="A SQLite file, or postgresql://user@host/database.")
 ]
 STORE = "sweeps.sqlite"
+_MOST_LINES = 30
 
 
 @sweep_app.command("run")
@@ -55,6 +56,7 @@ def run(
     replicas: Annotated[int | None, typer.Option(help="The most runs to train together.", min=1)] = None,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Run again what failed before.")] = False,
     wait: Annotated[bool, typer.Option(help="Wait for what other drivers on this store are running.")] = True,
+    report: Annotated[Path | None, typer.Option(help="Write a page with the curves to this file.")] = None,
     json_: JsonOption = False,
 ) -> None:
     """Run what is missing of a sweep; `sweep FILE.toml` is short for this.
@@ -68,6 +70,8 @@ def run(
         raise ConfigError("give a sweep: either a .toml file or --preset NAME")
     if device != "cpu":
         checked_device(device)
+    if report is not None:
+        check_writable(report)
     sweep = Sweep.from_toml(file) if file is not None else get_preset(str(preset))
     signal.signal(signal.SIGTERM, _interrupt)
     with _bar(sweep.name) if err.is_terminal and not json_ else nullcontext() as progress:
@@ -82,7 +86,9 @@ def run(
             wait=wait,
             progress=progress,
         )
-    _print_record(record, store, json_)
+    _print_record(record, sweep, store, json_)
+    if report is not None:
+        _write_report(report, record, sweep, json_)
     if record.status.name == "INTERRUPTED":
         raise typer.Exit(130)
     if record.failures:
@@ -99,7 +105,7 @@ def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def _print_record(record: SweepRecord, store: str, as_json: bool) -> None:
+def _print_record(record: SweepRecord, sweep: Sweep, store: str, as_json: bool) -> None:
     from compsparse.lab.store.database import shown
 
     place = shown(store)
@@ -113,6 +119,8 @@ def _print_record(record: SweepRecord, store: str, as_json: bool) -> None:
     out.print(f"{record.name}: {told.format(**counts)}", highlight=False, markup=False)
     if record.crossings:
         _print_crossings(record)
+    else:
+        _print_curves(record, sweep)
     for row in record.failures[:3]:
         last = (row.traceback or "").strip().splitlines()[-1:]
         out.print(f"failed: {row.key[:12]}… {' '.join(last)}", style="red", highlight=False, markup=False)
@@ -129,6 +137,29 @@ def _print_crossings(record: SweepRecord) -> None:
         ends = ("-" if v is None else str(v) for v in (crossing.low, crossing.high))
         listing.add_row(*(str(group.get(k, "")) for k in changing), value, *ends)
     out.print(listing)
+
+
+def _print_curves(record: SweepRecord, sweep: Sweep) -> None:
+    from compsparse.lab.curves import curves, summary_table
+
+    found = curves(record.rows.values(), sweep.kind)
+    if not found:
+        return
+    columns, rows = summary_table(found, sweep.kind)
+    listing = Table(*columns)
+    for row in rows[:_MOST_LINES]:
+        listing.add_row(*(f"{v:.4g}" if isinstance(v, float) else str(v) for v in row))
+    out.print(listing)
+    if rows[_MOST_LINES:]:
+        out.print(f"… and {len(rows) - _MOST_LINES} more: see --report or `compsparse store export`", highlight=False)
+
+
+def _write_report(path: Path, record: SweepRecord, sweep: Sweep, as_json: bool) -> None:
+    from compsparse.lab.curves import sweep_page
+
+    sweep_page(path, record.name, record.rows.values(), sweep.kind)
+    if not as_json:
+        out.print(f"report: {path}", highlight=False, markup=False)
 
 
 @sweep_app.command("presets")

@@ -25,10 +25,14 @@ class Spec:
     Attributes:
         kind: the name of the kind of run, for the store and for TOML files.
         version: raise it when the same fields would now give other results; old results are then not used.
+        curve: the field and the metric that a sweep is drawn by, across and up.
+        level: where the size at which the metric falls so low is worth knowing.
     """
 
     kind: ClassVar[str]
     version: ClassVar[int] = 1
+    curve: ClassVar[tuple[str, str] | None] = None
+    level: ClassVar[float | None] = None
 
     @classmethod
     def run(cls, specs: Sequence[Self], *, device: str, progress: Progress) -> Sequence[Mapping[str, Any]]:

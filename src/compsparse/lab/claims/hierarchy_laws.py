@@ -51,7 +51,10 @@ def dense_law(profile: Profile, progress: Progress) -> Finding:
         {"n_c m^L": (1.0, 0.1)},
         points,
         _law_figure(
-            "P* of the dense model", (("CNN", points), ("clustering", clusters)), lambda p: p.natural, "n_c m^L"
+            "P* of the dense model",
+            (*_by_depth("CNN", points), *_by_depth("clustering", clusters)),
+            lambda p: p.natural,
+            "n_c m^L",
         ),
         caveats=(
             "clustering knows v, m, s and L and reads the rules off label statistics: the line to compare with",
@@ -175,6 +178,11 @@ def _series(points: Sequence[Measured]) -> tuple[tuple[str, list[Measured]], ...
     return tuple(found.items())
 
 
+def _by_depth(name: str, points: Sequence[Measured]) -> list[tuple[str, list[Measured]]]:
+    depths = sorted({p.setting.n_levels for p in points})
+    return [(f"{name}, L={depth}", [p for p in points if p.setting.n_levels == depth]) for depth in depths]
+
+
 def _law_figure(
     title: str,
     series: Sequence[tuple[str, Sequence[Measured]]],
@@ -192,7 +200,7 @@ def _law_figure(
                 rows.append({x_title: x(p), "series": name, **{k: value / scale for k, value in values.items()}})
     y_title = "P* / (n_c m^L)" if over_natural else "P*"
     return Figure(
-        title, tuple(rows), x_title, "P*", mark="points", series="series", low="low", high="high", log_x=True,
+        title, tuple(rows), x_title, "P*", series="series", low="low", high="high", log_x=True,
         log_y=True, y_title=f"{y_title} (90% interval over seeds)",
     )  # fmt: skip
 

@@ -6,10 +6,12 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
 import traceback
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any
@@ -33,6 +35,19 @@ class _Worker:
     deaths: int = 0  # of workers that ran this pack
     share: float = 0.0  # of the pack that is done
     ready: bool = False
+
+
+@contextlib.contextmanager
+def _main_left_alone() -> Iterator[None]:
+    """Workers import the kinds they run, not the script that runs the sweep, which then needs no guard."""
+    main = sys.modules["__main__"].__dict__
+    kept = {name: main.pop(name) for name in ("__file__", "__spec__") if name in main}
+    main["__spec__"] = None
+    try:
+        yield
+    finally:
+        del main["__spec__"]
+        main.update(kept)
 
 
 class LocalEngine(Engine):
@@ -68,7 +83,8 @@ class LocalEngine(Engine):
         mine, theirs = context.Pipe()
         arguments = (theirs, self.device, number, self._threads)
         process = context.Process(target=serve, args=arguments, daemon=True, name=f"compsparse-worker-{number}")
-        process.start()
+        with _main_left_alone():
+            process.start()
         theirs.close()
         return _Worker(number, process, mine)
 
@@ -126,10 +142,7 @@ class LocalEngine(Engine):
         code = worker.process.exitcode
         self._stillborn += not worker.ready
         if self._stillborn >= _STILLBORN:
-            raise EngineError(
-                f"workers end as they start (exit status {code}); a script that runs a sweep must do so "
-                "under `if __name__ == '__main__':`"
-            )
+            raise EngineError(f"workers end as they start (exit status {code}): see what they wrote above")
         self._workers[worker.number] = self._hired(worker.number)
         if worker.pack is None:
             return []

@@ -57,6 +57,8 @@ class HierarchyRun(Spec):
 
     kind: ClassVar[str] = "hierarchy"
     version: ClassVar[int] = 1
+    curve: ClassVar[tuple[str, str]] = ("n_train", "test_error")
+    level: ClassVar[float] = 0.1
 
     n_train: int
     learner: Learner = "cnn"

@@ -1,0 +1,17 @@
+"""When does a network learn a sparse hierarchy, and what does it stop noticing at that moment?"""
+
+from compsparse.lab import Sweep, run_sweep
+from compsparse.lab.curves import curve_figure, curves, layer_figures
+from compsparse.lab.kinds.hierarchy import HierarchyRun
+
+sweep = Sweep(
+    "cnn",
+    HierarchyRun,
+    base={"n_features": 5, "n_empty": 1, "width": 32, "batch_size": 20, "schedule": "constant", "sensitivities": True},
+    grid={"n_train": (250, 500, 1000, 2000, 4000), "seed": (0, 1)},
+)
+record = run_sweep(sweep, "hierarchies.sqlite", workers=1)  # run this again: everything is there
+found = curves(record.rows.values(), HierarchyRun)
+print(f"P* = {found[0].reaches.value:.0f}, that is {found[0].reaches.value / 5**3:.1f} n_c m^L")
+for figure in [curve_figure(found, HierarchyRun), *layer_figures(found, HierarchyRun)]:
+    print(figure.save(f"{figure.title.split(':')[0].split(' ')[0]}.svg"))
