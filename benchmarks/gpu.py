@@ -7,8 +7,17 @@ from _report import finish, median_seconds, print_table
 
 from compsparse.graph import balanced_tree, random_dag
 from compsparse.networks import mirror, select
-from compsparse.tasks import sincos_tree
+from compsparse.networks.symbols import (
+    CommonCNN,
+    FullyConnectedNetwork,
+    HierarchicalCNN,
+    HierarchicalLCN,
+    TransformerNetwork,
+)
+from compsparse.tasks import SparseRandomHierarchy, sincos_tree
 from compsparse.training import FitConfig, TrainingConfig, fit_graph, train, training_data
+from compsparse.training.data import TrainingData
+from compsparse.training.losses import CrossEntropy
 
 
 def agreement() -> float:
@@ -55,6 +64,33 @@ def same_training() -> float:
     return float((ends[0] - ends[1]).norm() / ends[0].norm())
 
 
+def same_symbol_training() -> float:
+    """The same for networks over symbols, by SGD, epochs and stopping of each replica's own."""
+    model = SparseRandomHierarchy(n_features=4, n_levels=2, n_empty=1)
+    sample = model.sample(600, random_state=0)
+    worst = 0.0
+    for family, shape in (
+        (HierarchicalCNN, (model.patch,)),
+        (HierarchicalLCN, (model.patch,)),
+        (FullyConnectedNetwork, ()),
+        (CommonCNN, ()),
+        (TransformerNetwork, ()),
+    ):
+        ends = []
+        for device in ("cpu", "cuda"):
+            network = family(model.n_inputs, 4, 4, *shape, width=16, replicas=3, random_state=0).double().to(device)
+            X, y = (torch.as_tensor(a, device=device) for a in (sample.X, sample.y.astype("int64")))
+            data = TrainingData(X, y, train=tuple(torch.arange(n) for n in (150, 300, 600)))
+            rate = 0.05 * 16 if family in (HierarchicalCNN, HierarchicalLCN, FullyConnectedNetwork) else 0.01
+            config = TrainingConfig(
+                optimizer="sgd", n_epochs=8, batch_size=32, learning_rate=rate, weight_decay=0, schedule="cosine"
+            )
+            train(network, data, config, loss=CrossEntropy(), random_state=0)
+            ends.append(torch.cat([p.detach().flatten(1).cpu() for p in network.parameters()], dim=1))
+        worst = max(worst, float((ends[0] - ends[1]).norm() / ends[0].norm()))
+    return worst
+
+
 def main() -> None:
     if not torch.cuda.is_available():
         raise SystemExit("this benchmark needs a GPU")
@@ -76,6 +112,7 @@ def main() -> None:
         {
             "largest_difference": agreement(),
             "training_difference": same_training(),
+            "symbol_training_difference": same_symbol_training(),
             "cpu_over_gpu_step_512_replicas": cpu / gpu,
             "sincos_1000_r2_512_restarts": float(r2),
             "sincos_1000_fit_seconds": fit.seconds,
@@ -83,6 +120,7 @@ def main() -> None:
         {
             "largest_difference": ("<=", 1e-10),
             "training_difference": ("<=", 1e-6),
+            "symbol_training_difference": ("<=", 1e-6),
             "cpu_over_gpu_step_512_replicas": (">=", 10),
         },
     )
