@@ -41,7 +41,7 @@ class _Worker:
 def _main_left_alone() -> Iterator[None]:
     """Workers import the kinds they run, not the script that runs the sweep, which then needs no guard."""
     main = sys.modules["__main__"].__dict__
-    kept = {name: main.pop(name) for name in ("__file__", "__spec__") if name in main}
+    kept: dict[str, Any] = {name: main.pop(name) for name in ("__file__", "__spec__") if name in main}
     main["__spec__"] = None
     try:
         yield
