@@ -41,6 +41,13 @@ def test_column_names_reach_the_graph(model):
     assert model.score(FRAME, SAMPLE.y) > 0.98
 
 
+def test_target_names_reach_the_graph():
+    targets = pandas.DataFrame({"range": SAMPLE.y, "mass": SAMPLE.X[:, 0]})
+    found = CompositionalRegressor(**{**QUICK, "effort": 0.1, "n_steps": 50}).fit(FRAME, targets)
+    assert found.graph_.outputs == ("range", "mass_")
+    assert found.predict(FRAME).shape == targets.shape
+
+
 def test_models_repeat_and_survive_pickling_and_cloning(model):
     loaded = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(loaded.predict(FRAME), model.predict(FRAME))

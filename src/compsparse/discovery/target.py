@@ -50,25 +50,32 @@ def target_for(
     return _numbers(array, names, sure=not guessed)
 
 
+def names_in(y: Any) -> list[str] | None:
+    """The names that a table or a series of targets carries."""
+    if hasattr(y, "columns"):
+        return [str(c) for c in y.columns]
+    name = getattr(y, "name", None)
+    return None if name is None or name == "" else [str(name)]
+
+
 def _names(y: Any, array: np.ndarray, inputs: Sequence[str], outputs: Sequence[str] | None) -> tuple[str, ...]:
     k = 1 if array.ndim == 1 else array.shape[1]
     if outputs is None:
-        if hasattr(y, "columns"):
-            outputs = [str(c) for c in y.columns]
-        elif k == 1:
-            outputs = [str(getattr(y, "name", None) or "y")]
-        else:
-            outputs = [f"y{i}" for i in range(k)]
-        outputs = [_free_name(name, inputs) for name in outputs]
+        usual = ["y"] if k == 1 else [f"y{i}" for i in range(k)]
+        outputs = free_names(names_in(y) or usual, inputs)
     if len(outputs) != k or len(set(outputs)) < k or set(outputs) & set(inputs):
         raise DataError(f"{k} targets need as many different names, none of them an input's; got {list(outputs)}")
     return tuple(outputs)
 
 
-def _free_name(name: str, taken: Sequence[str]) -> str:
-    while name in taken:
-        name += "_"
-    return name
+def free_names(names: Sequence[str], taken: Sequence[str]) -> list[str]:
+    """The names, each with underscores behind it until it is no input's."""
+    found = []
+    for name in names:
+        while name in taken:
+            name += "_"
+        found.append(name)
+    return found
 
 
 def _classes(array: np.ndarray, names: tuple[str, ...]) -> Target:

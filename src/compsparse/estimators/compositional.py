@@ -15,6 +15,7 @@ from sklearn.utils.validation import _check_feature_names, _check_sample_weight,
 from compsparse.discovery import Discovery, DiscoveryStatus
 from compsparse.discovery.from_data import from_data
 from compsparse.discovery.table import columns_of, first_missing, is_numeric
+from compsparse.discovery.target import free_names, names_in
 from compsparse.errors import DataError
 from compsparse.graph import FunctionGraph
 from compsparse.training import FitConfig, ProgressBar, Silent, TrainingConfig
@@ -45,13 +46,22 @@ class _CompositionalEstimator(BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _discover(self, table: Any, y: np.ndarray, weight: np.ndarray | None, *, classification: bool) -> None:
+    def _discover(
+        self,
+        table: Any,
+        y: np.ndarray,
+        weight: np.ndarray | None,
+        *,
+        classification: bool,
+        outputs: list[str] | None = None,
+    ) -> None:
         training = TrainingConfig(n_steps=self.n_steps, batch_size=128, rungs=HALVING_TWICE)
         listener = ProgressBar("discovering") if self.verbose else nullcontext(Silent())
         with listener as progress:
             self.discovery_: Discovery = from_data(
                 table,
                 y,
+                outputs=outputs,
                 weight=weight,
                 classification=classification,
                 fit_config=FitConfig(n_restarts=self.n_restarts, training=training),
@@ -140,8 +150,10 @@ class CompositionalRegressor(RegressorMixin, _CompositionalEstimator):
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CompositionalRegressor:
+        named = names_in(y)
         table, y, weight = self._checked(X, y, sample_weight, classification=False)
-        self._discover(table, y, weight, classification=False)
+        outputs = free_names(named, getattr(self, "feature_names_in_", ())) if named else None
+        self._discover(table, y, weight, classification=False, outputs=outputs)
         return self
 
     def predict(self, X: Any) -> np.ndarray:
