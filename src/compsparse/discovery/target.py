@@ -70,12 +70,7 @@ def _names(y: Any, array: np.ndarray, inputs: Sequence[str], outputs: Sequence[s
 
 def free_names(names: Sequence[str], taken: Sequence[str]) -> list[str]:
     """The names, each with underscores behind it until it is no input's."""
-    found = []
-    for name in names:
-        while name in taken:
-            name += "_"
-        found.append(name)
-    return found
+    return [name if name not in taken else free_names([name + "_"], taken)[0] for name in names]
 
 
 def _classes(array: np.ndarray, names: tuple[str, ...]) -> Target:
