@@ -10,10 +10,12 @@ ROWS = tuple(
 )
 LINE = Figure("Error", ROWS, "n", "error", series="net", low="low", high="high", log_x=True, log_y=True)
 POINTS = Figure("Fit", ROWS, "error", "low", mark="points", diagonal=True)
+GRID = tuple({"a": a, "b": b, "c": a * b, "edge": a / 2} for a in (0.1, 0.2, 0.4) for b in (1, 2))
+HEAT = Figure("Heat", GRID, "a", "b", mark="heat", value="c", curve="edge")
 BARS = Figure("Bars", ROWS[:2], "net", "error", mark="bars", low="low", high="high")
 
 
-@pytest.mark.parametrize("figure", [LINE, POINTS, BARS], ids=["line", "points", "bars"])
+@pytest.mark.parametrize("figure", [LINE, POINTS, BARS, HEAT], ids=["line", "points", "bars", "heat"])
 @pytest.mark.parametrize("suffix", ["png", "svg", "pdf", "html", "json"])
 def test_figures_write_every_format(figure, suffix, tmp_path):
     path = figure.save(tmp_path / f"chart.{suffix}")
@@ -30,6 +32,15 @@ def test_figures_are_data():
         Figure("x", ROWS, "n", "nothing")
     with pytest.raises(ConfigError, match="suffix"):
         LINE.save("chart.gif")
+
+
+def test_cells_of_a_heat_map_touch():
+    cells, curve = HEAT.chart().to_dict()["layer"]
+    across = sorted({(row["_left"], row["_right"]) for row in cells["data"]["values"]})
+    assert across == [pytest.approx(e) for e in ((0.05, 0.15), (0.15, 0.3), (0.3, 0.5))]
+    assert curve["data"]["values"] == [{"a": a, "edge": a / 2} for a in (0.1, 0.2, 0.4)]
+    with pytest.raises(ConfigError, match="needs the column of its colours"):
+        Figure("x", GRID, "a", "b", mark="heat")
 
 
 def test_pages_need_no_network_and_escape_text(tmp_path):

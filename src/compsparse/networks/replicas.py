@@ -43,6 +43,10 @@ class ReplicatedNetwork(nn.Module, ABC):
         """From ``(R, n_inputs, batch)`` to ``(R, n_outputs, batch)``."""
 
     def forward(self, x: Tensor) -> Tensor:
+        return self.rows(self.run(self.columns(x)), x)
+
+    def columns(self, x: Tensor) -> Tensor:
+        """Data as :meth:`run` takes them, ``(R, n_inputs, batch)``."""
         if x.shape[-1] != self.n_inputs or x.ndim not in (2, 3):
             raise DataError(f"expected an array of shape (batch, {self.n_inputs}), got {tuple(x.shape)}")
         if x.ndim == 3 and x.shape[0] != self.n_replicas:
@@ -50,7 +54,11 @@ class ReplicatedNetwork(nn.Module, ABC):
         columns = x.transpose(-1, -2)
         if x.ndim == 2:
             columns = columns.expand(self.n_replicas, -1, -1)
-        out = self.run(columns.contiguous()).transpose(-1, -2)
+        return columns.contiguous()
+
+    def rows(self, columns: Tensor, x: Tensor) -> Tensor:
+        """What :meth:`run` answered to x, in the shape the caller expects."""
+        out = columns.transpose(-1, -2)
         return out if self.has_replicas or x.ndim == 3 else out[0]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from compsparse.report.figure import Figure, needs_altair
@@ -18,6 +19,8 @@ def chart_of(figure: Figure) -> Any:
     if figure.mark == "dots":
         names = {row[figure.x] for row in figure.rows}
         return _finished(_dots(alt, figure), figure).properties(height=_STEP * len(names))
+    if figure.mark == "heat":
+        return _finished(_heat(alt, figure), figure).properties(height=_HEIGHT)
     base = alt.Chart(alt.Data(values=[_plain(row) for row in figure.rows]))
     encoding = _encoding(alt, figure)
     layers = []
@@ -48,6 +51,47 @@ def _dots(alt: Any, figure: Figure) -> Any:
         layers.append(base.mark_rule(strokeWidth=2, color="#6b7280").encode(y=down, **ends))
     marks = base.mark_circle(size=90, opacity=1, color=COLOURS[0])
     return alt.layer(*layers, marks.encode(y=down, x=alt.X(f"{figure.y}:Q", **across), tooltip=tooltip))
+
+
+def _heat(alt: Any, figure: Figure) -> Any:
+    """Cells that reach half way to their neighbours, and the curve over them."""
+    rows = [_plain(row) for row in figure.rows]
+    across, up = (_cell_edges(sorted({row[c] for row in rows})) for c in (figure.x, figure.y))
+    cells = [
+        {**row, "_left": across[row[figure.x]][0], "_right": across[row[figure.x]][1], "_foot": up[row[figure.y]][0],
+         "_top": up[row[figure.y]][1]}
+        for row in rows
+    ]  # fmt: skip
+    tight = alt.Scale(zero=False, nice=False)
+    x_title, y_title = figure.x_title or figure.x, figure.y_title or figure.y
+    colour = alt.Color(
+        f"{figure.value}:Q", scale=alt.Scale(scheme="viridis"), legend=alt.Legend(title=figure.value, orient="right")
+    )
+    layers = [
+        alt.Chart(alt.Data(values=cells))
+        .mark_rect(stroke=None)
+        .encode(
+            x=alt.X("_left:Q", title=x_title, scale=tight),
+            x2="_right:Q",
+            y=alt.Y("_foot:Q", title=y_title, scale=tight),
+            y2="_top:Q",
+            color=colour,
+            tooltip=[alt.Tooltip(f"{c}:Q") for c in (figure.x, figure.y, figure.value)],
+        )
+    ]
+    if figure.curve:
+        heights = {row[figure.x]: row[figure.curve] for row in rows}
+        points = [{figure.x: x, figure.curve: y} for x, y in sorted(heights.items())]
+        line = alt.Chart(alt.Data(values=points)).mark_line(color="#ffffff", strokeWidth=2.5, strokeDash=[6, 3])
+        layers.append(line.encode(x=alt.X(f"{figure.x}:Q"), y=alt.Y(f"{figure.curve}:Q")))
+    return alt.layer(*layers)
+
+
+def _cell_edges(places: list[float]) -> dict[float, tuple[float, float]]:
+    """The interval of each place: half way to the next on either side."""
+    gaps = [b - a for a, b in pairwise(places)] or [1.0]
+    before, after = [gaps[0], *gaps], [*gaps, gaps[-1]]
+    return {p: (p - a / 2, p + b / 2) for p, a, b in zip(places, before, after, strict=False)}
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:

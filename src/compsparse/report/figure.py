@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import altair
     import pandas
 
-Mark = Literal["line", "points", "bars", "dots"]
+Mark = Literal["line", "points", "bars", "dots", "heat"]
 _SUFFIXES = (".png", ".svg", ".pdf", ".html", ".json")
 
 
@@ -22,11 +22,14 @@ class Figure:
 
     Attributes:
         x, y: columns across and up; ``series`` the column that tells colours apart.
-        mark: ``dots`` lists the values of x one below the other and draws y across, so that long names can be read.
+        mark: ``dots`` lists the values of x one below the other and draws y across, so that long names can be read;
+            ``heat`` colours the cells of a grid of numbers x and y.
         low, high: columns of the spread around y, drawn as a band or as error bars.
         log_x, log_y: logarithmic axes.
         diagonal: draw the line y = x (predicted against observed).
         x_title, y_title: axis titles; by default the columns' names.
+        value: the column that colours the cells of ``heat``.
+        curve: a column that depends on x alone, drawn over the cells of ``heat`` as a line.
     """
 
     title: str
@@ -42,13 +45,20 @@ class Figure:
     diagonal: bool = False
     x_title: str | None = None
     y_title: str | None = None
+    value: str | None = None
+    curve: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rows", tuple(dict(row) for row in self.rows))
-        used = [c for c in (self.x, self.y, self.series, self.low, self.high) if c is not None]
+        columns = (self.x, self.y, self.series, self.low, self.high, self.value, self.curve)
+        used = [c for c in columns if c is not None]
         for column in used:
             if not all(column in row for row in self.rows):
                 raise ConfigError(f"figure {self.title!r} lacks the column {column!r} in some row")
+        if (self.mark == "heat") != (self.value is not None):
+            raise ConfigError(
+                f"figure {self.title!r}: mark 'heat' needs the column of its colours as value, no other does"
+            )
 
     def frame(self) -> pandas.DataFrame:
         """The figure's table."""

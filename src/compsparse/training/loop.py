@@ -112,19 +112,22 @@ def train(
         seeds: one seed per replica instead.
     """
     config = config or TrainingConfig()
+    loss = loss or SquaredLoss()
     n = network.n_replicas
-    _check(network, data, config, n)
+    _check(network, data, config, loss, n)
     seeds = replica_seeds(random_state, n) if seeds is None else seeds
-    run = _Run(network, data, config, loss or SquaredLoss(), penalties, seeds)
+    run = _Run(network, data, config, loss, penalties, seeds)
     with reused_allocations():
         return run.train(callbacks, progress or Silent(), time_limit)
 
 
-def _check(network: ReplicatedNetwork, data: TrainingData, config: TrainingConfig, n: int) -> None:
+def _check(network: ReplicatedNetwork, data: TrainingData, config: TrainingConfig, loss: Loss, n: int) -> None:
     if data.X.shape[1] != network.n_inputs:
         raise DataError(f"the network has {network.n_inputs} inputs but X has {data.X.shape[1]} columns")
-    if data.y.is_floating_point() and data.y.shape[1] != network.n_outputs:
-        raise DataError(f"the network has {network.n_outputs} outputs but y has {data.y.shape[1]} columns")
+    targets = loss.n_targets(network.n_outputs)
+    if data.y.is_floating_point() and data.y.shape[1] != targets:
+        wanted = "" if targets == network.n_outputs else f"; {type(loss).__name__} compares with {targets}"
+        raise DataError(f"the network has {network.n_outputs} outputs but y has {data.y.shape[1]} columns{wanted}")
     for name, subsets in (("train", data.train), ("validation", data.validation)):
         if subsets is not None and len(subsets) != n:
             raise DataError(f"{n} replicas need as many {name} subsets, got {len(subsets)}")

@@ -16,6 +16,10 @@ class Loss(ABC):
     def per_sample(self, prediction: Tensor, target: Tensor) -> Tensor:
         """From (R, n, k) and (R, n, …) to (R, n)."""
 
+    def n_targets(self, n_outputs: int) -> int:
+        """How many target columns of numbers go with so many outputs."""
+        return n_outputs
+
     def mean(self, prediction: Tensor, target: Tensor, weight: Tensor | None = None) -> Tensor:
         """The weighted mean over samples, per replica."""
         terms = self.per_sample(prediction, target)
