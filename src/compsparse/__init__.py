@@ -41,7 +41,7 @@ _HOME = {
     "GraphRegressor": "estimators",
     "CompsparseError": "errors",
 }
-_PACKAGES = ("discovery", "errors", "estimators", "graph", "lab", "networks", "report", "tasks", "training")
+_PACKAGES = ("discovery", "errors", "estimators", "graph", "lab", "networks", "report", "sparse", "tasks", "training")
 
 __all__ = ["__version__", *_HOME, *_PACKAGES]  # noqa: PLE0604 (names only)
 

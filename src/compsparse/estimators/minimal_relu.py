@@ -1,0 +1,69 @@
+"""Regression by the smallest shallow ReLU network that passes through all the data."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from compsparse.sparse.memorise import memorise
+from compsparse.sparse.memorise.problem import Bias, Norm
+
+
+class MinimalReLURegressor(RegressorMixin, BaseEstimator):
+    """Interpolates the training data by the shallow ReLU network of least norm.
+
+    For few, noise-free data: the network meets every label. Rows that are repeated must have equal labels.
+
+    Parameters:
+        norm, bias: what is least, see :func:`~compsparse.sparse.memorise.memorise`.
+        tol: relative gap to reach.
+        time_limit: seconds after which the best network so far is taken, with a warning.
+        random_state: seed of the search for cells.
+
+    Attributes:
+        memorised_: the :class:`~compsparse.sparse.memorise.Memorised` record.
+        n_neurons_: neurons of the network, at most as many as data.
+        gap_: how far its cost may be above the least, relatively; ``memorised_.gap_status`` says if that is proved.
+
+    >>> import numpy as np
+    >>> X = np.linspace(-1, 1, 9)[:, None]
+    >>> model = MinimalReLURegressor().fit(X, np.abs(X[:, 0]))
+    >>> bool(model.gap_ < 1e-8), bool(model.score(X, np.abs(X[:, 0])) > 0.999)
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        *,
+        norm: Norm = "weight-decay",
+        bias: Bias = "free",
+        tol: float = 1e-8,
+        time_limit: float | None = None,
+        random_state: Any = 0,
+    ):
+        self.norm = norm
+        self.bias = bias
+        self.tol = tol
+        self.time_limit = time_limit
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> MinimalReLURegressor:
+        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        self.memorised_ = memorise(
+            X, y, norm=self.norm, bias=self.bias, tol=self.tol, time_limit=self.time_limit, random_state=seed
+        )
+        if "time limit" in self.memorised_.status:
+            warnings.warn(self.memorised_.status, UserWarning, stacklevel=2)
+        self.n_neurons_, self.gap_ = self.memorised_.n_neurons, self.memorised_.gap
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The network's values."""
+        check_is_fitted(self, "memorised_")
+        return self.memorised_.predict(validate_data(self, X, dtype=np.float64, reset=False))

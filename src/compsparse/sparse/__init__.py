@@ -1,0 +1,69 @@
+"""Sparse inference: dictionaries, codes, and the programs and networks that find them."""
+
+from compsparse.sparse.cardinality import BestSubset, SearchStatus, SparsestCode, best_subset, sparsest
+from compsparse.sparse.codes import CodedSignals, SparseCodes
+from compsparse.sparse.dictionaries import (
+    check_dictionary,
+    equiangular_frame,
+    gaussian_dictionary,
+    spikes_and_dct,
+    spikes_and_hadamard,
+    welch_bound,
+)
+from compsparse.sparse.isometry import (
+    Isometry,
+    coherence,
+    isometry_constant,
+    isometry_lower_bound,
+    isometry_upper_bound,
+    recoverable_sparsity,
+)
+from compsparse.sparse.lasso import lasso, lasso_breakpoints, lasso_path
+from compsparse.sparse.memorise import Memorised, memorise
+from compsparse.sparse.phase_transition import weak_threshold
+from compsparse.sparse.pursuit import basis_pursuit, omp
+from compsparse.sparse.solution import Breakpoints, CodeSolution, GreedySolution, PathSolution, SignalStatus
+from compsparse.sparse.unrolled import UnrolledNetwork, fista, ista, soft_threshold
+from compsparse.sparse.unrolled_training import UNROLLED_CONFIG, LassoLoss, train_layer_by_layer
+
+__all__ = [
+    "UNROLLED_CONFIG",
+    "BestSubset",
+    "Breakpoints",
+    "CodeSolution",
+    "CodedSignals",
+    "GreedySolution",
+    "Isometry",
+    "LassoLoss",
+    "Memorised",
+    "PathSolution",
+    "SearchStatus",
+    "SignalStatus",
+    "SparseCodes",
+    "SparsestCode",
+    "UnrolledNetwork",
+    "basis_pursuit",
+    "best_subset",
+    "check_dictionary",
+    "coherence",
+    "equiangular_frame",
+    "fista",
+    "gaussian_dictionary",
+    "isometry_constant",
+    "isometry_lower_bound",
+    "isometry_upper_bound",
+    "ista",
+    "lasso",
+    "lasso_breakpoints",
+    "lasso_path",
+    "memorise",
+    "omp",
+    "recoverable_sparsity",
+    "soft_threshold",
+    "sparsest",
+    "spikes_and_dct",
+    "spikes_and_hadamard",
+    "train_layer_by_layer",
+    "weak_threshold",
+    "welch_bound",
+]

@@ -1,0 +1,262 @@
+r"""The Lasso for many signals at once, each with its own penalty, tolerance and certificate.
+
+Scaling: the talk (Bruna, "Lasso" slide) writes :math:`\min_z \|x - W z\|^2 + \lambda \|z\|_1`, without 1/2, and so
+does this package. ``scaling="half"`` is the usual :math:`\tfrac12 \|x - W z\|^2 + \lambda \|z\|_1`; its
+:math:`\lambda` is half the talk's. scikit-learn's ``alpha`` is :math:`\lambda_{talk} / (2 d)`.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from compsparse.errors import ConfigError
+from compsparse.sparse.batches import Gram, continued, descended, paths
+from compsparse.sparse.gaps import lasso_gap
+from compsparse.sparse.signals import check_signals, check_start, per_signal
+from compsparse.sparse.solution import Breakpoints, CodeSolution, PathSolution, statuses
+
+Scaling = Literal["talk", "half"]
+Method = Literal["auto", "homotopy", "proximal"]
+_ROUNDS = (1.0, 1e-2, 1e-4)  # coordinate descent asks more of itself until the gap is met
+_SWEEPS = 20_000
+
+
+def lasso(
+    X: Any,
+    W: Any,
+    lam: Any,
+    tol: ArrayLike = 1e-6,
+    *,
+    scaling: Scaling = "talk",
+    positive: bool = False,
+    start: Any = None,
+    method: Method = "auto",
+    max_iter: int | None = None,
+    time_limit: float | None = None,
+    n_threads: int | None = None,
+) -> CodeSolution:
+    r"""Codes that minimise :math:`\|x - W z\|^2 + \lambda \|z\|_1`, one for each signal.
+
+    Arrays are solved by a compiled homotopy in float64. Tensors are solved by accelerated proximal gradient on
+    their device, and codes are differentiable in whichever of X, W and lam requires a gradient.
+
+    Args:
+        X: signals (n_signals, d).
+        W: dictionary (d, n_atoms); columns need not have norm 1, and may repeat.
+        lam: penalty, one for all or one per signal.
+        tol: largest duality gap over the objective of the zero code, one for all or one per signal.
+        scaling: ``talk`` as above; ``half`` has 1/2 before the square, so that its lam is half as large.
+        positive: codes must not be negative.
+        start: codes to start from, (n_signals, n_atoms), for instance of a penalty nearby.
+        method: ``homotopy`` or ``proximal``; ``auto`` is homotopy, and proximal for tensors.
+        max_iter: most steps (homotopy) or iterations (proximal) for a signal.
+        time_limit: seconds; signals not done by then have status TIME_LIMIT and their true gap.
+        n_threads: cores for arrays; as many as torch uses by default.
+
+    Raises:
+        ConfigError: a penalty, tolerance or option makes no sense.
+        DataError: signals and dictionary do not fit, hold NaN, or a column is zero.
+
+    >>> solution = lasso(np.array([[3.0, -0.2]]), np.eye(2), lam=1.0)
+    >>> solution.codes, solution.support_sizes
+    (array([[2.5, 0. ]]), array([1]))
+    """
+    started = time.monotonic()
+    _check_options(scaling, method, max_iter, time_limit, n_threads)
+    if type(X).__module__.startswith("torch") or type(W).__module__.startswith("torch"):
+        if method not in ("auto", "proximal"):
+            raise ConfigError(f"tensors are solved by method 'proximal', not {method!r}; pass arrays for that")
+        return _lasso_of_tensors(X, W, lam, tol, scaling, positive, start, max_iter, time_limit, started)
+    signals, dictionary = check_signals(X, W)
+    n = len(signals)
+    half, tols = per_signal("lam", lam, n) / _factor(scaling), per_signal("tol", tol, n)
+    codes = check_start(start, n, dictionary.shape[1])
+    deadline = np.inf if time_limit is None else started + time_limit
+    if method == "proximal":
+        return _proximal_of_arrays(signals, dictionary, half, tols, scaling, positive, codes, max_iter, time_limit)
+    gram = Gram(signals, dictionary, positive, n_threads, deadline)
+    found = _by_homotopy(gram, half, tols, codes, max_iter)
+    relative = _relative(found.gap, gram.squares)
+    status, factor = statuses(relative, tols, found.left), _factor(scaling)
+    objective, gap, seconds = factor * found.objective, factor * found.gap, time.monotonic() - started
+    return CodeSolution(found.codes, objective, gap, relative, factor * half, status, found.steps, seconds)
+
+
+def lasso_path(
+    X: ArrayLike,
+    W: ArrayLike,
+    lams: ArrayLike,
+    *,
+    scaling: Scaling = "talk",
+    positive: bool = False,
+    n_threads: int | None = None,
+) -> PathSolution:
+    """Codes at several falling penalties, for little more than the last of them costs.
+
+    Args:
+        lams: falling penalties, (n_lams,) for all signals or (n_signals, n_lams).
+
+    >>> path = lasso_path(np.array([[3.0, -1.0]]), np.eye(2), [4.0, 1.0])
+    >>> path.codes[0]
+    array([[ 1. ,  0. ],
+           [ 2.5, -0.5]])
+    """
+    started = time.monotonic()
+    _check_options(scaling, "auto", None, None, n_threads)
+    signals, dictionary = check_signals(X, W)
+    stops = _falling(lams, len(signals))
+    factor = _factor(scaling)
+    gram = Gram(signals, dictionary, positive, n_threads)
+    codes = paths(gram, stops / factor, np.zeros(len(signals))).codes
+    objective, gap = np.zeros(stops.shape), np.zeros(stops.shape)
+    for p in range(stops.shape[1]):
+        objective[:, p], gap[:, p] = lasso_gap(signals, dictionary, codes[:, p], stops[:, p] / factor, positive)
+    relative = _relative(gap, gram.squares[:, None])
+    return PathSolution(stops, codes, factor * objective, factor * gap, relative, time.monotonic() - started)
+
+
+def lasso_breakpoints(
+    x: ArrayLike, W: ArrayLike, lam_min: float = 0.0, *, scaling: Scaling = "talk", positive: bool = False
+) -> Breakpoints:
+    """Every penalty at which the support of one signal's code changes, and the codes there, down to lam_min.
+
+    >>> path = lasso_breakpoints([3.0, -1.0], np.eye(2))
+    >>> path.lams, path.code_at(4.0)
+    (array([6., 2., 0.]), array([1., 0.]))
+    """
+    from compsparse.sparse.homotopy import follow_paths
+
+    _check_options(scaling, "auto", None, None, None)
+    signals, dictionary = check_signals(np.asarray(x, dtype=np.float64)[None], W)
+    stop = per_signal("lam_min", lam_min, 1, zero=True)[:, None] / _factor(scaling)
+    gram = Gram(signals, dictionary, positive)
+    n_atoms = dictionary.shape[1]
+    most = 20 * (sum(dictionary.shape) + 50)
+    log, none, count = np.zeros((most, 1 + n_atoms)), np.zeros(1), np.zeros(1, dtype=np.int64)
+    logged = follow_paths(
+        gram.G, gram.G, gram.B, gram.squares, stop, none, none, positive, gram.rank, most,
+        np.zeros((1, 1, n_atoms)), np.zeros((1, 1)), count.copy(), count, log,
+    )  # fmt: skip
+    top = max(float((gram.B if positive else np.abs(gram.B)).max()), float(stop[0, 0]))
+    lams = np.concatenate([[top], log[:logged, 0]]) * _factor(scaling)
+    return Breakpoints(lams, np.vstack([np.zeros(n_atoms), log[:logged, 1:]]))
+
+
+# ---- solvers -----------------------------------------------------------------------------
+
+
+class _Found(NamedTuple):
+    codes: np.ndarray
+    objective: np.ndarray
+    gap: np.ndarray
+    steps: np.ndarray
+    left: np.ndarray
+
+
+def _by_homotopy(
+    gram: Gram, lam: np.ndarray, tol: np.ndarray, start: np.ndarray | None, max_iter: int | None
+) -> _Found:
+    if start is None:
+        found = paths(gram, lam[:, None], tol, max_iter=max_iter)
+    else:
+        found = continued(gram, lam, start, max_iter=max_iter)
+    codes = found.codes[:, 0]
+    objective, gap = lasso_gap(gram.X, gram.W, codes, lam, gram.positive)
+    result = _Found(codes, objective, gap, found.steps, found.left)
+    return result if max_iter is not None else _mended(gram, lam, tol, result)
+
+
+def _mended(gram: Gram, lam: np.ndarray, tol: np.ndarray, found: _Found) -> _Found:
+    """Goes on, in place, where the gap is too large, because of ties or atoms that nearly repeat.
+
+    First by homotopy from the code that was found, in double precision, then by coordinate descent.
+    """
+    codes, objective, gap, steps, left = found
+    for attempt in (None, *_ROUNDS):
+        rows = np.flatnonzero(~left & ~(_relative(gap, gram.squares) <= tol))
+        if not len(rows):
+            break
+        part = gram.part(rows)
+        if attempt is None:
+            again = continued(part, lam[rows], codes[rows])
+        else:
+            again = descended(part, lam[rows], attempt * tol[rows], codes[rows], _SWEEPS)
+        better = lasso_gap(part.X, part.W, again.codes[:, 0], lam[rows], gram.positive)
+        keep = better[1] <= gap[rows]
+        codes[rows[keep]] = again.codes[keep, 0]
+        objective[rows[keep]], gap[rows[keep]] = better[0][keep], better[1][keep]
+        steps[rows] += again.steps
+        left[rows[again.left]] = True
+    return _Found(codes, objective, gap, steps, left)
+
+
+def _proximal_of_arrays(
+    signals: np.ndarray, dictionary: np.ndarray, half: np.ndarray, tols: np.ndarray, scaling: Scaling,
+    positive: bool, start: np.ndarray | None, max_iter: int | None, time_limit: float | None,
+) -> CodeSolution:  # fmt: skip
+    from dataclasses import replace
+
+    import torch
+
+    begin = None if start is None else torch.as_tensor(start)
+    found = _lasso_of_tensors(
+        torch.as_tensor(signals), torch.as_tensor(dictionary), half * _factor(scaling), tols, scaling,
+        positive, begin, max_iter, time_limit, time.monotonic(),
+    )  # fmt: skip
+    return replace(found, codes=found.codes.numpy())
+
+
+def _lasso_of_tensors(
+    X: Any, W: Any, lam: Any, tol: ArrayLike, scaling: Scaling, positive: bool,
+    start: Any, max_iter: int | None, time_limit: float | None, started: float,
+) -> CodeSolution:  # fmt: skip
+    from compsparse.sparse.proximal import solve_tensors
+
+    deadline = np.inf if time_limit is None else started + time_limit
+    found = solve_tensors(X, W, lam, tol, _factor(scaling), positive, start, max_iter, deadline)
+    relative = _relative(found.gap, found.squares)
+    return CodeSolution(
+        found.codes, _factor(scaling) * found.objective, _factor(scaling) * found.gap, relative, found.lam,
+        statuses(relative, found.tol, found.left), found.iterations, time.monotonic() - started,
+    )  # fmt: skip
+
+
+# ---- checks ------------------------------------------------------------------------------
+
+
+def _check_options(
+    scaling: str, method: str, max_iter: int | None, time_limit: float | None, n_threads: int | None
+) -> None:
+    if scaling not in get_args(Scaling):
+        raise ConfigError(f"scaling must be 'talk' or 'half', got {scaling!r}")
+    if method not in get_args(Method):
+        raise ConfigError(f"method must be one of {', '.join(get_args(Method))}, got {method!r}")
+    for name, value in (("max_iter", max_iter), ("n_threads", n_threads)):
+        if value is not None and (int(value) != value or value < 1):
+            raise ConfigError(f"{name} must be a positive integer, got {value!r}")
+    if time_limit is not None and not time_limit > 0:
+        raise ConfigError(f"time_limit must be a positive number of seconds, got {time_limit!r}")
+
+
+def _falling(lams: ArrayLike, n: int) -> np.ndarray:
+    values = np.asarray(lams, dtype=np.float64)
+    if values.ndim == 1:
+        values = np.broadcast_to(values, (n, len(values)))
+    if values.ndim != 2 or values.shape[0] != n or values.shape[1] == 0:
+        raise ConfigError(f"lams must be falling penalties, (n_lams,) or ({n}, n_lams), got shape {values.shape}")
+    if not (np.isfinite(values).all() and (values > 0).all() and (np.diff(values, axis=1) <= 0).all()):
+        raise ConfigError("lams must be finite, positive, and fall along the path")
+    return np.ascontiguousarray(values)
+
+
+def _factor(scaling: Scaling) -> float:
+    """The talk's objective is twice the one with 1/2, at half its lam."""
+    return 2.0 if scaling == "talk" else 1.0
+
+
+def _relative(gap: np.ndarray, squares: np.ndarray) -> np.ndarray:
+    return np.divide(2 * gap, squares, out=np.zeros_like(gap), where=squares > 0)

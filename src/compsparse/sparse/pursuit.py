@@ -1,0 +1,227 @@
+r"""Codes of least norm that explain a signal: basis pursuit, with or without noise, and orthogonal matching pursuit.
+
+Basis pursuit, :math:`\min \|z\|_1` s.t. :math:`\|x - W z\| \le \epsilon`, is where the Lasso's path ends: at
+:math:`\lambda \to 0` without noise, at the penalty whose residual is :math:`\epsilon` with noise.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from compsparse.errors import ConfigError, DataError
+from compsparse.sparse.batches import Gram, Paths, paths
+from compsparse.sparse.gaps import pursuit_gap
+from compsparse.sparse.signals import check_signals, per_signal
+from compsparse.sparse.solution import CodeSolution, GreedySolution, statuses
+
+PursuitMethod = Literal["homotopy", "highs"]
+_NEAR_END = 1e-5  # of lam_max
+_ROUNDING = 1e-12  # entries of a code that are smaller than this part of its largest are zero
+_FEASIBLE = 1e-7  # relative residual up to which x counts as in the range of W
+
+
+def basis_pursuit(
+    X: ArrayLike,
+    W: ArrayLike,
+    *,
+    method: PursuitMethod = "homotopy",
+    noise: ArrayLike = 0.0,
+    tol: ArrayLike = 1e-6,
+    time_limit: float | None = None,
+    n_threads: int | None = None,
+) -> CodeSolution:
+    r"""Codes of least :math:`\|z\|_1` with :math:`\|x - W z\| \le` noise, one for each signal.
+
+    Args:
+        X: signals (n_signals, d).
+        W: dictionary (d, n_atoms).
+        method: ``homotopy``, compiled; or ``highs``, linear programs one by one, for noise 0 only.
+        noise: largest norm of the residual, one for all or one per signal.
+        tol: largest duality gap over the norm of the code.
+
+    Returns:
+        The solution; its ``lam`` is the penalty of the Lasso (in the talk's scaling) with the same code.
+
+    Raises:
+        DataError: no code explains a signal that well.
+
+    >>> W = np.array([[1.0, 0.0, 0.6], [0.0, 1.0, 0.8]])
+    >>> basis_pursuit(np.array([[1.2, 1.6]]), W).codes.round(6)
+    array([[0., 0., 2.]])
+    """
+    started = time.monotonic()
+    signals, dictionary = check_signals(X, W)
+    if method not in get_args(PursuitMethod):
+        raise ConfigError(f"method must be 'homotopy' or 'highs', got {method!r}")
+    tols, eps = per_signal("tol", tol, len(signals)), per_signal("noise", noise, len(signals), zero=True)
+    deadline = np.inf if time_limit is None else started + time_limit
+    if method == "highs":
+        if eps.any():
+            raise ConfigError("method 'highs' solves linear programs, which allow no noise; use method 'homotopy'")
+        return _by_linear_programs(signals, dictionary, tols, deadline, started)
+    gram = Gram(signals, dictionary, False, n_threads, deadline)
+    # the residual over lam just before the end is the vector of multipliers
+    stops = np.abs(gram.B).max(axis=1)[:, None] * np.array([_NEAR_END, 0.0])
+    found = paths(gram, stops, np.zeros(len(signals)), noise=eps)
+    codes, lam = found.codes[:, 1], found.ends[:, 1]
+    codes[np.abs(codes) < _ROUNDING * np.abs(codes).max(axis=1, keepdims=True)] = 0
+    _refine(gram, codes, eps)
+    short = _short(gram, codes, eps)
+    _check_feasible(gram, np.flatnonzero(short & ~found.left), eps)
+    theta = _multipliers(gram, found, eps)
+    objective, gap = pursuit_gap(signals, dictionary, codes, theta, eps)
+    gap[short] = np.inf
+    found, objective, gap = _mended(gram, found, codes, objective, gap, eps, tols)
+    lam = np.where(np.isfinite(lam), lam, 0)
+    return _solution(found, codes, objective, gap, 2 * lam, tols, started)
+
+
+def omp(
+    X: ArrayLike,
+    W: ArrayLike,
+    n_nonzero: int | None = None,
+    *,
+    residual: ArrayLike | None = None,
+    n_threads: int | None = None,
+) -> GreedySolution:
+    """Orthogonal matching pursuit: the atom that correlates most with the residual, then least squares, and again.
+
+    Args:
+        n_nonzero: most atoms of a code.
+        residual: norm of the residual at which a code is done, one for all or one per signal.
+
+    >>> solution = omp(np.array([[3.0, 0.1]]), np.eye(2), n_nonzero=1)
+    >>> solution.codes, solution.residual
+    (array([[3., 0.]]), array([0.1]))
+    """
+    from compsparse.sparse.greedy import pursue
+
+    started = time.monotonic()
+    signals, dictionary = check_signals(X, W)
+    most = _most_atoms(n_nonzero, residual, dictionary)
+    eps = per_signal("residual", 0.0 if residual is None else residual, len(signals), zero=True)
+    gram = Gram(signals, dictionary, False, n_threads)
+    codes, counts = np.zeros(gram.B.shape), np.zeros(len(signals), dtype=np.int64)
+    squares = np.zeros(len(signals))
+
+    def work(a: slice) -> None:
+        pursue(gram.G, gram.B[a], gram.squares[a], most, eps[a] ** 2, codes[a], counts[a], squares[a])
+
+    gram.each_batch(work)
+    norms = np.linalg.norm(signals - codes @ dictionary.T, axis=1)
+    return GreedySolution(codes, norms, counts, time.monotonic() - started)
+
+
+# ---- homotopy ----------------------------------------------------------------------------
+
+
+def _refine(gram: Gram, codes: np.ndarray, eps: np.ndarray) -> None:
+    """One step against the squared condition of the Gram matrix, in place, where the residual shows it."""
+    residual = gram.X - codes @ gram.W.T
+    size = np.linalg.norm(residual, axis=1)
+    for i in np.flatnonzero((eps == 0) & (size > 1e-12 * np.sqrt(gram.squares))):
+        support = np.flatnonzero(codes[i])
+        if len(support):
+            codes[i, support] += np.linalg.lstsq(gram.W[:, support], residual[i], rcond=1e-12)[0]
+
+
+def _short(gram: Gram, codes: np.ndarray, eps: np.ndarray) -> np.ndarray:
+    """Which codes do not explain their signals."""
+    return np.linalg.norm(gram.X - codes @ gram.W.T, axis=1) > _allowed(gram, eps)
+
+
+def _allowed(gram: Gram, eps: np.ndarray) -> np.ndarray:
+    return eps * (1 + 1e-6) + _FEASIBLE * np.sqrt(gram.squares)
+
+
+def _check_feasible(gram: Gram, rows: np.ndarray, eps: np.ndarray) -> None:
+    for i in rows:
+        least = np.linalg.norm(gram.X[i] - gram.W @ np.linalg.lstsq(gram.W, gram.X[i], rcond=None)[0])
+        if least > _allowed(gram, eps)[i]:
+            raise DataError(
+                f"no code explains signal {i} to within noise {eps[i]:g}: the nearest point in the range of W is "
+                f"{least:.3g} away; give noise >= {least:.3g}, or use lasso"
+            )
+
+
+def _multipliers(gram: Gram, found: Paths, eps: np.ndarray) -> np.ndarray:
+    """theta = r / lam, at the end of the path with noise, near it without."""
+    which = np.where(eps > 0, 1, 0)
+    rows = np.arange(len(which))
+    lam = found.ends[rows, which]
+    residual = gram.X - found.codes[rows, which] @ gram.W.T
+    usable = np.isfinite(lam) & (lam > 0)
+    return np.where(usable, 1 / np.where(usable, lam, 1), 0)[:, None] * residual
+
+
+def _mended(
+    gram: Gram, found: Paths, codes: np.ndarray, objective: np.ndarray, gap: np.ndarray, eps: np.ndarray,
+    tols: np.ndarray,
+) -> tuple[Paths, np.ndarray, np.ndarray]:  # fmt: skip
+    """Linear programs, in place, for the signals whose path ended without a certificate (ties; rounding)."""
+    for i in np.flatnonzero((gap > tols * objective) & (eps == 0) & ~found.left):
+        if time.monotonic() > gram.deadline:
+            found.left[i] = True
+            continue
+        code, theta = _linear_program(gram.X[i], gram.W, gram.deadline)
+        value, distance = pursuit_gap(gram.X[i : i + 1], gram.W, code[None], theta[None], eps[i : i + 1])
+        if distance[0] < gap[i]:
+            codes[i], objective[i], gap[i] = code, value[0], distance[0]
+    return found, objective, gap
+
+
+def _solution(
+    found: Paths, codes: np.ndarray, objective: np.ndarray, gap: np.ndarray, lam: np.ndarray, tols: np.ndarray,
+    started: float,
+) -> CodeSolution:  # fmt: skip
+    relative = np.divide(gap, objective, out=np.zeros_like(gap), where=objective > 0)
+    relative[found.left] = 1.0
+    status = statuses(relative, tols, found.left)
+    return CodeSolution(codes, objective, gap, relative, lam, status, found.steps, time.monotonic() - started)
+
+
+# ---- linear programs ---------------------------------------------------------------------
+
+
+def _by_linear_programs(
+    X: np.ndarray, W: np.ndarray, tols: np.ndarray, deadline: float, started: float
+) -> CodeSolution:
+    codes, theta = np.zeros((len(X), W.shape[1])), np.zeros_like(X)
+    left = np.zeros(len(X), dtype=bool)
+    for i, x in enumerate(X):
+        if time.monotonic() > deadline:
+            left[i] = True
+        else:
+            codes[i], theta[i] = _linear_program(x, W, deadline)
+    objective, gap = pursuit_gap(X, W, codes, theta, np.zeros(len(X)))
+    found = Paths(codes[:, None], np.zeros((len(X), 1)), np.zeros(len(X), dtype=np.int64), left)
+    return _solution(found, codes, objective, gap, np.zeros(len(X)), tols, started)
+
+
+def _linear_program(x: np.ndarray, W: np.ndarray, deadline: float) -> tuple[np.ndarray, np.ndarray]:
+    """min 1'(p + q) s.t. W(p - q) = x, p, q >= 0, by HiGHS: the code and the multipliers."""
+    from scipy.optimize import linprog
+
+    n = W.shape[1]
+    limit = {} if deadline == np.inf else {"time_limit": max(deadline - time.monotonic(), 1e-3)}
+    scale = float(np.abs(x).max()) or 1.0
+    result = linprog(np.ones(2 * n), A_eq=np.hstack([W, -W]), b_eq=x / scale, method="highs", options=limit)
+    if result.status == 2:
+        raise DataError("no code explains a signal without noise: it is not in the range of W; give noise > 0")
+    if result.x is None or result.status != 0:
+        return np.zeros(n), np.zeros_like(x)
+    return scale * (result.x[:n] - result.x[n:]), np.asarray(result.eqlin.marginals)
+
+
+def _most_atoms(n_nonzero: int | None, residual: ArrayLike | None, W: np.ndarray) -> int:
+    if n_nonzero is None and residual is None:
+        raise ConfigError("omp needs n_nonzero (most atoms), residual (norm to reach), or both")
+    if n_nonzero is None:
+        return min(W.shape)
+    if int(n_nonzero) != n_nonzero or not 1 <= n_nonzero <= W.shape[1]:
+        raise ConfigError(f"n_nonzero must be between 1 and the {W.shape[1]} atoms, got {n_nonzero!r}")
+    return min(int(n_nonzero), *W.shape)

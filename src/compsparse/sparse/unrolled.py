@@ -1,0 +1,190 @@
+r"""Unrolled networks: iterations of sparse inference as layers whose weights may be learned.
+
+The Lasso in the talk's scaling, :math:`\min_z \|x - W z\|^2 + \lambda \|z\|_1`, is solved by ISTA:
+
+.. math:: z \leftarrow \eta\big(z + \tfrac1L W^\top (x - W z),\; \tfrac{\lambda}{2L}\big), \quad L = \|W\|_2^2,
+
+with the soft threshold :math:`\eta`. K such steps are a network of K layers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
+
+from compsparse.errors import ConfigError, DataError
+from compsparse.networks.replicas import ReplicatedNetwork
+from compsparse.sparse.dictionaries import check_dictionary, check_positive
+from compsparse.sparse.moves import AnalyticMove, CoupledMove, FreeMove, Move, StepMove
+
+if TYPE_CHECKING:
+    from compsparse.graph import FunctionGraph
+
+Variant = Literal["tied", "untied", "coupled", "steps", "analytic"]
+
+
+class UnrolledNetwork(ReplicatedNetwork):
+    """K layers, each a step of ISTA until it is trained; reads signals (batch, d), answers codes (batch, n).
+
+    What is learned depends on the variant: ``tied``, two matrices for all layers (LISTA); ``untied``, two for
+    each; ``coupled``, one for each (LISTA-CP); ``steps``, a step length for each (SLISTA); ``analytic``, a
+    step length and a threshold for each, beside a matrix computed from the dictionary (ALISTA; the only variant
+    that does not start as ISTA).
+
+    Args:
+        dictionary: (d, n), or (R, d, n) with one for each replica.
+        lam: the penalty of the Lasso, in the talk's scaling; a number or one for each replica.
+        select: share of the entries that layer 1 lets through without shrinking them if they are the largest
+            (support selection); layer t lets through t times as many. 0 for none.
+        select_at_most: the largest such share.
+        replicas: how many independent copies to hold; None for an ordinary module.
+
+    >>> from compsparse.sparse import spikes_and_hadamard
+    >>> net = UnrolledNetwork(spikes_and_hadamard(8), lam=0.1, n_layers=4)
+    >>> net(torch.zeros(5, 8)).shape
+    torch.Size([5, 16])
+    """
+
+    replica_buffers = ("dictionary",)
+    dictionary: Tensor
+
+    def __init__(
+        self,
+        dictionary: ArrayLike,
+        lam: float | ArrayLike,
+        n_layers: int,
+        variant: Variant = "untied",
+        *,
+        select: float = 0.0,
+        select_at_most: float = 0.13,
+        replicas: int | None = None,
+        dtype: torch.dtype = torch.float32,
+    ):
+        W = _dictionaries(dictionary, replicas)
+        check_positive(n_layers=n_layers)
+        if not 0 <= select <= select_at_most <= 1 and select != 0:
+            raise ConfigError(f"0 <= select <= select_at_most <= 1 must hold, got {select} and {select_at_most}")
+        super().__init__(W.shape[1], W.shape[2], replicas)
+        self.variant, self.n_layers, self.active_layers = variant, n_layers, n_layers
+        self.select, self.select_at_most = select, select_at_most
+        self.move = _move(variant, W, _penalties(lam, len(W)), n_layers)
+        self.register_buffer("dictionary", W)
+        self.to(dtype)
+
+    @property
+    def starts_as_ista(self) -> bool:
+        """Whether the untrained network computes steps of ISTA."""
+        return self.move.starts_as_ista and self.select == 0
+
+    def run(self, columns: Tensor) -> Tensor:
+        *_, z = self._states(columns)
+        return z
+
+    def iterates(self, x: Tensor) -> Tensor:
+        """The code after every layer, stacked: (K, batch, n), or (K, R, batch, n) with replicas."""
+        return torch.stack([self.rows(z, x) for z in self._states(self.columns(x))])
+
+    def step(self, layer: int, x: Tensor, z: Tensor | None) -> Tensor:
+        """One layer on columns: signals (R, d, batch) and codes (R, n, batch), None for codes of zeros."""
+        u = self.move.first(layer, x) if z is None else self.move(layer, x, z, self.dictionary)
+        theta = self.move.threshold(layer).relu()
+        shrunk = soft_threshold(u, theta)
+        count = math.floor(min(self.select * (layer + 1), self.select_at_most) * self.n_outputs) if self.select else 0
+        if count == 0:
+            return shrunk
+        size = u.detach().abs()
+        passes = (size >= size.topk(count, dim=1).values[:, -1:]) & (size > theta)
+        return torch.where(passes, u, shrunk)
+
+    def _states(self, columns: Tensor) -> Iterator[Tensor]:
+        z = None
+        for layer in range(self.active_layers):
+            z = self.step(layer, columns, z)
+            yield z
+
+    @property
+    def graph(self) -> FunctionGraph:
+        """The computation of the first replica: a node for each entry of the code after every layer."""
+        from compsparse.sparse.unrolled_graph import unrolled_graph
+
+        return unrolled_graph(self)
+
+
+def soft_threshold(u: Tensor, theta: Tensor | float) -> Tensor:
+    """Shrinks every entry towards 0 by theta, to 0 if it is smaller: the proximal operator of theta times l1."""
+    return u.sign() * (u.abs() - theta).relu()
+
+
+@torch.no_grad()
+def ista(X: ArrayLike | Tensor, W: ArrayLike, lam: float, n_steps: int, *, history: bool = False) -> Tensor:
+    """Codes of the rows of X after steps of ISTA from zero: the untrained network.
+
+    Args:
+        history: give the codes after every step, (n_steps, m, n).
+    """
+    x = _signals(X)
+    network = UnrolledNetwork(W, lam, n_steps, "steps", dtype=x.dtype).to(x.device)
+    return network.iterates(x) if history else network(x)
+
+
+@torch.no_grad()
+def fista(X: ArrayLike | Tensor, W: ArrayLike, lam: float, n_steps: int, *, history: bool = False) -> Tensor:
+    """As :func:`ista`, each step taken from a point beyond the last code (Beck and Teboulle 2009)."""
+    x = _signals(X)
+    check_positive(n_steps=n_steps)
+    network = UnrolledNetwork(W, lam, 1, "steps", dtype=x.dtype).to(x.device)
+    columns = network.columns(x)
+    z = network.step(0, columns, None)
+    # momentum t = 1 of the first step, which starts at zero, has no effect
+    ahead, t, codes = z, (1 + math.sqrt(5)) / 2, [network.rows(z, x)]
+    for _ in range(n_steps - 1):
+        t_next = (1 + math.sqrt(1 + 4 * t * t)) / 2
+        previous, z = z, network.step(0, columns, ahead)
+        ahead = z + (t - 1) / t_next * (z - previous)
+        t = t_next
+        if history:
+            codes.append(network.rows(z, x))
+    return torch.stack(codes) if history else network.rows(z, x)
+
+
+def _signals(X: ArrayLike | Tensor) -> Tensor:
+    x = X if isinstance(X, Tensor) else torch.as_tensor(np.asarray(X, dtype=np.float64))
+    if not bool(torch.isfinite(x).all()):
+        raise DataError("X holds NaN or infinite values")
+    return x
+
+
+def _dictionaries(dictionary: ArrayLike, replicas: int | None) -> Tensor:
+    """(R, d, n) in float64; a single one is shown to all replicas."""
+    if np.ndim(dictionary) != 3:
+        return torch.as_tensor(check_dictionary(dictionary)).expand(replicas or 1, -1, -1)
+    W = torch.as_tensor(np.stack([check_dictionary(one) for one in np.asarray(dictionary)]))
+    if len(W) != (replicas or 1):
+        raise ConfigError(f"{replicas or 1} replicas need as many dictionaries, got {len(W)}")
+    return W
+
+
+def _penalties(lam: float | ArrayLike, replicas: int) -> Tensor:
+    values = np.asarray(lam, dtype=np.float64)
+    if values.shape not in ((), (replicas,)) or not (np.isfinite(values) & (values >= 0)).all():
+        raise ConfigError(f"lam must be a finite number >= 0, or one for each of {replicas} replicas, got {lam!r}")
+    return torch.as_tensor(np.broadcast_to(values, (replicas,)).copy())
+
+
+def _move(variant: Variant, W: Tensor, lam: Tensor, n_layers: int) -> Move:
+    match variant:
+        case "tied" | "untied":
+            return FreeMove(W, lam, n_layers, tied=variant == "tied")
+        case "coupled":
+            return CoupledMove(W, lam, n_layers)
+        case "steps":
+            return StepMove(W, lam, n_layers)
+        case "analytic":
+            return AnalyticMove(W, lam, n_layers)
+    raise ConfigError(f"variant must be one of {get_args(Variant)}, got {variant!r}")

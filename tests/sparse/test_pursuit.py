@@ -1,0 +1,180 @@
+"""Basis pursuit, matching pursuit and the exact search agree where theory says so, and certify where not."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.linear_model import orthogonal_mp
+
+from compsparse.errors import ConfigError, DataError
+from compsparse.sparse import (
+    SearchStatus,
+    SignalStatus,
+    SparseCodes,
+    basis_pursuit,
+    best_subset,
+    gaussian_dictionary,
+    lasso,
+    omp,
+    recoverable_sparsity,
+    sparsest,
+    spikes_and_hadamard,
+)
+
+W = gaussian_dictionary(12, 30, random_state=0)
+X = np.random.default_rng(0).standard_normal((10, 12))
+
+
+def test_basis_pursuit_agrees_with_linear_programs_and_certifies_itself():
+    ours, reference = basis_pursuit(X, W, tol=1e-9), basis_pursuit(X, W, method="highs")
+    np.testing.assert_allclose(ours.objective, reference.objective, rtol=1e-7)
+    np.testing.assert_allclose(ours.codes, reference.codes, atol=1e-6)
+    np.testing.assert_allclose(ours.codes @ W.T, X, atol=1e-9)
+    assert ours.converged
+    assert reference.converged
+    assert ours.relative_gap.max() < 1e-9
+
+
+def test_paths_end_with_a_certificate_of_their_own(monkeypatch):
+    # towards lam = 0 every correlation falls to zero at once; that once sent all signals to the linear programs
+    monkeypatch.setattr("compsparse.sparse.pursuit._linear_program", None)
+    dictionary = gaussian_dictionary(64, 256, random_state=0)
+    for k in (3, 10, 25):
+        signals = SparseCodes(dictionary, k).sample(10, random_state=0)
+        solution = basis_pursuit(signals.X, dictionary)
+        assert solution.converged
+        if k < 10:
+            np.testing.assert_array_equal(solution.support_sizes, k)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 6), st.integers(1, 10))
+def test_basis_pursuit_on_small_integers_with_repeated_columns(seed, d, n_atoms):
+    rng = np.random.default_rng(seed)
+    W = rng.integers(-2, 3, (d, n_atoms)).astype(float)
+    W[:, ~W.any(axis=0)] = 1
+    W = np.hstack([W, W[:, ::-1]])
+    X = rng.integers(-2, 3, (3, 2 * n_atoms)) @ W.T
+    solution = basis_pursuit(X, W)
+    assert solution.converged
+    np.testing.assert_allclose(solution.codes @ W.T, X, atol=1e-6)
+    np.testing.assert_allclose(solution.objective, basis_pursuit(X, W, method="highs").objective, atol=1e-6)
+
+
+def test_noise_is_used_up_and_the_penalty_is_the_lassos():
+    noise = np.linspace(0.1, 2, 10)
+    solution = basis_pursuit(X, W, noise=noise)
+    np.testing.assert_allclose(np.linalg.norm(X - solution.codes @ W.T, axis=1), noise)
+    assert solution.relative_gap.max() < 1e-9
+    np.testing.assert_allclose(lasso(X, W, solution.lam, 1e-14).codes, solution.codes, atol=1e-8)
+    assert not basis_pursuit(X, W, noise=100.0).codes.any()
+
+
+def test_signals_out_of_reach_are_named():
+    tall = gaussian_dictionary(12, 5, random_state=0)
+    for method in ("homotopy", "highs"):
+        with pytest.raises(DataError, match="no code explains"):
+            basis_pursuit(X, tall, method=method)
+    with pytest.raises(DataError, match=r"signal 0 to within noise 0.1.* give noise >="):
+        basis_pursuit(X, tall, noise=0.1)
+    with pytest.raises(DataError, match="no code brings every entry"):
+        sparsest(X[0], tall)
+
+
+def test_l1_and_omp_and_l0_agree_below_the_coherence_bound():
+    # Donoho and Elad 2003, Tropp 2004: k < (1 + 1/mu)/2
+    dictionary = spikes_and_hadamard(16)
+    k = recoverable_sparsity(dictionary)
+    assert k == 2
+    signals = SparseCodes(dictionary, k).sample(6, random_state=0)
+    np.testing.assert_allclose(basis_pursuit(signals.X, dictionary).codes, signals.Z, atol=1e-8)
+    np.testing.assert_allclose(omp(signals.X, dictionary, k).codes, signals.Z, atol=1e-8)
+    exact = sparsest(signals.X[0], dictionary)
+    assert (exact.size, exact.gap, exact.status) == (k, 0, SearchStatus.OPTIMAL)
+    np.testing.assert_allclose(exact.code, signals.Z[0], atol=1e-6)
+
+
+def test_omp_agrees_with_scikit_learn():
+    solution = omp(X, W, 5)
+    np.testing.assert_allclose(solution.codes, orthogonal_mp(W, X.T, n_nonzero_coefs=5).T, atol=1e-9)
+    assert (solution.support_sizes == 5).all()
+    np.testing.assert_allclose(solution.residual, np.linalg.norm(X - solution.codes @ W.T, axis=1))
+    by_residual = omp(X, W, residual=0.7)
+    assert (by_residual.residual <= 0.7).all()
+    fewer = omp(X, W, int(by_residual.support_sizes.max() - 1))
+    assert (fewer.residual > 0.7).any()
+
+
+def test_omp_skips_repeated_columns_and_stops_at_zero():
+    twice = np.hstack([W, W])
+    solution = omp(np.vstack([X, np.zeros(12)]), twice, residual=0.0)
+    assert np.isfinite(solution.codes).all()
+    assert solution.residual.max() < 1e-9
+    assert solution.support_sizes[-1] == 0
+
+
+def brute_force_size(x, W, noise):
+    for k in range(1, W.shape[1] + 1):
+        for support in combinations(range(W.shape[1]), k):
+            code = np.linalg.lstsq(W[:, support], x, rcond=None)[0]
+            if np.abs(x - W[:, support] @ code).max() <= noise + 1e-8:
+                return k
+    return None
+
+
+def test_sparsest_is_what_all_supports_say():
+    rng = np.random.default_rng(3)
+    for _ in range(4):
+        dictionary = rng.integers(-2, 3, (4, 8)) + 0.1 * rng.standard_normal((4, 8))
+        x = dictionary[:, rng.choice(8, 2, replace=False)] @ rng.standard_normal(2)
+        found = sparsest(x, dictionary)
+        assert found.size == brute_force_size(x, dictionary, 0)
+        np.testing.assert_allclose(dictionary @ found.code, x, atol=1e-6)
+    noisy = sparsest(x + 0.01, dictionary, noise=0.02)
+    assert noisy.size <= 2
+    assert noisy.residual <= 0.02 + 1e-6
+    assert sparsest(np.zeros(4), dictionary).size == 0
+
+
+def test_best_subset_is_what_all_supports_say():
+    rng = np.random.default_rng(4)
+    dictionary, x = rng.standard_normal((5, 7)), rng.standard_normal(5)
+    found = best_subset(x, dictionary, 2)
+    assert found.status is SearchStatus.OPTIMAL
+    assert np.count_nonzero(found.code) <= 2
+    grid = [best_subset(x, dictionary[:, list(s)], 2).error for s in combinations(range(7), 2)]
+    assert found.error == pytest.approx(min(grid), abs=1e-6)
+
+
+def test_time_limits_give_the_best_code_with_its_bound():
+    dictionary = gaussian_dictionary(20, 40, random_state=0)
+    x = SparseCodes(dictionary, 9).sample(1, random_state=0).X[0]
+    found = sparsest(x, dictionary, time_limit=0.2)
+    assert found.status is SearchStatus.TIME_LIMIT
+    assert 1 <= found.bound < found.size <= 20
+    np.testing.assert_allclose(dictionary @ found.code, x, atol=1e-6)
+    late = basis_pursuit(np.repeat(X, 20, axis=0), W, time_limit=1e-9)
+    assert SignalStatus.TIME_LIMIT in late.status
+
+
+def test_bad_input_is_named():
+    with pytest.raises(ConfigError, match="n_nonzero must be between 1 and the 30 atoms, got 31"):
+        omp(X, W, 31)
+    with pytest.raises(ConfigError, match="omp needs n_nonzero"):
+        omp(X, W)
+    with pytest.raises(ConfigError, match="k must be between 1 and the 30 atoms"):
+        best_subset(X[0], W, 31)
+    with pytest.raises(ConfigError, match="method must be 'homotopy' or 'highs'"):
+        basis_pursuit(X, W, method="simplex")
+    with pytest.raises(ConfigError, match="allow no noise"):
+        basis_pursuit(X, W, method="highs", noise=0.1)
+    with pytest.raises(ConfigError, match="noise must be finite and not negative"):
+        basis_pursuit(X, W, noise=-1)
+    with pytest.raises(DataError, match="x must be one signal"):
+        sparsest(X, W)
+    with pytest.raises(ConfigError, match="largest must be a positive number"):
+        sparsest(X[0], W, largest=0)
+    with pytest.raises(ConfigError, match="time_limit must be"):
+        sparsest(X[0], W, time_limit=0)
