@@ -23,6 +23,7 @@ class MinimalReLURegressor(RegressorMixin, BaseEstimator):
         norm, bias: what is least, see :func:`~compsparse.sparse.memorise.memorise`.
         tol: relative gap to reach.
         time_limit: seconds after which the best network so far is taken, with a warning.
+        max_rounds: the same in rounds of column generation.
         random_state: seed of the search for cells.
 
     Attributes:
@@ -44,21 +45,30 @@ class MinimalReLURegressor(RegressorMixin, BaseEstimator):
         bias: Bias = "free",
         tol: float = 1e-8,
         time_limit: float | None = None,
+        max_rounds: int = 200,
         random_state: Any = 0,
     ):
         self.norm = norm
         self.bias = bias
         self.tol = tol
         self.time_limit = time_limit
+        self.max_rounds = max_rounds
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> MinimalReLURegressor:
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         self.memorised_ = memorise(
-            X, y, norm=self.norm, bias=self.bias, tol=self.tol, time_limit=self.time_limit, random_state=seed
+            X,
+            y,
+            norm=self.norm,
+            bias=self.bias,
+            tol=self.tol,
+            time_limit=self.time_limit,
+            max_rounds=self.max_rounds,
+            random_state=seed,
         )
-        if "time limit" in self.memorised_.status:
+        if "so far" in self.memorised_.status:
             warnings.warn(self.memorised_.status, UserWarning, stacklevel=2)
         self.n_neurons_, self.gap_ = self.memorised_.n_neurons, self.memorised_.gap
         return self

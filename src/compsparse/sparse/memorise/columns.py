@@ -13,7 +13,6 @@ from compsparse.sparse.memorise.cone import Block, ConeSolution, solve_cone
 from compsparse.sparse.memorise.pricing import Prices
 from compsparse.sparse.memorise.problem import Problem
 
-_MOST_ROUNDS = 200
 _IDLE_ROUNDS = 3
 _ROUGH, _FINE = 1e-6, 1e-12
 
@@ -40,12 +39,18 @@ class Generated:
 
 
 def generate(
-    problem: Problem, blocks: list[Block], pricer: Pricer, tol: float, deadline: float | None, exhaustible: bool
+    problem: Problem,
+    blocks: list[Block],
+    pricer: Pricer,
+    tol: float,
+    deadline: float | None,
+    max_rounds: int,
+    exhaustible: bool,
 ) -> Generated:
     """Adds blocks until the gap is below ``tol``."""
     used = {b.key: 0 for b in blocks}
     cone, lower, ended, rounds, rough = None, 0.0, "rounds", 0, True
-    for rounds in range(1, _MOST_ROUNDS + 1):
+    for rounds in range(1, max_rounds + 1):
         cone, ended = solve_cone(problem, blocks, _left(deadline), _ROUGH if rough else _FINE), "rounds"
         if not cone.solved:
             return Generated(blocks, cone, lower, exhaustible, rounds, "time" if _late(deadline) else "stalled")
@@ -64,7 +69,7 @@ def generate(
             ended = "stalled"
         elif _late(deadline):
             ended = "time"
-        if ended != "rounds":
+        if ended != "rounds" or rounds == max_rounds:
             break
         rough = rough and prices.most > 1 + 1e-3
         blocks = _kept(problem, blocks, cone, used, rounds) + fresh

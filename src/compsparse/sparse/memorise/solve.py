@@ -53,6 +53,7 @@ def memorise(
     task: Task = "interpolate",
     method: Method = "auto",
     time_limit: float | None = None,
+    max_rounds: int = 200,
     tol: float = 1e-9,
     random_state: int | None = 0,
 ) -> Memorised:
@@ -73,6 +74,7 @@ def memorise(
         task: ``interpolate``, or ``margin``: y in {-1, +1} and y_i f(x_i) >= 1.
         method: ``exact`` takes all cells into one program, ``columns`` adds them as needed; ``auto`` chooses.
         time_limit: seconds after which the best network so far is taken, if there is one.
+        max_rounds: the same in rounds of column generation, which gives the same network on any machine.
         tol: relative gap to reach.
 
     >>> net = memorise([[0.0], [1.0], [2.0]], [0.0, 1.0, 0.0], bias="free")
@@ -84,11 +86,13 @@ def memorise(
         raise ConfigError(f"method must be one of {', '.join(map(repr, get_args(Method)))}, got {method!r}")
     if time_limit is not None and not time_limit > 0:
         raise ConfigError(f"time_limit must be positive, got {time_limit}")
+    if max_rounds < 1:
+        raise ConfigError(f"max_rounds must be at least 1, got {max_rounds}")
     problem = make_problem(X, y, norm, bias, task)
     if _costs_nothing(problem):
         return _free_of_charge(problem, time.perf_counter() - started)
     deadline = None if time_limit is None else started + time_limit
-    return _solve(problem, method, deadline, tol, np.random.default_rng(random_state), started)
+    return _solve(problem, method, deadline, max_rounds, tol, np.random.default_rng(random_state), started)
 
 
 def _costs_nothing(problem: Problem) -> bool:
@@ -106,7 +110,13 @@ def _free_of_charge(problem: Problem, seconds: float) -> Memorised:
 
 
 def _solve(
-    problem: Problem, method: Method, deadline: float | None, tol: float, rng: np.random.Generator, started: float
+    problem: Problem,
+    method: Method,
+    deadline: float | None,
+    max_rounds: int,
+    tol: float,
+    rng: np.random.Generator,
+    started: float,
 ) -> Memorised:
     pricings = _enumerated(problem)
     if method == "exact" and pricings is None:
@@ -122,7 +132,7 @@ def _solve(
         done, used = _all_at_once(problem, pricings, deadline), "cone program over all cells"
     else:
         blocks, pricer = _support(problem, atoms, start, pricings), _pricer(problem, pricings, rng)
-        done = generate(problem, blocks, pricer, tol, deadline, exhaustible=pricings is not None)
+        done = generate(problem, blocks, pricer, tol, deadline, max_rounds, exhaustible=pricings is not None)
         used = "column generation, " + ("every cell priced" if pricings is not None else "cells found by search")
     return _finished(problem, atoms, done, used, n_cells, tol, started)
 
