@@ -7,6 +7,7 @@ Basis pursuit, :math:`\min \|z\|_1` s.t. :math:`\|x - W z\| \le \epsilon`, is wh
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from typing import Literal, get_args
 
 import numpy as np
@@ -19,7 +20,7 @@ from compsparse.sparse.signals import check_signals, per_signal
 from compsparse.sparse.solution import CodeSolution, GreedySolution, statuses
 
 PursuitMethod = Literal["homotopy", "highs"]
-_NEAR_END = 1e-5  # of lam_max
+_NEAR_END = (1e-5, 1e-7)  # of lam_max: the first is known better, the second is nearer
 _ROUNDING = 1e-12  # entries of a code that are smaller than this part of its largest are zero
 _FEASIBLE = 1e-7  # relative residual up to which x counts as in the range of W
 
@@ -65,15 +66,14 @@ def basis_pursuit(
         return _by_linear_programs(signals, dictionary, tols, deadline, started)
     gram = Gram(signals, dictionary, False, n_threads, deadline)
     # the residual over lam just before the end is the vector of multipliers
-    stops = np.abs(gram.B).max(axis=1)[:, None] * np.array([_NEAR_END, 0.0])
+    stops = np.abs(gram.B).max(axis=1)[:, None] * np.array([*_NEAR_END, 0.0])
     found = paths(gram, stops, np.zeros(len(signals)), noise=eps)
-    codes, lam = found.codes[:, 1], found.ends[:, 1]
+    codes, lam = found.codes[:, -1], found.ends[:, -1]
     codes[np.abs(codes) < _ROUNDING * np.abs(codes).max(axis=1, keepdims=True)] = 0
     _refine(gram, codes, eps)
     short = _short(gram, codes, eps)
     _check_feasible(gram, np.flatnonzero(short & ~found.left), eps)
-    theta = _multipliers(gram, found, eps)
-    objective, gap = pursuit_gap(signals, dictionary, codes, theta, eps)
+    objective, gap = _certified(gram, found, codes, eps)
     gap[short] = np.inf
     found, objective, gap = _mended(gram, found, codes, objective, gap, eps, tols)
     lam = np.where(np.isfinite(lam), lam, 0)
@@ -148,30 +148,53 @@ def _check_feasible(gram: Gram, rows: np.ndarray, eps: np.ndarray) -> None:
             )
 
 
-def _multipliers(gram: Gram, found: Paths, eps: np.ndarray) -> np.ndarray:
+def _certified(gram: Gram, found: Paths, codes: np.ndarray, eps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The norm of the codes, and its distance from the best bound that multipliers give."""
+    tried = [pursuit_gap(gram.X, gram.W, codes, theta, eps) for theta in _multipliers(gram, found, eps)]
+    return tried[0][0], np.min([gap for _, gap in tried], axis=0)
+
+
+def _multipliers(gram: Gram, found: Paths, eps: np.ndarray) -> Iterator[np.ndarray]:
     """theta = r / lam, at the end of the path with noise, near it without."""
-    which = np.where(eps > 0, 1, 0)
-    rows = np.arange(len(which))
-    lam = found.ends[rows, which]
-    residual = gram.X - found.codes[rows, which] @ gram.W.T
-    usable = np.isfinite(lam) & (lam > 0)
-    return np.where(usable, 1 / np.where(usable, lam, 1), 0)[:, None] * residual
+    rows = np.arange(len(eps))
+    for near in range(len(_NEAR_END)):
+        which = np.where(eps > 0, len(_NEAR_END), near)
+        lam = found.ends[rows, which]
+        residual = gram.X - found.codes[rows, which] @ gram.W.T
+        usable = np.isfinite(lam) & (lam > 0)
+        yield np.where(usable, 1 / np.where(usable, lam, 1), 0)[:, None] * residual
 
 
 def _mended(
     gram: Gram, found: Paths, codes: np.ndarray, objective: np.ndarray, gap: np.ndarray, eps: np.ndarray,
     tols: np.ndarray,
 ) -> tuple[Paths, np.ndarray, np.ndarray]:  # fmt: skip
-    """Linear programs, in place, for the signals whose path ended without a certificate (ties; rounding)."""
+    """Other codes, in place, for the signals whose path ended without a certificate (ties; rounding).
+
+    Rounding spoils the last stretch first, so the support just before it is tried, then a linear program.
+    """
     for i in np.flatnonzero((gap > tols * objective) & (eps == 0) & ~found.left):
-        if time.monotonic() > gram.deadline:
-            found.left[i] = True
-            continue
-        code, theta = _linear_program(gram.X[i], gram.W, gram.deadline)
-        value, distance = pursuit_gap(gram.X[i : i + 1], gram.W, code[None], theta[None], eps[i : i + 1])
+        few = gram.part(np.array([i]))
+        one = Paths(found.codes[i : i + 1], found.ends[i : i + 1], found.steps[i : i + 1], found.left[i : i + 1])
+        code = _before_the_end(few, found.codes[i, -2])
+        value, distance = _certified(few, one, code[None], eps[i : i + 1])
+        if _short(few, code[None], eps[i : i + 1])[0] or distance[0] > tols[i] * value[0]:
+            if time.monotonic() > gram.deadline:
+                found.left[i] = True
+                continue
+            code, theta = _linear_program(gram.X[i], gram.W, gram.deadline)
+            value, distance = pursuit_gap(few.X, gram.W, code[None], theta[None], eps[i : i + 1])
         if distance[0] < gap[i]:
             codes[i], objective[i], gap[i] = code, value[0], distance[0]
     return found, objective, gap
+
+
+def _before_the_end(gram: Gram, near: np.ndarray) -> np.ndarray:
+    """Least squares on the support of the code at the last stop but one."""
+    code, support = np.zeros_like(near), np.flatnonzero(near)
+    if len(support):
+        code[support] = np.linalg.lstsq(gram.W[:, support], gram.X[0], rcond=None)[0]
+    return code
 
 
 def _solution(
