@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from compsparse.errors import ConfigError, DataError
 from compsparse.sparse.memorise import Memorised, count_cells, draw_cells, enumerate_cells, generic_count, memorise
 from compsparse.sparse.memorise.atoms import make_atoms, solve_atoms
-from compsparse.sparse.memorise.descent import descend
+from compsparse.sparse.memorise.descent import Descended, descend
 from compsparse.sparse.memorise.label_noise import balanced_penalty, penalty
 from compsparse.sparse.memorise.problem import make_problem, with_one
 
@@ -298,3 +298,14 @@ def test_pictures_show_points_and_kinks():
     assert 1 <= svg.count('class="kink') - 2 <= net.n_neurons  # two are in the key
     with pytest.raises(DataError, match="two columns"):
         draw_cells(X[:, :1], y)
+
+
+def test_the_support_of_a_descent_is_its_clusters_of_neurons():
+    directions = np.array([[1.0, 0.0], [0.6, 0.8], [-1.0, 0.0]])
+    theta = np.repeat(directions, [3, 2, 1], axis=0) * np.array([1.0, 2.0, 0.5, 1.0, 1.0, 1e-3])[:, None]
+    theta[0] = [np.cos(0.01), np.sin(0.01)]
+    c = np.array([1.0, 0.5, 2.0, -1.0, -2.0, 1e-3])
+    found = Descended(theta, c, 0.0).support()
+    assert len(found) == 2
+    np.testing.assert_allclose(np.linalg.norm(found, axis=1), [3, 3], rtol=1e-3)
+    np.testing.assert_allclose(sorted(found[:, 1] / 3), [0, 0.8], atol=0.01)

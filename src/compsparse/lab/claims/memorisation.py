@@ -89,10 +89,13 @@ def width_drops_out(profile: Profile, progress: Progress) -> Finding:
     X, y = _on_a_line(n, 0)
     best = memorise(X, y)
     ratios: dict[int, float] = {}
+    supports: dict[int, tuple[int, float]] = {}
     for i, width in enumerate(widths):
         runs = descend(X, y, width=width, n_steps=n_steps, replicas=8, random_state=1).networks
-        fit = [run.cost / best.value for run in runs if run.residual <= 0.01]
-        ratios[width] = min(fit, default=math.inf)
+        fit = sorted((run for run in runs if run.residual <= 0.01), key=lambda run: run.cost)
+        ratios[width] = fit[0].cost / best.value if fit else math.inf
+        if fit:
+            supports[width] = len(fit[0].support()), _farthest(fit[0].support(), best.theta)
         progress.update(i + 1, len(widths), f"width {width}")
     wide = [r for width, r in ratios.items() if width >= n and math.isfinite(r)]
     below = any(r < 1 - 0.02 for r in ratios.values())
@@ -105,14 +108,23 @@ def width_drops_out(profile: Profile, progress: Progress) -> Finding:
         "decay (residual at most 0.01) is nowhere below it by more than 2%, and at the largest width at most "
         f"{5 * _NEAR:.0%} above",
         measured=f"optimum {best.value:.4f} with {best.n_neurons} neurons; best descent over optimum: "
-        + ", ".join(f"{r:.3f} (M={w})" for w, r in ratios.items()),
-        numbers={f"cost over optimum, M={w}": r for w, r in ratios.items() if math.isfinite(r)},
+        + ", ".join(f"{r:.3f} (M={w})" for w, r in ratios.items())
+        + "; directions it uses, and the angle of the farthest from one of the optimum's: "
+        + ", ".join(f"{k}, {angle:.2g} degrees (M={w})" for w, (k, angle) in supports.items()),
+        numbers={f"cost over optimum, M={w}": r for w, r in ratios.items() if math.isfinite(r)}
+        | {f"directions, M={w}": float(k) for w, (k, _) in supports.items()},
         figures=(
             Figure("Best descent against the optimum", tuple(rows), "width", "cost / optimum", log_x=True,
                    x_title="width M"),
         ),
         caveats=("descent may end in local minima, and its residual of up to 0.01 lowers the cost a little",),
     )  # fmt: skip
+
+
+def _farthest(support: np.ndarray, theta: np.ndarray) -> float:
+    """Degrees between the direction that lies farthest from all of theirs and the nearest of those."""
+    ours, theirs = (v / np.linalg.norm(v, axis=1, keepdims=True) for v in (support, theta))
+    return float(np.degrees(np.arccos(np.clip((ours @ theirs.T).max(axis=1), -1, 1)).max()))
 
 
 def label_noise_finds_the_sparse_optimum(profile: Profile, progress: Progress) -> Finding:

@@ -79,17 +79,19 @@ class Descended:
         return (balanced_penalty if balanced else penalty)(X, self.theta, self.c)
 
     def support(self, angle: float = 0.1, share: float = 0.01) -> np.ndarray:
-        """Directions of clusters of neurons that carry at least the given share of the cost, dearest first."""
-        u = self.c[:, None] * self.theta * np.linalg.norm(self.theta, axis=1, keepdims=True)
-        mass = np.abs(self.c) * np.linalg.norm(self.theta, axis=1)
-        unit = self.theta / np.maximum(np.linalg.norm(self.theta, axis=1, keepdims=True), 1e-300)
+        """Clusters of neurons that carry at least the given share of the cost, dearest first.
+
+        Each is the sum of its members' unit directions, weighted by what they cost.
+        """
+        size = np.linalg.norm(self.theta, axis=1)
+        mass, unit = np.abs(self.c) * size, self.theta / np.maximum(size, 1e-300)[:, None]
         same = (unit @ unit.T > np.cos(angle)) & (np.sign(self.c)[:, None] == np.sign(self.c))
         left, found = np.ones(len(mass), dtype=bool), []
         while left.any():
             j = int(np.where(left, mass, -1.0).argmax())
             members = same[j] & left
             if mass[members].sum() >= share * mass.sum():
-                found.append(np.abs(u[members]).sum(0) * np.sign(unit[j]))
+                found.append(mass[members] @ unit[members])
             left &= ~members
         return np.array(found).reshape(len(found), self.theta.shape[1])
 
