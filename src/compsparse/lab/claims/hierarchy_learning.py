@@ -53,7 +53,7 @@ def insensitivity_comes_with_learning(profile: Profile, progress: Progress) -> F
     return Finding(
         Outcome.SUPPORTED if near else Outcome.REFUTED,
         expected="the sizes at which the sensitivities of layer 2 fall below the paper's levels "
-        f"({_LEVELS}) are within a factor {_FACTOR:g} of P*",
+        f"({_levels_text()}) are within a factor {_FACTOR:g} of P*",
         measured="size over P*: " + "; ".join(f"{name} {r:.2f}" for name, r in ratios.items()),
         numbers=ratios,
         figures=tuple(_curves(t) for t in found),
@@ -62,6 +62,13 @@ def insensitivity_comes_with_learning(profile: Profile, progress: Progress) -> F
             "operators change every tuple of level 1 and nothing above",
         ),
     )
+
+
+def _levels_text() -> str:
+    named = {
+        learner: " and ".join(f"{name} {at:g}" for name, at in levels.items()) for learner, levels in _LEVELS.items()
+    }
+    return "; ".join(f"{learner.upper()}: {levels}" for learner, levels in named.items())
 
 
 def _curves(t: _Together) -> Figure:
