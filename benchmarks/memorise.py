@@ -68,8 +68,8 @@ def peer(figures: dict[str, float], rows: list) -> None:
     try:
         from scnn.optimize import optimize  # type: ignore[import-not-found]
         from scnn.regularizers import NeuronGL1  # type: ignore[import-not-found]
-    except Exception as error:
-        print(f"pyscnn is not compared: {type(error).__name__}: {error}")
+    except ImportError as error:
+        print(f"pyscnn is not compared: {error}")
         return
     X, y = data(50, 2)
     points = np.column_stack([X, np.ones(len(X))])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,7 @@ from compsparse.tasks.hierarchy import HierarchySample
 from compsparse.tasks.hierarchy.operators import diffeomorphism, exchange_synonyms
 
 _ROWS_AT_ONCE = 4096
+RandomState = int | np.random.Generator | None
 
 
 @dataclass(frozen=True)
@@ -37,29 +39,34 @@ class Sensitivity:
 
 
 def synonym_sensitivity(
-    network: SymbolNetwork,
-    sample: HierarchySample,
-    level: int = 1,
-    random_state: int | np.random.Generator | None = None,
-    *,
-    allow_identity: bool = True,
+    network: SymbolNetwork, sample: HierarchySample, level: int = 1, random_state: RandomState = None, **options: bool
 ) -> Sensitivity:
-    """S_k: the synonyms of every tuple of ``level`` and below are drawn anew, positions stay."""
-    changed = exchange_synonyms(sample, level, random_state, allow_identity=allow_identity)
-    return Sensitivity("synonym exchange", level, _ratios(network, sample.X, changed.X), allow_identity)
+    """S_k: the synonyms of every tuple of ``level`` and below are drawn anew, positions stay.
+
+    ``allow_identity=False`` makes every tuple of the level differ from what it was.
+    """
+    return _sensitivity("synonym exchange", exchange_synonyms, network, sample, level, random_state, **options)
 
 
 def diffeomorphism_sensitivity(
+    network: SymbolNetwork, sample: HierarchySample, level: int = 1, random_state: RandomState = None, **options: bool
+) -> Sensitivity:
+    """D_k: the positions of the symbols of ``level`` and below are drawn anew, symbols stay; options as above."""
+    return _sensitivity("diffeomorphism", diffeomorphism, network, sample, level, random_state, **options)
+
+
+def _sensitivity(
+    name: str,
+    operator: Callable[..., HierarchySample],
     network: SymbolNetwork,
     sample: HierarchySample,
-    level: int = 1,
-    random_state: int | np.random.Generator | None = None,
+    level: int,
+    random_state: RandomState,
     *,
     allow_identity: bool = True,
 ) -> Sensitivity:
-    """D_k: the positions of the symbols of ``level`` and below are drawn anew, symbols stay."""
-    changed = diffeomorphism(sample, level, random_state, allow_identity=allow_identity)
-    return Sensitivity("diffeomorphism", level, _ratios(network, sample.X, changed.X), allow_identity)
+    changed = operator(sample, level, random_state, allow_identity=allow_identity)
+    return Sensitivity(name, level, _ratios(network, sample.X, changed.X), allow_identity)
 
 
 @torch.no_grad()
