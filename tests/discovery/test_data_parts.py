@@ -1,0 +1,203 @@
+"""The parts of a search in data: candidates, units, trials, decisions."""
+
+import numpy as np
+import pytest
+import torch
+from tests.discovery.trial_tables import COLUMNS, table
+
+from compsparse.discovery.data.candidates import Candidate, CandidateNetwork
+from compsparse.discovery.data.decisions import accepted, judge, share_better
+from compsparse.discovery.data.trees import dissolved, exposed, pairings, parent_of, regrouped
+from compsparse.discovery.data.trials import Effort, Trial, standard_error, t_statistic
+from compsparse.discovery.data.units import Units, combination_of, leaf
+
+# ---- candidates and units ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["free", "sum", "product"])
+def test_a_candidate_sees_its_variables_only_and_its_module_through_one_number(form):
+    candidate = Candidate(frozenset({0, 1}), frozenset({2}), form)
+    network = CandidateNetwork([candidate], [[0], [1], [2], [3]], 1, [0]).double()
+    X = torch.randn(6, 4, dtype=torch.float64)
+    moved = X.clone()
+    moved[:, 3] += 1
+    torch.testing.assert_close(network(X), network(moved))
+    # the gradient over the module has one direction, whatever the context
+    base = X[:1].repeat(5, 1)
+    base[:, 2] = torch.linspace(-2, 2, 5)
+    base.requires_grad_(True)
+    gradient = torch.autograd.grad(network(base).sum(), base)[0][:, :2]
+    cross = gradient[:, 0] * gradient[0, 1] - gradient[:, 1] * gradient[0, 0]
+    assert float(cross.abs().max()) < 1e-10 * float(gradient.abs().max() ** 2)
+    assert float(gradient.abs().min()) > 0
+
+
+def test_separable_forms_are_what_they_say():
+    def mixed(form):
+        network = CandidateNetwork([Candidate(frozenset({0, 1}), frozenset(), form)], [[0], [1]], 1, [0]).double()
+        a, b = torch.randn(2, dtype=torch.float64), torch.randn(2, dtype=torch.float64)
+        grid = torch.tensor([[x, y] for x in a for y in b], dtype=torch.float64)
+        x = network.inner.psi(grid.T[None, :, None, :])[0, :, 0]
+        total = x.sum(0) if form == "sum" else (1 + x).prod(0)
+        return total.detach().view(2, 2)
+
+    s, p = mixed("sum"), mixed("product")
+    assert float((s[0, 0] - s[0, 1] - s[1, 0] + s[1, 1]).abs()) < 1e-12
+    assert float((p[0, 0] * p[1, 1] - p[0, 1] * p[1, 0]).abs()) < 1e-12
+
+
+def test_blocks_of_several_columns_move_together():
+    blocks = [range(0, 3), range(3, 4)]
+    network = CandidateNetwork([Candidate(frozenset({0}), frozenset({1}))], blocks, 1, [0])
+    assert network.inner.mask[0, 0].tolist() == [1, 1, 1, 0]
+
+
+def small_units():
+    units = Units.raw(COLUMNS)
+    a, b, c, d = units.trees
+    return units, units.with_trees([units.joined([units.joined([a, b]), c]), d])
+
+
+def test_tree_surgery():
+    raw, units = small_units()
+    tree = units.trees[0]
+    ab = tree.children[0]
+    assert parent_of(units, ab) == tree
+    assert parent_of(units, tree) is None
+    assert [sorted(t.members) for t in dissolved(units, tree).trees] == [["a", "b"], ["c"], ["d"]]
+    flat = dissolved(units, ab).trees[0]
+    assert [sorted(c.members) for c in flat.children] == [["a"], ["b"], ["c"]]
+    inner = [sorted(pair.members) for _, pair in pairings(units, flat.children)]
+    assert inner == [["a", "b"], ["a", "c"], ["b", "c"]]
+    swapped = regrouped(units, tree, units.joined([raw.joined([leaf("a"), leaf("c")]), leaf("b")]))
+    assert {frozenset("ac"), frozenset("abc")} == {m.members for t in swapped.trees for m in t.inner}
+
+
+def test_learned_weights_survive_every_surgery():
+    _, units = small_units()
+    network = units.network([0, 0], [3, 4], torch.device("cpu"))
+    learned = units.relearned(network, [0, 1])
+    X = torch.randn(7, 4)
+    expected = network(X)
+    again = learned.network([0, 1], [9, 9], torch.device("cpu"))
+    torch.testing.assert_close(again(X), expected)
+    # an input shown to every node changes nothing before training
+    e_columns = {**COLUMNS, "e": ("e",)}
+    wide = exposed(Units(e_columns, learned.trees, learned.learned), ["e"])
+    out = wide.network([0, 1], [5, 5], torch.device("cpu"))(torch.cat([X, torch.randn(7, 1)], 1))
+    torch.testing.assert_close(out[..., :2], expected)
+    assert combination_of(wide.trees[0]) in wide.learned
+
+
+# ---- trials --------------------------------------------------------------------------------------
+
+
+def test_folds_part_the_rows_and_held_out_rows_are_never_trained_on():
+    trials = table()
+    rows = torch.cat(trials.held_out)
+    assert sorted(rows.tolist()) == list(range(120))
+    for kept, held in zip(trials.kept, trials.held_out, strict=True):
+        assert not set(kept.tolist()) & set(held.tolist())
+        assert len(kept) + len(held) == 120
+
+
+def test_a_candidate_gets_the_same_losses_in_any_company():
+    base, pair = Candidate(frozenset(), frozenset(range(4))), Candidate(frozenset({0, 1}), frozenset({2, 3}))
+    units = Units.raw({name: (name,) for name in "abcd"})
+    alone = table(seed=1).fit(units, [pair], Effort(1, 30))
+    together = table(seed=1).fit(units, [base, pair], Effort(1, 30))
+    np.testing.assert_allclose(alone.losses[0], together.losses[1], rtol=2e-3, atol=1e-5)
+
+
+def test_the_constant_is_the_best_one_of_the_other_folds():
+    trials = table()
+    y = trials.y[:, 0].numpy()
+    expected = [
+        (y[held.numpy()] - y[kept.numpy()].mean()) ** 2 for held, kept in zip(trials.held_out, trials.kept, strict=True)
+    ]
+    np.testing.assert_allclose(trials.constant, np.concatenate(expected), rtol=1e-4)
+
+
+def test_what_a_trial_learned_is_what_its_network_computes():
+    trials = table()
+    units = Units.raw(COLUMNS)
+    trial = trials.fit(units, [Candidate(frozenset({0, 1}), frozenset({2, 3}))], Effort(2, 40))
+    layers = trials.learned(trial, 0)
+    module = units.joined([leaf("a"), leaf("b")])
+    merged = Units(COLUMNS, (module,), {combination_of(module): layers})
+    values = merged.network(range(5), [0] * 5, torch.device("cpu"))(trials.X)[..., 0].detach()
+    for k in range(5):
+        kept = values[k, trials.kept[k]]
+        assert float(kept.mean().abs()) < 1e-4
+        assert float(kept.std()) == pytest.approx(1.0, abs=1e-3)
+
+
+def test_t_and_its_standard_error_are_the_textbook_ones():
+    values = np.random.default_rng(0).normal(0.3, 1.0, 400)
+    ones = np.ones(400)
+    assert standard_error(values, ones) == pytest.approx(values.std() / 20, rel=1e-12)
+    assert t_statistic(values, ones) == pytest.approx(values.mean() / (values.std() / 20))
+    doubled = np.r_[values, values]
+    assert standard_error(values, 2 * ones) == pytest.approx(standard_error(values, ones))
+    assert t_statistic(doubled, np.ones(800)) == pytest.approx(np.sqrt(2) * t_statistic(values, ones))
+    assert t_statistic(np.zeros(5), np.ones(5)) == 0
+    assert t_statistic(np.ones(5), np.ones(5)) == np.inf
+
+
+# ---- decisions -----------------------------------------------------------------------------------
+
+
+def made_up_trial(means, n=400, spread=0.1):
+    """A trial over four units whose losses have the given means: base, then all pairs."""
+    pairs = [frozenset(p) for p in ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3))]
+    every = frozenset(range(4))
+    candidates = (Candidate(frozenset(), every), *(Candidate(p, every - p) for p in pairs))
+    noise = np.random.default_rng(0).normal(0, spread, (len(candidates), n))
+    losses = np.array(means)[:, None] + noise - noise.mean(1, keepdims=True)
+    return Trial(candidates, Units.raw(COLUMNS), losses, np.ones(n), None, np.zeros((7, 5)))
+
+
+def test_disjoint_clear_winners_are_accepted_together():
+    trial = made_up_trial([0.5, 0.3, 0.6, 0.6, 0.6, 0.6, 0.35])
+    assert accepted(trial, judge(trial, np.ones(400)), 1.0) == [1, 6]
+
+
+def test_nothing_is_accepted_without_predicting_or_when_it_hurts():
+    trial = made_up_trial([0.5, 0.3, 0.6, 0.6, 0.6, 0.6, 0.35])
+    assert accepted(trial, judge(trial, np.full(400, 0.3)), 0.3, last_word=True) == []
+    worse = made_up_trial([0.1, 0.3, 0.6, 0.6, 0.6, 0.6, 0.35])
+    assert accepted(worse, judge(worse, np.ones(400)), 1.0, last_word=True) == []
+
+
+def test_equal_rivals_are_accepted_one_at_a_time_and_only_at_last():
+    trial = made_up_trial([0.5, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3])
+    judgements = judge(trial, np.ones(400))
+    assert accepted(trial, judgements, 1.0) == []
+    assert len(accepted(trial, judgements, 1.0, last_word=True)) == 1
+
+
+def test_slack_lets_a_near_miss_stand_only_when_told_apart():
+    trial = made_up_trial([0.5, 0.53, 0.9, 0.9, 0.9, 0.9, 0.9])
+    judgements = judge(trial, np.ones(400))
+    assert accepted(trial, judgements, 1.0) == []
+    assert accepted(trial, judgements, 1.0, slack=0.1) == [1]
+    alike = made_up_trial([0.5, 0.53, 0.53, 0.9, 0.9, 0.9, 0.9])
+    assert accepted(alike, judge(alike, np.ones(400)), 1.0, slack=0.1) == []
+
+
+def test_slack_shrinks_with_what_is_explained():
+    trial = made_up_trial([0.5, 0.53, 0.9, 0.9, 0.9, 0.9, 0.9])
+    little = np.full(400, 0.6)
+    assert accepted(trial, judge(trial, little), 0.6, slack=0.1) == []
+    clear = made_up_trial([0.5, 0.53, 0.9, 0.9, 0.9, 0.9, 0.9], n=4000, spread=0.1)
+    assert accepted(clear, judge(clear, np.ones(4000)), 1.0, slack=0.1) == []  # worse beyond doubt
+
+
+def test_resampling_agrees_with_the_normal_approximation():
+    rng = np.random.default_rng(1)
+    a = rng.normal(0, 1, 500)
+    b = a + rng.normal(0.05, 1, 500)
+    t = t_statistic(b - a, np.ones(500))
+    from scipy.stats import norm
+
+    assert share_better(a, b, np.ones(500), 2000) == pytest.approx(norm.cdf(t), abs=0.04)
