@@ -29,7 +29,7 @@ import torch
 from _report import finish, print_table
 
 from compsparse.discovery import Discovery
-from compsparse.discovery.from_data import from_data
+from compsparse.discovery.data.strategy import from_data
 from compsparse.graph import FunctionGraph, compare, input_names, random_tree
 from compsparse.tasks import Sample, Task, box, friedman1, random_target, shared_dag, sincos_tree, tanh_tree
 
@@ -178,11 +178,11 @@ def run_one(case: Case, seed: int, device: str | None, *, fit: bool, peers: bool
 
 
 def _fit_and_score(found: Discovery, sample: Sample, test: Sample, seed: int, device: str | None) -> dict:
-    from compsparse.discovery.surrogate import fit_surrogate
-    from compsparse.discovery.table import code_for
+    from compsparse.models.fitted_graph import fit_model
+    from compsparse.tables.coding import code_for
 
     code = code_for(sample.X)
-    model = fit_surrogate(found.graph, code, code.encoded(sample.X), sample.y[:, None], seed=seed, device=device)
+    model = fit_model(found.graph, code, code.encoded(sample.X), sample.y[:, None], seed=seed, device=device)
     return {"r2": _r2(test.clean, model.predict(test.X))}
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from _report import finish
 
-from compsparse.lab import all_claims, keep, run_claim
+from compsparse.claims import all_claims, keep, run_claim
 
 
 def main() -> None:

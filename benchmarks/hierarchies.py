@@ -11,12 +11,12 @@ from _report import finish, median_seconds, print_table
 from torch import Tensor
 from torch.nn import functional
 
-from compsparse.lab.catalogue import get_preset
-from compsparse.lab.kinds.hierarchy import HierarchyRun
 from compsparse.measures import threshold
 from compsparse.networks.symbols import HierarchicalCNN, HierarchicalLCN, symbol_codes
+from compsparse.progress import Silent
+from compsparse.sweeps.catalogue import get_preset
+from compsparse.sweeps.kinds.hierarchy import HierarchyRun
 from compsparse.tasks import RandomHierarchy, SparseRandomHierarchy
-from compsparse.training.progress import Silent
 
 Figures = dict[str, float]
 Bars = dict[str, tuple[str, float]]

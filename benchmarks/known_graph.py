@@ -8,7 +8,7 @@ import statistics
 from _report import finish, print_table
 
 from compsparse.estimators import GraphRegressor
-from compsparse.estimators.comparison import compare_models, dense_baselines
+from compsparse.models.comparison import compare_models, dense_baselines
 from compsparse.tasks import shared_dag, sincos_tree, tanh_tree
 
 CASES = [

@@ -14,7 +14,7 @@ import time
 import numpy as np
 from _report import finish, print_table
 
-from compsparse.sparse.memorise import descend, memorise
+from compsparse.sparse.memorisation import descend, memorise
 
 
 def data(n: int, d: int, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:

@@ -3,7 +3,7 @@
 import numpy as np
 
 import compsparse as cs
-from compsparse.estimators.comparison import compare_models, dense_baselines
+from compsparse.models.comparison import compare_models, dense_baselines
 from compsparse.tasks import shared_dag, tanh_tree
 
 # a table: four inputs, a little noise; small settings, to be quick

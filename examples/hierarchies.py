@@ -1,8 +1,8 @@
 """When does a network learn a sparse hierarchy, and what does it stop noticing at that moment?"""
 
-from compsparse.lab import Sweep, run_sweep
-from compsparse.lab.curves import curve_figure, curves, layer_figures
-from compsparse.lab.kinds.hierarchy import HierarchyRun
+from compsparse.sweeps import Sweep, run_sweep
+from compsparse.sweeps.curves import curve_figure, curves, layer_figures
+from compsparse.sweeps.kinds.hierarchy import HierarchyRun
 
 sweep = Sweep(
     "cnn",

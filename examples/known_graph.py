@@ -1,7 +1,7 @@
 """Fit a known graph to few rows and see what the knowledge is worth."""
 
 from compsparse import GraphRegressor
-from compsparse.estimators.comparison import compare_models, dense_baselines
+from compsparse.models.comparison import compare_models, dense_baselines
 from compsparse.tasks import tanh_tree
 
 task = tanh_tree()

@@ -12,19 +12,24 @@ import compsparse
 SOURCE = Path(compsparse.__file__).parent
 FLOW = [
     "errors",
+    "progress",
+    "files",
+    "checks",
+    "optional",
+    "certificate",
     "graph",
-    "representations",
     "tasks",
+    "tables",
     "networks",
     "training",
+    "models",
     "discovery",
-    "construct",
     "sparse",
-    "bounds",
     "measures",
     "estimators",
     "report",
-    "lab",
+    "sweeps",
+    "claims",
     "cli",
 ]
 

@@ -41,7 +41,22 @@ _HOME = {
     "GraphRegressor": "estimators",
     "CompsparseError": "errors",
 }
-_PACKAGES = ("discovery", "errors", "estimators", "graph", "lab", "networks", "report", "sparse", "tasks", "training")
+_PACKAGES = (
+    "claims",
+    "discovery",
+    "errors",
+    "estimators",
+    "graph",
+    "measures",
+    "models",
+    "networks",
+    "report",
+    "sparse",
+    "sweeps",
+    "tables",
+    "tasks",
+    "training",
+)
 
 __all__ = ["__version__", *_HOME, *_PACKAGES]  # noqa: PLE0604 (names only)
 

@@ -333,7 +333,7 @@ def test_an_interrupt_returns_what_there_is(monkeypatch):
             raise KeyboardInterrupt
         return decompose(cube, stop)
 
-    monkeypatch.setattr("compsparse.discovery.boolean.search.decompose", interrupted_once)
+    monkeypatch.setattr("compsparse.discovery.boolean.strategy.decompose", interrupted_once)
     table = np.stack([rows(3)[:, 0] ^ (rows(3).sum(1) == 3)] * 3, axis=1)
     found = from_truth_table(table)
     assert found.status is DiscoveryStatus.INTERRUPTED

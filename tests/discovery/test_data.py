@@ -13,13 +13,13 @@ import compsparse as cs
 from compsparse.discovery import Discovery, DiscoveryStatus
 from compsparse.discovery.data.audit import settled
 from compsparse.discovery.data.search import Search
+from compsparse.discovery.data.strategy import from_data
 from compsparse.discovery.data.trials import TrialTable
 from compsparse.discovery.data.units import Units, leaf
-from compsparse.discovery.from_data import from_data
-from compsparse.discovery.table import TextColumn
-from compsparse.discovery.target import target_for
 from compsparse.errors import ConfigError, DataError
 from compsparse.graph import compare
+from compsparse.tables.coding import TextColumn
+from compsparse.tables.targets import target_for
 from compsparse.tasks import friedman1, tanh_tree
 from compsparse.training import FitConfig, TrainingConfig
 

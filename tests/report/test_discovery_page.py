@@ -11,19 +11,19 @@ import pytest
 import torch
 
 from compsparse.discovery import Cost, Discovery, DiscoveryStatus, Evidence, Step
-from compsparse.discovery.from_data import from_data
-from compsparse.discovery.surrogate import Surrogate, fit_surrogate
-from compsparse.discovery.table import code_for
+from compsparse.discovery.agreement import agreement
+from compsparse.discovery.data.strategy import from_data
 from compsparse.errors import DataError
-from compsparse.estimators.comparison import ClassScore, Score, score_classes, score_numbers
 from compsparse.graph import FunctionGraph, Node
-from compsparse.report.constituents import LearnedNodes, node_values
+from compsparse.models.comparison import ClassScore, Score, score_classes, score_numbers
+from compsparse.models.constituents import LearnedNodes, node_values
+from compsparse.models.fitted_graph import FittedGraph, fit_model
 from compsparse.report.discovery_page import DiscoveryReport, discovery_page, fit_figures, path_figures, step_text
 from compsparse.report.evidence import node_evidence
-from compsparse.report.known_formula import agreement
 from compsparse.report.node_cards import hover_texts, node_cards
 from compsparse.report.pictures import picture_svg, png, ticks_between
-from compsparse.report.split_table import SplitTable, compared
+from compsparse.tables.coding import code_for
+from compsparse.tables.splitting import SplitTable, compared
 from compsparse.tasks import tanh_tree
 from compsparse.training import FitConfig, TrainingConfig
 
@@ -43,12 +43,12 @@ GRAPH = FunctionGraph(
 )
 
 
-def model_of(graph: FunctionGraph, y: np.ndarray, classes=None, table=TABLE) -> Surrogate:
+def model_of(graph: FunctionGraph, y: np.ndarray, classes=None, table=TABLE) -> FittedGraph:
     code = code_for(table)
-    return fit_surrogate(graph, code, code.encoded(table), y, classes=classes, config=TINY, width=4, seed=0)
+    return fit_model(graph, code, code.encoded(table), y, classes=classes, config=TINY, width=4, seed=0)
 
 
-def discovery_of(graph: FunctionGraph, model: Surrogate | None, **changes) -> Discovery:
+def discovery_of(graph: FunctionGraph, model: FittedGraph | None, **changes) -> Discovery:
     evidence = tuple(
         Evidence(frozenset(m), "prime", graph.outputs[:1], "held-out gain", -0.25, 0.05, recurrence=0.9)
         for m in (("a", "b"), ("c <m/s>", "metal"))

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compsparse.errors import ConfigError, DataError
-from compsparse.sparse.memorise import Memorised, count_cells, draw_cells, enumerate_cells, generic_count, memorise
-from compsparse.sparse.memorise.atoms import make_atoms, solve_atoms
-from compsparse.sparse.memorise.descent import Descended, descend
-from compsparse.sparse.memorise.label_noise import balanced_penalty, penalty
-from compsparse.sparse.memorise.problem import make_problem, with_one
+from compsparse.sparse.memorisation import Memorised, count_cells, draw_cells, enumerate_cells, generic_count, memorise
+from compsparse.sparse.memorisation.atoms import make_atoms, solve_atoms
+from compsparse.sparse.memorisation.descent import Descended, descend
+from compsparse.sparse.memorisation.label_noise import balanced_penalty, penalty
+from compsparse.sparse.memorisation.problem import make_problem, with_one
 
 
 def points(n, d, seed=0):

@@ -12,8 +12,8 @@ from compsparse.training import (
     ReplicaStatus,
     SquaredLoss,
     SquaredNorm,
-    Status,
     TrainingConfig,
+    TrainingStatus,
     train,
     training_data,
 )
@@ -101,7 +101,7 @@ def test_interruption_keeps_the_best_so_far():
     network = mirror(balanced_tree(4), replicas=2, random_state=0)
     data = training_data(X, Y, train=[range(200)] * 2, validation=[range(200, 300)] * 2)
     record = train(network, data, TrainingConfig(n_steps=500, evaluate_every=10), callbacks=[interrupt])
-    assert record.status is Status.INTERRUPTED
+    assert record.status is TrainingStatus.INTERRUPTED
     assert record.n_steps == 40
     assert "best weights so far" in record.status.value
     assert np.isfinite(record.validation_loss).all()
@@ -113,12 +113,12 @@ def test_time_limit_callback_and_patience_end_training():
     def fit(config, **options):
         return train(mirror(balanced_tree(4), replicas=1, random_state=0), data, config, random_state=0, **options)
 
-    assert fit(TrainingConfig(n_steps=10**6), time_limit=0.3).status is Status.OUT_OF_TIME
-    assert fit(TrainingConfig(n_steps=500), callbacks=[lambda s: s.step >= 100]).status is Status.CALLBACK
+    assert fit(TrainingConfig(n_steps=10**6), time_limit=0.3).status is TrainingStatus.OUT_OF_TIME
+    assert fit(TrainingConfig(n_steps=500), callbacks=[lambda s: s.step >= 100]).status is TrainingStatus.CALLBACK
     noise = training_data(X, RNG.normal(size=300), train=[range(50)], validation=[range(50, 300)])
     network = dense(4, 64, replicas=1, random_state=0)
     record = train(network, noise, TrainingConfig(n_steps=5000, evaluate_every=10, patience=5))
-    assert record.status is Status.STOPPED_EARLY
+    assert record.status is TrainingStatus.STOPPED_EARLY
     assert record.n_steps < 5000
 
 

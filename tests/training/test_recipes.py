@@ -6,7 +6,15 @@ from compsparse.errors import ConfigError, DataError, TrainingError
 from compsparse.graph import FunctionGraph, balanced_tree, single_node
 from compsparse.networks import dense, mirror
 from compsparse.tasks import tanh_tree
-from compsparse.training import FitConfig, Status, TrainingConfig, fit_graph, refine, solve_last_layer, training_data
+from compsparse.training import (
+    FitConfig,
+    TrainingConfig,
+    TrainingStatus,
+    fit_graph,
+    refine,
+    solve_last_layer,
+    training_data,
+)
 from compsparse.training.data import TrainingData
 from compsparse.training.levenberg_marquardt import flat_weights, jacobian
 from compsparse.training.warm_start import copy_nodes, lower_part
@@ -131,7 +139,7 @@ def test_interruption_at_any_stage_returns_a_network_and_says_so(monkeypatch):
     config = FitConfig(n_restarts=2, training=TrainingConfig(n_steps=40), refine_iterations=5, warm_start=True)
     monkeypatch.setattr("compsparse.training.levenberg_marquardt._Refiner._iterate", interrupted)
     fit = fit_graph(balanced_tree(4), X.float(), Y[:, :1].float(), config, **settings)
-    assert fit.status is Status.INTERRUPTED
+    assert fit.status is TrainingStatus.INTERRUPTED
     monkeypatch.setattr(recipes, "_warm_up", interrupted)
     fit = fit_graph(balanced_tree(4), X.float(), Y[:, :1].float(), config, **settings)
     assert fit.training.n_steps == 1

@@ -10,7 +10,7 @@ from compsparse.errors import ConfigError
 from compsparse.networks import dense, replica_seeds, select
 from compsparse.training import TrainingConfig, train
 from compsparse.training.data import BatchStream, TrainingData
-from compsparse.training.record import ReplicaStatus, Status
+from compsparse.training.record import ReplicaStatus, TrainingStatus
 from compsparse.training.schedules import cosine
 from compsparse.training.sgd import ReplicaSGD
 
@@ -52,7 +52,7 @@ def test_every_replica_has_epochs_and_a_schedule_of_its_own():
     start = copy.deepcopy(together)
     record = train(together, TrainingData(X, Y, train=ROWS), config(n_epochs=7, schedule="cosine"), random_state=0)
     assert record.best_step.tolist() == [14, 35, 42]
-    assert record.status is Status.FINISHED
+    assert record.status is TrainingStatus.FINISHED
     assert set(record.replica_status) == {ReplicaStatus.FINISHED}
     seeds = replica_seeds(0, 3)
     for r in range(3):
@@ -79,7 +79,7 @@ def test_a_replica_ends_where_its_loss_is_low_enough_and_keeps_those_weights():
     settings = config(n_epochs=2000, schedule="constant", learning_rate=0.01, stop_at_loss=0.02, evaluate_every=20)
     record = train(network, TrainingData(X, Y, train=ROWS), settings, random_state=0)
     assert set(record.replica_status) == {ReplicaStatus.REACHED}
-    assert record.status is Status.STOPPED_EARLY
+    assert record.status is TrainingStatus.STOPPED_EARLY
     assert (record.train_loss < 0.04).all()
     first = int(np.argmin(record.best_step))
     alone = select(dense(4, 16, 2, replicas=3, random_state=0), [first])

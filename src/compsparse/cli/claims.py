@@ -21,7 +21,7 @@ _RESULTS = Path("claims-results")
 @claims_app.command("list")
 def claims_list(json_: JsonOption = False) -> None:
     """List the claims with their sources."""
-    from compsparse.lab import all_claims
+    from compsparse.claims import all_claims
 
     claims = all_claims().values()
     if json_:
@@ -41,9 +41,9 @@ def claims_run(
     json_: JsonOption = False,
 ) -> None:
     """Run claims and keep their verdicts; a refuted claim is a result, not an error."""
-    from compsparse.lab import Outcome, all_claims, get_claim, keep, run_claim
-    from compsparse.lab.claim import PROFILES
-    from compsparse.training.progress import ProgressBar, Silent
+    from compsparse.claims import Outcome, all_claims, get_claim, keep, run_claim
+    from compsparse.claims.claim import PROFILES
+    from compsparse.progress import ProgressBar, Silent
 
     if profile not in PROFILES:
         raise ConfigError(f"unknown profile {profile!r}, expected one of {list(PROFILES)}")
@@ -74,6 +74,6 @@ def claims_report(
     results: ResultsOption = _RESULTS,
 ) -> None:
     """Write one page with every verdict, its figures and its charts."""
-    from compsparse.lab import claims_page, kept
+    from compsparse.claims import claims_page, kept
 
     out.print(f"report: {claims_page(out_, kept(results))}", highlight=False)

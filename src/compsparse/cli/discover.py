@@ -25,8 +25,8 @@ from compsparse.errors import CompsparseError, DataError
 
 if TYPE_CHECKING:
     from compsparse.discovery import Discovery
-    from compsparse.report.known_formula import Agreement
-    from compsparse.report.split_table import SplitTable
+    from compsparse.discovery.agreement import Agreement
+    from compsparse.tables.splitting import SplitTable
 
 DataArgument = Annotated[Path, typer.Argument(help="A .csv or .parquet file; texts are categories.")]
 ReportOption = Annotated[Path, typer.Option("--out", help="Where to write the report.")]
@@ -57,8 +57,8 @@ def discover(
     A third of the rows is held out for the test. Ctrl-C ends the search with the best graph so far and fits that;
     a second one ends the fit.
     """
-    from compsparse.report.split_table import SplitTable
-    from compsparse.tasks.tables import inputs_and_targets, read_table
+    from compsparse.tables.reading import inputs_and_targets, read_table
+    from compsparse.tables.splitting import SplitTable
 
     for path in (out_, model):
         check_writable(path)
@@ -71,10 +71,10 @@ def discover(
 @app.command()
 def demo(out_: ReportOption = _REPORT, model: ModelOption = _MODEL, json_: JsonOption = False) -> None:
     """Discover the flow through a borehole from 1,500 noisy runs (an embedded table), and compare with the formula."""
-    from compsparse.report.known_formula import agreement
-    from compsparse.report.split_table import SplitTable
+    from compsparse.discovery.agreement import agreement
+    from compsparse.tables.reading import embedded_table, inputs_and_targets
+    from compsparse.tables.splitting import SplitTable
     from compsparse.tasks import borehole
-    from compsparse.tasks.tables import embedded_table, inputs_and_targets
 
     for path in (out_, model):
         check_writable(path)
@@ -97,7 +97,7 @@ def predict(
     """Predict the target of every row of a table with a saved model."""
     import pandas
 
-    from compsparse.tasks.tables import read_table
+    from compsparse.tables.reading import read_table
 
     surrogate = _loaded_model(model)
     if out_ is not None:
@@ -116,7 +116,7 @@ def predict(
 
 def _discovered(work: SplitTable, quiet: bool, **settings: Any) -> Discovery:
     from compsparse.discovery import discover as search
-    from compsparse.training import ProgressBar, Silent
+    from compsparse.progress import ProgressBar, Silent
 
     if not quiet:
         out.print(f"discovering the function graph in {len(work.X):,} rows …\n", highlight=False)
@@ -136,15 +136,16 @@ def _report(
     data: str,
     known: Agreement | None = None,
 ) -> None:
-    from compsparse.networks.export import whole_file
+    from compsparse.files import whole_file
+    from compsparse.models.comparison import compared
     from compsparse.report.discovery_page import DiscoveryReport, discovery_page
-    from compsparse.report.split_table import compared
 
     if not as_json:
         _print_discovery(found)
     with whole_file(model) as temporary:
         temporary.write_text(found.to_json(), encoding="utf-8")
-    scores = compared(found, work)
+    assert found.model is not None
+    scores = compared(found.model, work, "discovered graph (compsparse)", found.cost.seconds)
     notes = ("the comparison with dense models was interrupted",) if len(scores) == 1 else ()
     observed = work.y_test.to_numpy()
     discovery_page(
@@ -207,7 +208,7 @@ def _loaded_model(path: Path) -> Any:
 
 
 def _warn_of_new_levels(model: Any, table: Any) -> None:
-    from compsparse.discovery.table import TextColumn
+    from compsparse.tables.coding import TextColumn
 
     for column in model.code.inputs:
         if isinstance(column, TextColumn) and column.name in table.columns:

@@ -29,7 +29,7 @@ def fit(
 
     Only the structure of the expression is used: constants and functions are learned.
     """
-    from compsparse.tasks.tables import read_table
+    from compsparse.tables.reading import read_table
 
     _fit_and_report(read_table(data), target, graph_from(graph), out_, seconds(time), seed, json_, data.name)
 
@@ -47,10 +47,10 @@ def _fit_and_report(
     from sklearn.model_selection import train_test_split
 
     from compsparse.estimators import GraphRegressor
-    from compsparse.estimators.comparison import compare_models, dense_baselines
+    from compsparse.models.comparison import compare_models, dense_baselines
     from compsparse.networks import count
     from compsparse.report.fit_page import FitReport, fit_page
-    from compsparse.tasks.tables import split_target
+    from compsparse.tables.reading import split_target
 
     X, y = split_target(frame, target)
     if len(X) < 10:

@@ -22,7 +22,7 @@ def list_(
     json_: JsonOption = False,
 ) -> None:
     """Count the results by kind, or show what failed and why."""
-    from compsparse.lab import open_store
+    from compsparse.sweeps import open_store
 
     with open_store(store, create=False) as kept:
         if failed:
@@ -50,7 +50,7 @@ def export(
     kind: Annotated[str | None, typer.Option(help="Only results of this kind.")] = None,
 ) -> None:
     """Write the results as a table: a column for every field of the specs and the results."""
-    from compsparse.lab import open_store
+    from compsparse.sweeps import open_store
 
     check_writable(file)
     with open_store(store, create=False) as kept:
@@ -63,7 +63,7 @@ def import_(
     store: StoreOption = STORE,
 ) -> None:
     """Bring results into a store from the files that a sweep wrote when it lost its store."""
-    from compsparse.lab import open_store
+    from compsparse.sweeps import open_store
 
     with open_store(store) as kept:
         for file in files:
@@ -77,7 +77,7 @@ def compact(
     failed: Annotated[bool, typer.Option("--failed", help="Remove failed runs, so that they run again.")] = False,
 ) -> None:
     """Remove expired leases and ended sweeps, and give space back to the disk."""
-    from compsparse.lab import open_store
+    from compsparse.sweeps import open_store
 
     with open_store(store, create=False) as kept:
         removed = kept.compact(failed)

@@ -17,9 +17,9 @@ from compsparse.cli.app import JsonOption, app, check_writable, checked_device, 
 from compsparse.errors import ConfigError
 
 if TYPE_CHECKING:
-    from compsparse.lab import Sweep, SweepRecord
-    from compsparse.lab.store import SweepState
-    from compsparse.training.progress import ProgressBar
+    from compsparse.progress import ProgressBar
+    from compsparse.sweeps import Sweep, SweepRecord
+    from compsparse.sweeps.store import SweepState
 
 
 class _RunByDefault(TyperGroup):
@@ -64,7 +64,7 @@ def run(
     A finished run is never run again, so after Ctrl-C, a crash or a change of the file the same command goes on.
     The exit status is 1 if runs failed.
     """
-    from compsparse.lab import Sweep, get_preset, run_sweep
+    from compsparse.sweeps import Sweep, get_preset, run_sweep
 
     if (file is None) == (preset is None):
         raise ConfigError("give a sweep: either a .toml file or --preset NAME")
@@ -96,7 +96,7 @@ def run(
 
 
 def _bar(title: str) -> ProgressBar:
-    from compsparse.training.progress import ProgressBar
+    from compsparse.progress import ProgressBar
 
     return ProgressBar(title)
 
@@ -106,7 +106,7 @@ def _interrupt(*_: object) -> None:
 
 
 def _print_record(record: SweepRecord, sweep: Sweep, store: str, as_json: bool) -> None:
-    from compsparse.lab.store.database import shown
+    from compsparse.sweeps.store.database import shown
 
     place = shown(store)
     counts = {k: getattr(record, k) for k in ("total", "existing", "done", "failed", "seconds")}
@@ -140,7 +140,7 @@ def _print_crossings(record: SweepRecord) -> None:
 
 
 def _print_curves(record: SweepRecord, sweep: Sweep) -> None:
-    from compsparse.lab.curves import curves, summary_table
+    from compsparse.sweeps.curves import curves, summary_table
 
     found = curves(record.rows.values(), sweep.kind)
     if not found:
@@ -155,7 +155,7 @@ def _print_curves(record: SweepRecord, sweep: Sweep) -> None:
 
 
 def _write_report(path: Path, record: SweepRecord, sweep: Sweep, as_json: bool) -> None:
-    from compsparse.lab.curves import sweep_page
+    from compsparse.sweeps.curves import sweep_page
 
     sweep_page(path, record.name, record.rows.values(), sweep.kind)
     if not as_json:
@@ -165,7 +165,7 @@ def _write_report(path: Path, record: SweepRecord, sweep: Sweep, as_json: bool) 
 @sweep_app.command("presets")
 def presets_(json_: JsonOption = False) -> None:
     """List the sweeps that come with compsparse."""
-    from compsparse.lab import presets
+    from compsparse.sweeps import presets
 
     sweeps = presets()
     if json_:
@@ -188,7 +188,7 @@ def status(
     """Show how the sweeps on a store are getting on, from any terminal."""
     from rich.live import Live
 
-    from compsparse.lab import open_store
+    from compsparse.sweeps import open_store
 
     with open_store(store, create=False) as kept:
         now, states = kept.sweeps.all(last)

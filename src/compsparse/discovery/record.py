@@ -16,7 +16,7 @@ from compsparse.graph.json_format import from_dict as graph_from_dict
 from compsparse.graph.json_format import to_dict as graph_to_dict
 
 if TYPE_CHECKING:
-    from compsparse.discovery.surrogate import Surrogate
+    from compsparse.models.fitted_graph import FittedGraph
 
 FORMAT = "compsparse.discovery"
 VERSION = 1
@@ -145,7 +145,7 @@ class Discovery:
     path: tuple[Step, ...] = ()
     noise: Noise | None = None
     caveats: tuple[str, ...] = ()
-    model: Surrogate | None = field(default=None, compare=False, repr=False)
+    model: FittedGraph | None = field(default=None, compare=False, repr=False)
 
     @property
     def modules(self) -> frozenset[frozenset[str]]:
@@ -244,9 +244,9 @@ def _evidence(entry: dict[str, Any]) -> Evidence:
     return Evidence(**{**entry, **_nan(entry), **sets})
 
 
-def _model(data: dict[str, Any] | None) -> Surrogate | None:
+def _model(data: dict[str, Any] | None) -> FittedGraph | None:
     if data is None:
         return None
-    from compsparse.discovery.surrogate import Surrogate
+    from compsparse.models.fitted_graph import FittedGraph
 
-    return Surrogate.from_dict(data)
+    return FittedGraph.from_dict(data)

@@ -17,7 +17,8 @@ from compsparse.errors import ConfigError, DataError
 from compsparse.graph import FunctionGraph, input_names, single_node
 from compsparse.graph.parser import variables
 from compsparse.networks import MirrorNetwork
-from compsparse.training import FitConfig, Loss, ProgressBar, Silent, Status, TrainingConfig, fit_graph
+from compsparse.progress import ProgressBar, Silent
+from compsparse.training import FitConfig, Loss, TrainingConfig, TrainingStatus, fit_graph
 from compsparse.training.recipes import HALVING_TWICE
 
 _FEWEST_FOR_VALIDATION = 20
@@ -103,7 +104,7 @@ class GraphEstimator(BaseEstimator):
                 progress=progress,
                 time_limit=self.time_limit,
             )
-        if fit.status in (Status.INTERRUPTED, Status.OUT_OF_TIME):
+        if fit.status in (TrainingStatus.INTERRUPTED, TrainingStatus.OUT_OF_TIME):
             warnings.warn(fit.status.value, UserWarning, stacklevel=3)
         self.fit_seconds_, self.validation_loss_ = fit.seconds, fit.validation_loss
         # predictions in double precision do not depend on how rows are batched

@@ -13,12 +13,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names, _check_sample_weight, check_is_fitted, validate_data
 
 from compsparse.discovery import Discovery, DiscoveryStatus
-from compsparse.discovery.from_data import from_data
-from compsparse.discovery.table import columns_of, first_missing, is_numeric
-from compsparse.discovery.target import free_names, names_in
+from compsparse.discovery.data.strategy import from_data
 from compsparse.errors import DataError
 from compsparse.graph import FunctionGraph
-from compsparse.training import FitConfig, ProgressBar, Silent, TrainingConfig
+from compsparse.progress import ProgressBar, Silent
+from compsparse.tables.coding import columns_of, first_missing, is_numeric
+from compsparse.tables.targets import free_names, names_in
+from compsparse.training import FitConfig, TrainingConfig
 from compsparse.training.recipes import HALVING_TWICE
 
 

@@ -10,8 +10,8 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from compsparse.sparse.memorise import memorise
-from compsparse.sparse.memorise.problem import Bias, Norm
+from compsparse.sparse.memorisation import memorise
+from compsparse.sparse.memorisation.problem import Bias, Norm
 
 
 class MinimalReLURegressor(RegressorMixin, BaseEstimator):
@@ -20,14 +20,14 @@ class MinimalReLURegressor(RegressorMixin, BaseEstimator):
     For few, noise-free data: the network meets every label. Rows that are repeated must have equal labels.
 
     Parameters:
-        norm, bias: what is least, see :func:`~compsparse.sparse.memorise.memorise`.
+        norm, bias: what is least, see :func:`~compsparse.sparse.memorisation.memorise`.
         tol: relative gap to reach.
         time_limit: seconds after which the best network so far is taken, with a warning.
         max_rounds: the same in rounds of column generation.
         random_state: seed of the search for cells.
 
     Attributes:
-        memorised_: the :class:`~compsparse.sparse.memorise.Memorised` record.
+        memorised_: the :class:`~compsparse.sparse.memorisation.Memorised` record.
         n_neurons_: neurons of the network, at most as many as data.
         gap_: how far its cost may be above the least, relatively; ``memorised_.gap_status`` says if that is proved.
 

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from compsparse.errors import ConfigError, DataError
-from compsparse.sparse.lasso import lasso
+from compsparse.sparse.penalised import lasso
 from compsparse.sparse.pursuit import basis_pursuit, omp
 from compsparse.sparse.solution import CodeSolution, GreedySolution
 

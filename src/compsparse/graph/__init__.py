@@ -4,8 +4,6 @@ from compsparse.graph.builder import GraphBuilder
 from compsparse.graph.comparison import GraphComparison, compare, equivalent
 from compsparse.graph.complexity import Complexity, ComplexityTerm
 from compsparse.graph.constituent import Constituent
-from compsparse.graph.draw_svg import draw_svg
-from compsparse.graph.draw_text import draw_text
 from compsparse.graph.expression import expanded, from_expression, fused, to_expression
 from compsparse.graph.function_graph import FunctionGraph, Kind, Node
 from compsparse.graph.generators import (
@@ -20,6 +18,8 @@ from compsparse.graph.generators import (
 from compsparse.graph.groups import complete, from_groups
 from compsparse.graph.interchange import to_dot, to_mermaid, to_networkx
 from compsparse.graph.modules import ModuleTree, module_tree
+from compsparse.graph.svg_drawing import draw_svg
+from compsparse.graph.text_drawing import draw_text
 from compsparse.graph.tracing import trace
 
 __all__ = [

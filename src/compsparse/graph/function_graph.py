@@ -145,7 +145,7 @@ class FunctionGraph:
         return dumps(self, indent=indent)
 
     def __str__(self) -> str:
-        from compsparse.graph.draw_text import draw_text
+        from compsparse.graph.text_drawing import draw_text
 
         return draw_text(self)
 
@@ -155,7 +155,7 @@ class FunctionGraph:
         )
 
     def _repr_svg_(self) -> str:
-        from compsparse.graph.draw_svg import draw_svg
+        from compsparse.graph.svg_drawing import draw_svg
 
         return draw_svg(self)
 

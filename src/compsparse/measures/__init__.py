@@ -1,8 +1,8 @@
 """Measures on networks and on families of runs: sensitivities, thresholds, effective laws."""
 
+from compsparse.measures.crossing import Threshold, first_crossing, threshold
 from compsparse.measures.law import Law, fit_law
 from compsparse.measures.sensitivity import Sensitivity, diffeomorphism_sensitivity, synonym_sensitivity
-from compsparse.measures.threshold import Threshold, first_crossing, threshold
 
 __all__ = [
     "Law",

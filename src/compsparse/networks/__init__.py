@@ -4,7 +4,7 @@ from compsparse.networks.activations import ACTIVATIONS
 from compsparse.networks.counts import NetworkSize, count
 from compsparse.networks.export import load, save, to_onnx
 from compsparse.networks.masked import MaskedNetwork, to_masked
-from compsparse.networks.mirror import MirrorConfig, MirrorNetwork, convolutional, dense, local, mirror
+from compsparse.networks.mirroring import MirrorConfig, MirrorNetwork, convolutional, dense, local, mirror
 from compsparse.networks.plan import Plan, make_plan
 from compsparse.networks.replicas import ReplicatedNetwork, only, replica_seeds, select
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from compsparse.errors import ConfigError
 from compsparse.networks.masked import MaskedNetwork
-from compsparse.networks.mirror import MirrorNetwork
+from compsparse.networks.mirroring import MirrorNetwork
 from compsparse.networks.replicas import ReplicatedNetwork
 
 

@@ -8,13 +8,13 @@ import logging
 import os
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 
 import torch
 
 from compsparse.errors import ConfigError, DataError, MissingDependencyError
+from compsparse.files import whole_file
 from compsparse.graph import FunctionGraph
-from compsparse.networks.mirror import MirrorConfig, MirrorNetwork
+from compsparse.networks.mirroring import MirrorConfig, MirrorNetwork
 from compsparse.networks.replicas import ReplicatedNetwork
 
 _FORMAT = "compsparse.mirror/1"
@@ -81,18 +81,6 @@ def to_onnx(network: ReplicatedNetwork, path: str | os.PathLike[str]) -> None:
             raise ConfigError("torch made no ONNX program of the network")
         program.save(str(temporary))
     network.train(was_training)
-
-
-@contextlib.contextmanager
-def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A temporary path that becomes ``path`` only if the block succeeds."""
-    target = Path(path)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        yield temporary
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from compsparse.errors import ConfigError
 from compsparse.networks.activations import activation
-from compsparse.networks.mirror import MirrorNetwork
+from compsparse.networks.mirroring import MirrorNetwork
 from compsparse.networks.plan import Group
 from compsparse.networks.replicas import ReplicatedNetwork, generators_for, per_replica_normal, replica_seeds
 

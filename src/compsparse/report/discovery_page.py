@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from compsparse.discovery import Discovery, DiscoveryStatus, Step
-from compsparse.estimators.comparison import ClassScore, Score
+from compsparse.discovery.agreement import Agreement
 from compsparse.graph import FunctionGraph, draw_svg
+from compsparse.models.comparison import ClassScore, Score
 from compsparse.report.evidence import listed
 from compsparse.report.figure import Figure
-from compsparse.report.known_formula import Agreement
 from compsparse.report.node_cards import hover_texts, node_cards
 from compsparse.report.page import Section, table, write_page
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from compsparse.estimators.comparison import Score
 from compsparse.graph import FunctionGraph, draw_svg
+from compsparse.models.comparison import Score
 from compsparse.networks import NetworkSize
 from compsparse.report.figure import Figure
 from compsparse.report.page import Section, table, write_page

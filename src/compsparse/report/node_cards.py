@@ -7,11 +7,11 @@ from importlib import resources
 from typing import Any
 
 from compsparse.discovery import Discovery
-from compsparse.discovery.table import TextColumn
-from compsparse.report.constituents import MOST_PICTURES, LearnedNodes
+from compsparse.models.constituents import MOST_PICTURES, LearnedNodes
 from compsparse.report.evidence import inputs_below, kind_text, listed, node_evidence, outputs_using
 from compsparse.report.page import environment
 from compsparse.report.pictures import picture_svg
+from compsparse.tables.coding import TextColumn
 
 
 def hover_texts(found: Discovery) -> dict[str, str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from compsparse.errors import MissingDependencyError
-from compsparse.networks.export import whole_file
+from compsparse.files import whole_file
 from compsparse.report.figure import Figure
 
 

@@ -10,8 +10,8 @@ from html import escape
 
 import numpy as np
 
+from compsparse.models.constituents import Axis, Picture
 from compsparse.report.charts import COLOURS
-from compsparse.report.constituents import Axis, Picture
 
 _LEFT, _TOP, _PLOT_WIDTH, _PLOT_HEIGHT = 46, 22, 176, 124
 _BAR_GAP, _BAR_WIDTH = 10, 9

@@ -18,8 +18,8 @@ from compsparse.sparse.isometry import (
     isometry_upper_bound,
     recoverable_sparsity,
 )
-from compsparse.sparse.lasso import lasso, lasso_breakpoints, lasso_path
-from compsparse.sparse.memorise import Memorised, memorise
+from compsparse.sparse.memorisation import Memorised, memorise
+from compsparse.sparse.penalised import lasso, lasso_breakpoints, lasso_path
 from compsparse.sparse.phase_transition import weak_threshold
 from compsparse.sparse.pursuit import basis_pursuit, omp
 from compsparse.sparse.solution import Breakpoints, CodeSolution, GreedySolution, PathSolution, SignalStatus

@@ -8,9 +8,10 @@ from torch import Tensor
 
 from compsparse.errors import ConfigError
 from compsparse.networks.replicas import replica_seeds
+from compsparse.progress import Progress, Silent
 from compsparse.sparse.dictionaries import check_dictionary
 from compsparse.sparse.unrolled import UnrolledNetwork
-from compsparse.training import Loss, Progress, Silent, Training, TrainingConfig, TrainingData, train
+from compsparse.training import Loss, Training, TrainingConfig, TrainingData, train
 
 UNROLLED_CONFIG = TrainingConfig(n_steps=400, batch_size=256, learning_rate=2e-3, weight_decay=0.0)
 """Settings that suit unrolled networks; weights must not decay, they start from the dictionary."""

@@ -10,7 +10,6 @@ from compsparse.tasks.hierarchy import (
     exchange_synonyms,
     one_hot,
 )
-from compsparse.tasks.tables import embedded_table, read_table, split_target
 from compsparse.tasks.task import Sample, Task, UniformInputs, box, on
 
 __all__ = [
@@ -23,7 +22,6 @@ __all__ = [
     "borehole",
     "box",
     "diffeomorphism",
-    "embedded_table",
     "exchange_synonyms",
     "friedman1",
     "friedman2",
@@ -31,9 +29,7 @@ __all__ = [
     "on",
     "one_hot",
     "random_target",
-    "read_table",
     "shared_dag",
     "sincos_tree",
-    "split_target",
     "tanh_tree",
 ]

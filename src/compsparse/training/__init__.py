@@ -7,9 +7,8 @@ from compsparse.training.loop import Callback, TrainingConfig, TrainingState, tr
 from compsparse.training.losses import CrossEntropy, HuberLoss, Loss, SquaredLoss
 from compsparse.training.memory import reused_allocations
 from compsparse.training.penalties import Penalty, ProximalL1, ProximalPenalty, SmoothPenalty, SquaredNorm
-from compsparse.training.progress import Progress, ProgressBar, Silent
 from compsparse.training.recipes import FitConfig, GraphFit, fit_graph
-from compsparse.training.record import ReplicaStatus, Status, Training
+from compsparse.training.record import ReplicaStatus, Training, TrainingStatus
 from compsparse.training.schedules import SCHEDULES
 from compsparse.training.warm_start import copy_nodes, lower_part
 
@@ -22,21 +21,18 @@ __all__ = [
     "HuberLoss",
     "Loss",
     "Penalty",
-    "Progress",
-    "ProgressBar",
     "ProximalL1",
     "ProximalPenalty",
     "Refinement",
     "ReplicaStatus",
-    "Silent",
     "SmoothPenalty",
     "SquaredLoss",
     "SquaredNorm",
-    "Status",
     "Training",
     "TrainingConfig",
     "TrainingData",
     "TrainingState",
+    "TrainingStatus",
     "copy_nodes",
     "fit_graph",
     "lower_part",

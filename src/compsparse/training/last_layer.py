@@ -9,7 +9,7 @@ from torch import Tensor
 
 from compsparse.errors import ConfigError
 from compsparse.networks.cells import Cells
-from compsparse.networks.mirror import MirrorNetwork
+from compsparse.networks.mirroring import MirrorNetwork
 from compsparse.training.data import TrainingData
 
 RIDGES = (1e-8, 1e-6, 1e-4, 1e-2)

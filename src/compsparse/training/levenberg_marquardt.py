@@ -17,10 +17,10 @@ from torch import Tensor
 
 from compsparse.errors import ConfigError, DataError
 from compsparse.networks.replicas import ReplicatedNetwork
+from compsparse.progress import Progress, Silent
 from compsparse.training.data import TrainingData
 from compsparse.training.memory import reused_allocations
-from compsparse.training.progress import Progress, Silent
-from compsparse.training.record import Status
+from compsparse.training.record import TrainingStatus
 
 _SHRINK, _GROW, _LARGEST, _SMALLEST = 0.4, 4.0, 1e6, 1e-8
 _TRIES = 6
@@ -40,7 +40,7 @@ class Refinement:
     train_loss: Tensor
     validation_loss: Tensor
     n_iterations: int
-    status: Status
+    status: TrainingStatus
 
 
 def refine(
@@ -92,7 +92,7 @@ class _Refiner:
     def run(self, n_iterations: int, patience: int, time_limit: float | None, progress: Progress) -> Refinement:
         started = time.perf_counter()
         best, best_loss = self.theta.clone(), self._validation_loss()
-        since_gain, done, status = 0, 0, Status.FINISHED
+        since_gain, done, status = 0, 0, TrainingStatus.FINISHED
         try:
             for done in range(1, n_iterations + 1):
                 moved = self._iterate()
@@ -104,10 +104,10 @@ class _Refiner:
                 if not moved or since_gain >= patience:
                     break
                 if time_limit is not None and time.perf_counter() - started > time_limit:
-                    status = Status.OUT_OF_TIME
+                    status = TrainingStatus.OUT_OF_TIME
                     break
         except KeyboardInterrupt:
-            status = Status.INTERRUPTED
+            status = TrainingStatus.INTERRUPTED
         set_flat_weights(self.network, best)
         self.theta = best
         return Refinement(self._objective(), best_loss, done, status)

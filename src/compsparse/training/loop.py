@@ -13,13 +13,13 @@ from torch import Tensor
 
 from compsparse.errors import ConfigError, DataError
 from compsparse.networks.replicas import ReplicatedNetwork, keep_, replica_buffers, replica_seeds
+from compsparse.progress import Progress, Silent
 from compsparse.training.cuda_graph import CapturedStep
 from compsparse.training.data import BatchStream, TrainingData, padded
 from compsparse.training.losses import Loss, SquaredLoss
 from compsparse.training.memory import reused_allocations
 from compsparse.training.penalties import Penalty, ProximalPenalty, SmoothPenalty
-from compsparse.training.progress import Progress, Silent
-from compsparse.training.record import ReplicaStatus, Status, Training
+from compsparse.training.record import ReplicaStatus, Training, TrainingStatus
 from compsparse.training.schedules import Schedule, schedule
 from compsparse.training.sgd import ReplicaSGD
 
@@ -203,7 +203,7 @@ class _Run:
 
     def train(self, callbacks: Sequence[Callback], progress: Progress, time_limit: float | None) -> Training:
         started = time.perf_counter()
-        status, step, last = Status.FINISHED, 0, self.longest
+        status, step, last = TrainingStatus.FINISHED, 0, self.longest
         rungs = {max(1, round(at * last)): kept for at, kept in self.config.rungs}
         to_look_at = {*rungs, *self.last_step.tolist()}
         try:
@@ -219,17 +219,17 @@ class _Run:
                 self._compact()
                 progress.update(step, last, self._message())
                 if len(self.alive) == 0:
-                    status = Status.STOPPED_EARLY if step < last else Status.FINISHED
+                    status = TrainingStatus.STOPPED_EARLY if step < last else TrainingStatus.FINISHED
                     break
                 answers = [callback(self._state(step)) for callback in callbacks]
                 if any(answers):
-                    status = Status.CALLBACK
+                    status = TrainingStatus.CALLBACK
                     break
                 if late and step < last:
-                    status = Status.OUT_OF_TIME
+                    status = TrainingStatus.OUT_OF_TIME
                     break
         except KeyboardInterrupt:
-            status = Status.INTERRUPTED
+            status = TrainingStatus.INTERRUPTED
         return self._record(status, step, time.perf_counter() - started)
 
     def _message(self) -> str:
@@ -386,7 +386,7 @@ class _Run:
         alive = self.alive.numpy()
         return TrainingState(step, self.config.n_steps, self.network, alive, self.best_loss.numpy()[alive])
 
-    def _record(self, status: Status, step: int, seconds: float) -> Training:
+    def _record(self, status: TrainingStatus, step: int, seconds: float) -> Training:
         if self.data.validation is None:
             self._end(torch.ones_like(self.alive, dtype=torch.bool), ReplicaStatus.FINISHED, step)
         for parameter, kept in zip(self.parameters, self.best, strict=True):

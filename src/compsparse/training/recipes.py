@@ -17,15 +17,15 @@ from torch import Tensor
 
 from compsparse.errors import ConfigError, TrainingError
 from compsparse.graph import FunctionGraph
-from compsparse.networks.mirror import MirrorNetwork, mirror
+from compsparse.networks.mirroring import MirrorNetwork, mirror
 from compsparse.networks.replicas import replica_seeds, select
+from compsparse.progress import Progress, Silent
 from compsparse.training.data import TrainingData
 from compsparse.training.levenberg_marquardt import Refinement, refine
 from compsparse.training.loop import TrainingConfig, train
 from compsparse.training.losses import Loss, SquaredLoss
 from compsparse.training.penalties import Penalty
-from compsparse.training.progress import Progress, Silent
-from compsparse.training.record import ReplicaStatus, Status, Training
+from compsparse.training.record import ReplicaStatus, Training, TrainingStatus
 from compsparse.training.warm_start import copy_nodes, lower_part
 
 HALVING_TWICE = ((0.2, 0.5), (0.4, 0.5))
@@ -85,10 +85,10 @@ class GraphFit:
     seconds: float
 
     @property
-    def status(self) -> Status:
+    def status(self) -> TrainingStatus:
         """How the fit ended: what cut it short, if anything did."""
-        finish = self.refinement.status if self.refinement is not None else Status.FINISHED
-        return self.training.status if finish is Status.FINISHED else finish
+        finish = self.refinement.status if self.refinement is not None else TrainingStatus.FINISHED
+        return self.training.status if finish is TrainingStatus.FINISHED else finish
 
 
 def fit_graph(
@@ -158,7 +158,7 @@ def fit_graph(
     refinement = None
     iterations = _finish_iterations(best, data, config)
     squared = loss is None or isinstance(loss, SquaredLoss)
-    if iterations and squared and not penalties and training.status is not Status.INTERRUPTED:
+    if iterations and squared and not penalties and training.status is not TrainingStatus.INTERRUPTED:
         left = None if time_limit is None else time_limit - (time.perf_counter() - started)
         refinement = refine(best, data, iterations, time_limit=left, progress=progress)
     members, value = _ensemble(best, data, loss or SquaredLoss())
@@ -195,7 +195,7 @@ def _warm_up(
             copy_nodes(before, stage)
         record = train(stage, data, loop, time_limit=time_limit, **options)
         before = stage
-        if record.status is Status.INTERRUPTED:
+        if record.status is TrainingStatus.INTERRUPTED:
             copy_nodes(before, network)
             raise KeyboardInterrupt
     if before is not None:

@@ -10,7 +10,7 @@ import numpy as np
 from compsparse.networks.replicas import ReplicatedNetwork
 
 
-class Status(Enum):
+class TrainingStatus(Enum):
     """How training ended; the value is the sentence a user reads."""
 
     FINISHED = "all steps were taken"
@@ -42,7 +42,7 @@ class Training:
     """
 
     network: ReplicatedNetwork
-    status: Status
+    status: TrainingStatus
     replica_status: tuple[ReplicaStatus, ...]
     train_loss: np.ndarray
     validation_loss: np.ndarray

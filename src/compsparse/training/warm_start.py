@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 
 from compsparse.graph import FunctionGraph, Node
-from compsparse.networks.mirror import MirrorNetwork
+from compsparse.networks.mirroring import MirrorNetwork
 
 
 def lower_part(graph: FunctionGraph, level: int) -> FunctionGraph:

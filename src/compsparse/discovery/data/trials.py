@@ -13,12 +13,12 @@ from torch import Tensor
 from compsparse.discovery.data.candidates import Candidate, CandidateNetwork
 from compsparse.discovery.data.units import Layers, Units
 from compsparse.discovery.record import DiscoveryStatus
-from compsparse.networks.mirror import MirrorNetwork
+from compsparse.networks.mirroring import MirrorNetwork
 from compsparse.networks.replicas import ReplicatedNetwork, select
 from compsparse.training.data import TrainingData
 from compsparse.training.loop import TrainingConfig, train
 from compsparse.training.losses import SquaredLoss
-from compsparse.training.record import Status
+from compsparse.training.record import TrainingStatus
 
 _LARGEST_BATCH = 2_000_000
 """Numbers per layer above which held-out rows are evaluated in parts."""
@@ -152,9 +152,9 @@ class TrialTable:
         config = TrainingConfig(n_steps=max(_FEWEST_STEPS, round(self.effort * effort.steps)), batch_size=128)
         left = None if self.deadline is None else max(self.deadline - time.perf_counter(), 1e-3)
         training = train(network, data, config, loss=self.loss, seeds=seeds, time_limit=left)
-        if training.status is Status.INTERRUPTED:
+        if training.status is TrainingStatus.INTERRUPTED:
             raise Halted(DiscoveryStatus.INTERRUPTED)
-        if training.status is Status.OUT_OF_TIME:
+        if training.status is TrainingStatus.OUT_OF_TIME:
             raise Halted(DiscoveryStatus.OUT_OF_TIME)
         train_loss = np.nan_to_num(training.train_loss, nan=np.inf).reshape(len(candidates), folds, reps)
         best = train_loss.argmin(2)

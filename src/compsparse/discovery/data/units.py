@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor
 
-from compsparse.discovery.table import SEPARATOR
 from compsparse.graph import FunctionGraph, Node
 from compsparse.graph.modules import ModuleTree
-from compsparse.networks.mirror import MirrorNetwork, mirror
+from compsparse.networks.mirroring import MirrorNetwork, mirror
 from compsparse.networks.replicas import keep_, per_distinct_seed
+from compsparse.tables.coding import SEPARATOR
 
 NODE_WIDTH, NODE_DEPTH = 16, 2
 Layers = tuple[Tensor, ...]

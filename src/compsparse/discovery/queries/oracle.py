@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from compsparse.errors import DataError
 from compsparse.graph.operations import is_torch
-
-if TYPE_CHECKING:
-    from compsparse.training.progress import Progress
+from compsparse.progress import Progress
 
 _LARGEST_CALL = 16_384
 _SECONDS_PER_CALL = 0.5

@@ -1,0 +1,128 @@
+"""One certificate for all: what a number is, between which bounds its true value lies, and how sure that is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from enum import Enum
+from typing import Any
+
+from compsparse.errors import DataError
+
+
+class Rigour(Enum):
+    """How sure a statement is, from the surest down; the value is the word in files and tables."""
+
+    PROVED = "proved"
+    RIGOROUS = "rigorous"
+    MEMO = "memo"
+    HEURISTIC = "heuristic"
+    ESTIMATED = "estimated"
+
+    @property
+    def sentence(self) -> str:
+        """What the word means."""
+        return _SENTENCES[self]
+
+    @property
+    def holds(self) -> bool:
+        """Whether the bounds can be relied on: by a theorem, or by a computation that looked at everything."""
+        return self in (Rigour.PROVED, Rigour.RIGOROUS)
+
+
+_SENTENCES = {
+    Rigour.PROVED: "a theorem says so",
+    Rigour.RIGOROUS: "computed so that nothing was left out, in double precision",
+    Rigour.MEMO: "a source says so without a full proof",
+    Rigour.HEURISTIC: "found by a search that may have missed something",
+    Rigour.ESTIMATED: "estimated from samples",
+}
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What is known of a quantity.
+
+    Attributes:
+        quantity: what the number is, in words.
+        value: the number that was obtained.
+        lower, upper: the true value lies between them; infinite where nothing is known.
+        rigour: how sure the bounds are.
+        assumes: what they take for granted.
+        obtained: how they were obtained.
+
+    >>> Certificate("cost of the network", 2.0, 1.5, 2.0, Rigour.RIGOROUS, obtained="every cell was priced")
+    Certificate(quantity='cost of the network', value=2.0, lower=1.5, upper=2.0, rigour=<Rigour.RIGOROUS: 'rigorous'>,
+        assumes=(), obtained='every cell was priced')
+    """
+
+    quantity: str
+    value: float
+    lower: float
+    upper: float
+    rigour: Rigour
+    assumes: tuple[str, ...] = ()
+    obtained: str = ""
+
+    @property
+    def gap(self) -> float:
+        """How far apart the bounds are; NaN where the lower one lies above the upper."""
+        return self.upper - self.lower if self.lower <= self.upper else math.nan
+
+    @property
+    def relative_gap(self) -> float:
+        """The gap as a share of the larger bound's size."""
+        size = max(abs(self.lower), abs(self.upper))
+        return self.gap / size if size > 0 and math.isfinite(size) else self.gap
+
+    @property
+    def is_consistent(self) -> bool:
+        """Whether the bounds are in order and the value lies between them, up to rounding."""
+        slack = 1e-12 * max((abs(b) for b in (self.lower, self.upper) if math.isfinite(b)), default=0.0)
+        return self.lower - slack <= self.value <= self.upper + slack
+
+    def __str__(self) -> str:
+        if self.lower == self.upper:
+            where = f"exactly {self.value:.6g}"
+        elif math.isfinite(self.lower) and math.isfinite(self.upper):
+            where = f"{self.value:.6g}, between {self.lower:.6g} and {self.upper:.6g}"
+        elif math.isfinite(self.lower):
+            where = f"{self.value:.6g}, at least {self.lower:.6g}"
+        elif math.isfinite(self.upper):
+            where = f"{self.value:.6g}, at most {self.upper:.6g}"
+        else:
+            where = f"{self.value:.6g}, with no bounds"
+        how = f"; {self.obtained}" if self.obtained else ""
+        return f"{self.quantity}: {where} ({self.rigour.value}: {self.rigour.sentence}{how})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The certificate as JSON values; infinite bounds are None."""
+        plain = {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in asdict(self).items()}
+        return {**plain, "rigour": self.rigour.value, "assumes": list(self.assumes)}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Certificate:
+        """Reads what :meth:`to_dict` wrote."""
+        try:
+            return cls(
+                data["quantity"],
+                math.nan if data["value"] is None else data["value"],
+                -math.inf if data["lower"] is None else data["lower"],
+                math.inf if data["upper"] is None else data["upper"],
+                Rigour(data["rigour"]),
+                tuple(data["assumes"]),
+                data["obtained"],
+            )
+        except (KeyError, TypeError, ValueError):
+            raise DataError("the certificate is damaged or incomplete") from None
+
+
+def weakest(rigours: Iterable[Rigour]) -> Rigour:
+    """How sure a conclusion is that rests on several statements: as sure as the least sure of them.
+
+    >>> weakest([Rigour.PROVED, Rigour.HEURISTIC]).value
+    'heuristic'
+    """
+    order = list(Rigour)
+    return max(rigours, key=order.index, default=Rigour.PROVED)

@@ -1,0 +1,191 @@
+"""What may be asked for, checked in one place: a check returns the value it allows, or says what is wrong.
+
+One rule decides the error class: what a caller passes as a parameter is a :class:`ConfigError`, what stands in the
+data is a :class:`DataError`. Rows are counted from 1, as in a spreadsheet, and every sentence that names one says so;
+columns go by their name.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import numbers
+import time
+from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from compsparse.errors import ConfigError
+
+if TYPE_CHECKING:
+    import torch
+
+RandomState = int | np.random.Generator | None
+"""A seed, a generator, or None for numbers that differ each time."""
+
+
+# ---- names --------------------------------------------------------------------------------------
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A hint for a name that is not known: the nearest, or all of them.
+
+    >>> did_you_mean("widht", ["width", "depth"])
+    "; did you mean 'width'?"
+    """
+    known = list(known)
+    found = difflib.get_close_matches(name, known, n=1)
+    return f"; did you mean {found[0]!r}?" if found else f"; known: {', '.join(known) or 'none'}"
+
+
+def check_choice(what: str, value: Any, choices: Collection[str]) -> str:
+    """One of several words."""
+    if not isinstance(value, str) or value not in choices:
+        hint = did_you_mean(value, choices) if isinstance(value, str) else ""
+        hint = hint if hint.startswith("; did") else ""
+        raise ConfigError(f"{what} must be one of {', '.join(map(repr, choices))}, got {value!r}{hint}")
+    return value
+
+
+def input_names(n: int) -> tuple[str, ...]:
+    """The usual names of inputs: x0, x1, …"""
+    return tuple(f"x{i}" for i in range(n))
+
+
+def check_names(names: Sequence[str] | str, n: int, what: str) -> tuple[str, ...]:
+    """Different non-empty names, one for each of the n inputs or outputs; ``what`` is one of these two words."""
+    if isinstance(names, str):
+        names = (names,)
+    if not isinstance(names, Iterable):
+        raise ConfigError(f"expected a sequence of {n} {what} names, got {names!r}")
+    found = tuple(names)
+    if len(found) != n:
+        raise ConfigError(f"{n} {what}{'s' * (n != 1)} need as many names, got {len(found)}")
+    for i, name in enumerate(found):
+        if not isinstance(name, str) or not name:
+            raise ConfigError(f"the name of an {what} must be a non-empty text, got {name!r}")
+        if name in found[:i]:
+            raise ConfigError(f"two {what}s are named {name!r}")
+    return found
+
+
+def check_input_and_output_names(
+    names: Sequence[str] | None, outputs: Sequence[str] | str | None, n_inputs: int, n_outputs: int
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names of inputs and outputs; those not given are x0, x1, … and y or y0, y1, …, kept apart from the others."""
+    usual_outputs = ("y",) if n_outputs == 1 else tuple(f"y{i}" for i in range(n_outputs))
+    given_outputs = None if outputs is None else check_names(outputs, n_outputs, "output")
+    if names is None:
+        found_inputs = kept_apart(input_names(n_inputs), given_outputs or ())
+    else:
+        found_inputs = check_names(names, n_inputs, "input")
+    found_outputs = kept_apart(usual_outputs, found_inputs) if given_outputs is None else given_outputs
+    both = sorted(set(found_inputs) & set(found_outputs))
+    if both:
+        raise ConfigError(f"inputs and outputs must have different names: {both[0]!r} is both")
+    return found_inputs, found_outputs
+
+
+def kept_apart(names: Sequence[str], taken: Collection[str]) -> tuple[str, ...]:
+    """The names, all of them with underscores behind until none is taken."""
+    tail = ""
+    while any(name + tail in taken for name in names):
+        tail += "_"
+    return tuple(name + tail for name in names)
+
+
+def row_text(i: int) -> str:
+    """How a sentence names the row at position i.
+
+    >>> row_text(2)
+    'row 3 (counted from 1)'
+    """
+    return f"row {i + 1} (counted from 1)"
+
+
+# ---- numbers ------------------------------------------------------------------------------------
+
+
+def check_count(what: str, value: Any, least: int = 1, most: int | None = None) -> int:
+    """A whole number from ``least`` on, and up to ``most`` where there is a limit."""
+    is_whole = isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_))
+    if not is_whole or value < least:
+        raise ConfigError(f"{what} must be a whole number >= {least}, got {value!r}")
+    if most is not None and value > most:
+        raise ConfigError(f"{what} must be at most {most:,}, got {int(value):,}")
+    return int(value)
+
+
+def check_number(
+    what: str,
+    value: Any,
+    *,
+    above: float | None = None,
+    least: float | None = None,
+    below: float | None = None,
+    most: float | None = None,
+) -> float:
+    """A finite number within limits: ``above`` and ``below`` are left out, ``least`` and ``most`` are allowed."""
+    limits = [(">", above), (">=", least), ("<", below), ("<=", most)]
+    wanted = " and ".join(f"{sign} {limit:g}" for sign, limit in limits if limit is not None)
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_)) and math.isfinite(value)
+    if (
+        not is_number
+        or (above is not None and not value > above)
+        or (least is not None and not value >= least)
+        or (below is not None and not value < below)
+        or (most is not None and not value <= most)
+    ):
+        raise ConfigError(f"{what} must be a finite number{f' {wanted}' if wanted else ''}, got {value!r}")
+    return float(value)
+
+
+def check_flag(what: str, value: Any) -> bool:
+    """True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ConfigError(f"{what} must be True or False, got {value!r}")
+    return bool(value)
+
+
+# ---- randomness, time, devices ------------------------------------------------------------------
+
+
+def generator_from(random_state: Any, what: str = "random_state") -> np.random.Generator:
+    """A generator of random numbers: a new one from a seed, or the one that was given."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if random_state is None:
+        return np.random.default_rng()
+    return np.random.default_rng(check_count(what, random_state, least=0))
+
+
+def seed_from(random_state: Any, what: str = "random_state") -> int:
+    """One seed, to be handed on: the number itself is not used, so that different users of it draw differently."""
+    return int(generator_from(random_state, what).integers(2**31))
+
+
+def check_time_limit(time_limit: Any) -> float | None:
+    """Seconds that are left, or None without a limit."""
+    return None if time_limit is None else check_number("time_limit", time_limit, above=0)
+
+
+def deadline_in(time_limit: Any) -> float | None:
+    """When a limit of so many seconds from now is over, on the clock of :func:`time.perf_counter`."""
+    seconds = check_time_limit(time_limit)
+    return None if seconds is None else time.perf_counter() + seconds
+
+
+def check_device(device: Any) -> torch.device | None:
+    """A device that torch can use here; None leaves the choice to torch, which takes the CPU."""
+    if device is None:
+        return None
+    import torch
+
+    try:
+        found = torch.device(device)
+        torch.empty(0, device=found)
+    except (RuntimeError, AssertionError, NotImplementedError, TypeError) as error:
+        problem = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        raise ConfigError(f"cannot use device {device!r}: {problem}") from None
+    return found

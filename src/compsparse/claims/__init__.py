@@ -1,0 +1,19 @@
+"""Statements of the theory that can be run and come back with a verdict."""
+
+from compsparse.claims.claim import Claim, Finding, Outcome, Verdict
+from compsparse.claims.page import claims_page
+from compsparse.claims.registry import all_claims, get_claim
+from compsparse.claims.running import keep, kept, run_claim
+
+__all__ = [
+    "Claim",
+    "Finding",
+    "Outcome",
+    "Verdict",
+    "all_claims",
+    "claims_page",
+    "get_claim",
+    "keep",
+    "kept",
+    "run_claim",
+]

@@ -1,0 +1,48 @@
+"""The page of claims: one row a claim, then each with its charts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+
+from compsparse.claims.claim import Verdict
+from compsparse.errors import DataError
+from compsparse.report.page import Section, write_page
+
+
+def claims_page(path: str | Path, verdicts: Sequence[Verdict]) -> Path:
+    """Writes the page and returns its path."""
+    if not verdicts:
+        raise DataError("there are no verdicts to report: run `compsparse claims run` first")
+    overview = Section("", _overview(verdicts))
+    details = [Section(f"{v.claim} ({v.profile})", _detail(v), v.figures) for v in verdicts]
+    lead = "Statements of the theory of compositional sparsity, run and judged by what was measured."
+    footer = f"compsparse {verdicts[0].version}. A verdict holds for the settings that were run, not beyond them."
+    return write_page(path, "Claims of compositional sparsity", lead, [overview, *details], footer)
+
+
+def _overview(verdicts: Sequence[Verdict]) -> str:
+    head = "<th>claim</th><th>statement</th><th>source</th><th>expected</th><th>measured</th><th>verdict</th>"
+    rows = "".join(
+        f"<tr><td><code>{escape(v.claim)}</code></td><td>{escape(v.statement)}</td>"
+        f"<td>{escape(v.source)} ({escape(v.status)})</td><td>{escape(v.expected)}</td>"
+        f"<td>{escape(v.measured)}</td><td>{_outcome(v)}</td></tr>"
+        for v in verdicts
+    )
+    return f'<div class="scroll wide"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+
+
+def _outcome(verdict: Verdict) -> str:
+    return f'<span class="verdict {verdict.outcome.value}">{verdict.outcome.value}</span>'
+
+
+def _detail(verdict: Verdict) -> str:
+    caveats = "".join(f"<li>{escape(c)}</li>" for c in verdict.caveats)
+    return (
+        f'<div class="card"><p>{escape(verdict.statement)}</p>'
+        f"<p><b>Expected:</b> {escape(verdict.expected)}<br><b>Measured:</b> {escape(verdict.measured)}<br>"
+        f"<b>Verdict:</b> {_outcome(verdict)}, in {verdict.seconds:.0f} s</p>"
+        + (f"<p><b>Caveats</b></p><ul>{caveats}</ul>" if caveats else "")
+        + "</div>"
+    )

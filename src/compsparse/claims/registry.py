@@ -1,0 +1,31 @@
+"""All claims by name: every module in ``claims/subjects`` lists its own in ``CLAIMS``."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from functools import lru_cache
+
+from compsparse.checks import did_you_mean
+from compsparse.claims import subjects
+from compsparse.claims.claim import Claim
+from compsparse.errors import ConfigError
+
+
+@lru_cache(maxsize=1)
+def all_claims() -> dict[str, Claim]:
+    found: dict[str, Claim] = {}
+    for module_info in pkgutil.iter_modules(subjects.__path__):
+        module = importlib.import_module(f"{subjects.__name__}.{module_info.name}")
+        for claim in getattr(module, "CLAIMS", ()):
+            if claim.name in found:
+                raise ConfigError(f"two claims are called {claim.name!r}")
+            found[claim.name] = claim
+    return found
+
+
+def get_claim(name: str) -> Claim:
+    known = all_claims()
+    if name not in known:
+        raise ConfigError(f"there is no claim {name!r}{did_you_mean(name, known)}")
+    return known[name]

@@ -1,0 +1,91 @@
+"""P* of a learner on a random hierarchy: runs around a guess, widened until the error is seen on both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from compsparse.measures import Threshold, threshold
+from compsparse.progress import Progress, Silent
+from compsparse.sweeps.kinds.hierarchy import HierarchyRun
+
+ERROR = 0.1
+"""Test error that defines P*."""
+AROUND = (0.5, 0.71, 1.0, 1.41, 2.0)
+_BELOW, _ABOVE = (0.35, 0.5, 0.71), (1.41, 2.0, 2.83)
+_MOST_ROUNDS = 5
+
+
+@dataclass(frozen=True)
+class Measured:
+    """All runs of one setting, and the training-set size they put P* at.
+
+    Attributes:
+        setting: a run of the setting; its size and seed mean nothing.
+        runs: (run, result) pairs.
+    """
+
+    setting: HierarchyRun
+    p_star: Threshold
+    runs: tuple[tuple[HierarchyRun, dict[str, Any]], ...]
+
+    @property
+    def natural(self) -> int:
+        return self.setting.model.natural_size
+
+    def curve(self, of: str = "test_error", layer: int | None = None) -> dict[int, list[float]]:
+        """A result at every training-set size, over seeds; of one layer where it has several."""
+        found: dict[int, list[float]] = {}
+        for run, result in self.runs:
+            found.setdefault(run.n_train, []).append(result[of] if layer is None else result[of][layer])
+        return dict(sorted(found.items()))
+
+    def rows(self, series: str) -> list[dict[str, Any]]:
+        """The learning curve as rows of a figure."""
+        return [
+            {"P": p, "error": sum(e) / len(e), "low": min(e), "high": max(e), "series": series}
+            for p, e in self.curve().items()
+        ]
+
+
+def measure_p_star(
+    setting: HierarchyRun,
+    guess: float,
+    *,
+    seeds: int = 3,
+    around: Sequence[float] = AROUND,
+    device: str | None = None,
+    progress: Progress | None = None,
+) -> Measured:
+    """Runs the setting at sizes around the guess, all sizes and seeds as one program."""
+    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    most = setting.model.n_data - 1
+    sizes = _within([guess * r for r in around], most)
+    runs: list[tuple[HierarchyRun, dict[str, Any]]] = []
+    for _ in range(_MOST_ROUNDS):
+        specs = [replace(setting, n_train=n, seed=seed) for n in sizes for seed in range(seeds)]
+        runs += zip(specs, HierarchyRun.run(specs, device=device, progress=progress or Silent()), strict=True)
+        found = Measured(setting, threshold(_errors(runs), ERROR), tuple(runs))
+        tried = {run.n_train for run, _ in runs}
+        if found.p_star.bracketed:
+            return found
+        is_above = found.p_star.value < float("inf")
+        wanted = [min(tried) * r for r in _BELOW] if is_above else [max(tried) * r for r in _ABOVE]
+        sizes = [n for n in _within(wanted, most) if n not in tried]
+        if not sizes:
+            return found
+    return found
+
+
+def _within(sizes: Sequence[float], most: int) -> list[int]:
+    return sorted({min(max(2, round(n)), most) for n in sizes})
+
+
+def _errors(runs: Sequence[tuple[HierarchyRun, dict[str, Any]]]) -> dict[int, list[float]]:
+    found: dict[int, list[float]] = {}
+    for run, result in runs:
+        found.setdefault(run.n_train, []).append(result["test_error"])
+    return found

@@ -1,0 +1,148 @@
+"""The graph can be found: error against the number of samples, with and without knowing it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from compsparse.claims.claim import Claim, Finding, Outcome, Profile
+from compsparse.discovery.data.strategy import from_data
+from compsparse.graph import FunctionGraph, compare, single_node
+from compsparse.models.fitted_graph import FittedGraph, fit_model
+from compsparse.progress import Progress
+from compsparse.report.figure import Figure
+from compsparse.tables.coding import code_for
+from compsparse.tasks import Sample, Task, sincos_tree, tanh_tree
+from compsparse.training import FitConfig, TrainingConfig
+
+_FEWER = 4
+"""How many times more samples the dense models get where they are asked to keep up."""
+_TEST_ROWS = 10_000
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """Sizes at which the graph is searched, the task, and how much training everyone gets."""
+
+    task: Task
+    sizes: tuple[int, ...]
+    seeds: int
+    effort: float
+    fit: FitConfig
+
+
+@dataclass(frozen=True)
+class _Point:
+    rows: int
+    model: str
+    errors: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        return float(np.median(self.errors))
+
+
+def _plan(profile: Profile) -> _Plan:
+    if profile == "quick":
+        fit = FitConfig(n_restarts=8, n_keep=2, training=TrainingConfig(n_steps=1500), refine_iterations=20)
+        return _Plan(tanh_tree(), (600,), 1, 0.6, fit)
+    return _Plan(sincos_tree(), (500, 1000, 2000, 4000), 3, 1.0, FitConfig())
+
+
+def graph_can_be_found(profile: Profile, progress: Progress) -> Finding:
+    plan = _plan(profile)
+    device = "cuda" if torch.cuda.is_available() else None
+    sizes = sorted({*plan.sizes, *(_FEWER * n for n in plan.sizes)})
+    points: list[_Point] = []
+    exact: dict[int, int] = {}
+    for done, n in enumerate(sizes):
+        progress.update(done, len(sizes), f"{n} rows")
+        errors: dict[str, list[float]] = {}
+        for seed in range(plan.seeds):
+            sample, test = plan.task.sample(n, seed), plan.task.sample(_TEST_ROWS, 10**6 + seed)
+            graphs: dict[str, FunctionGraph] = {"dense network": single_node(plan.task.graph.n_inputs)}
+            if n in plan.sizes:
+                found = from_data(
+                    sample.X, sample.y, fit=False, effort=plan.effort, random_state=seed, device=device
+                ).graph
+                exact[n] = exact.get(n, 0) + compare(found, plan.task.graph).exact
+                graphs |= {"discovered graph": found, "true graph": plan.task.graph.structure()}
+            for name, graph in graphs.items():
+                model = _fitted(graph, sample, plan, seed, device, width=64 if name == "dense network" else 24)
+                errors.setdefault(name, []).append(_unexplained(test, model.predict(test.X)))
+            boosted = _boosted(sample, test, seed)
+            if boosted is not None:
+                errors.setdefault("boosted trees", []).append(boosted)
+        points += [_Point(n, name, tuple(values)) for name, values in errors.items()]
+    progress.update(len(sizes), len(sizes))
+    return _judge(plan, points, exact)
+
+
+def _fitted(
+    graph: FunctionGraph, sample: Sample, plan: _Plan, seed: int, device: str | None, width: int
+) -> FittedGraph:
+    code = code_for(sample.X)
+    X, y = code.encoded(sample.X), sample.y[:, None]
+    # second-order steps are for small networks
+    config = replace(plan.fit, refine_iterations=0) if graph.size == 1 else plan.fit
+    return fit_model(graph, code, X, y, config=config, width=width, seed=seed, device=device)
+
+
+def _unexplained(test: Sample, predicted: np.ndarray) -> float:
+    return float(np.mean((test.clean - predicted) ** 2) / np.var(test.clean))
+
+
+def _boosted(sample: Sample, test: Sample, seed: int) -> float | None:
+    try:
+        from sklearn.ensemble import HistGradientBoostingRegressor
+    except ImportError:
+        return None
+    return _unexplained(test, HistGradientBoostingRegressor(random_state=seed).fit(sample.X, sample.y).predict(test.X))
+
+
+def _judge(plan: _Plan, points: list[_Point], exact: dict[int, int]) -> Finding:
+    error = {(p.model, p.rows): p.median for p in points}
+    dense = [name for name in ("dense network", "boosted trees") if (name, plan.sizes[-1]) in error]
+    n = plan.sizes[-1]
+    found = error["discovered graph", n]
+    at_same, at_more = (min(error[name, m] for name in dense) for m in (n, _FEWER * n))
+    failed = Outcome.REFUTED if found >= at_same else Outcome.INCONCLUSIVE
+    outcome = Outcome.SUPPORTED if found < at_more else failed
+    figure = Figure(
+        f"Error against samples ({plan.task.name} tree of {plan.task.graph.n_inputs} inputs)",
+        tuple(
+            {"samples": p.rows, "error": p.median, "low": min(p.errors), "high": max(p.errors), "model": p.model}
+            for p in points
+        ), "samples", "error", series="model", low="low", high="high", log_x=True, log_y=True,
+        y_title="unexplained variance on test rows",
+    )  # fmt: skip
+    rates = ", ".join(f"N={m}: {exact[m]} of {plan.seeds} exact" for m in plan.sizes)
+    return Finding(
+        outcome,
+        expected=f"with N={n} samples the discovered graph beats the best dense model with {_FEWER * n}; "
+        f"refuted if it does not even beat it with {n}",
+        measured=f"unexplained variance {found:.2g} discovered, {error['true graph', n]:.2g} with the true graph, "
+        f"{at_same:.2g} best dense with {n}, {at_more:.2g} with {_FEWER * n}; {rates}",
+        numbers={f"{p.model}, {p.rows}": p.median for p in points},
+        figures=(figure,),
+        caveats=(
+            f"one target ({plan.task.name} tree), {plan.seeds} seed{'s' if plan.seeds > 1 else ''}",
+            "the dense network is tuned no further than the mirrored one",
+            *(() if "boosted trees" in dense else ("boosted trees are left out: scikit-learn is not installed",)),
+        ),
+    )
+
+
+CLAIMS = [
+    Claim(
+        name="graph-can-be-found",
+        statement="When the graph is unknown it can be found from data with far fewer samples than dense fitting "
+        "needs.",
+        source="Poggio 2023, on learning when the function graph is unknown",
+        status="conjecture",
+        experiment=graph_can_be_found,
+        profiles=("quick", "full"),
+    )
+]

@@ -1,0 +1,102 @@
+"""A network that contains the target's graph as a subgraph, and one that lacks some of its edges."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from compsparse.claims.claim import Claim, Finding, Outcome, Profile
+from compsparse.claims.trials import Trials, run_trials
+from compsparse.graph import FunctionGraph, Node, single_node
+from compsparse.networks import mirror
+from compsparse.progress import Progress
+from compsparse.report.figure import Figure
+from compsparse.tasks import tanh_tree
+from compsparse.training import TrainingConfig
+
+_WIDTH = 16
+
+
+def with_extra_edges(graph: FunctionGraph, per_node: int, rng: np.random.Generator) -> FunctionGraph:
+    """Every node reads ``per_node`` more values that come before it."""
+    nodes: list[Node] = []
+    for i, node in enumerate(graph.nodes):
+        earlier = [*graph.inputs, *(n.name for n in graph.nodes[:i])]
+        others = [v for v in earlier if v not in node.parents]
+        extra = rng.choice(others, size=min(per_node, len(others)), replace=False)
+        nodes.append(Node(node.name, (*node.parents, *map(str, extra))))
+    return FunctionGraph(graph.inputs, nodes, graph.outputs)
+
+
+def without_edges(graph: FunctionGraph, how_many: int, rng: np.random.Generator) -> FunctionGraph:
+    """Takes one parent each from ``how_many`` nodes of the lowest level: those inputs are lost."""
+    lowest = [n.name for n in graph.nodes if graph.levels[n.name] == 1]
+    poorer = set(rng.choice(lowest, size=how_many, replace=False))
+    nodes = [
+        replace(n, parents=n.parents[:1] if n.name in poorer else n.parents, constituent=None) for n in graph.nodes
+    ]
+    return FunctionGraph(graph.inputs, nodes, graph.outputs)
+
+
+def subgraph_suffices(profile: Profile, progress: Progress) -> Finding:
+    rows, steps = (1000, 2000) if profile == "quick" else (4000, 8000)
+    task, rng = tanh_tree(8), np.random.default_rng(0)
+    graph = task.graph.structure()
+    config = TrainingConfig(n_steps=steps, batch_size=128)
+    networks = {
+        "true graph": graph,
+        "+1 edge a node": with_extra_edges(graph, 1, rng),
+        "+2 edges a node": with_extra_edges(graph, 2, rng),
+        "+4 edges a node": with_extra_edges(graph, 4, rng),
+        "1 edge lost": without_edges(graph, 1, rng),
+        "2 edges lost": without_edges(graph, 2, rng),
+        "dense": single_node(8),
+    }
+    errors: dict[str, Trials] = {}
+    for name, shape in networks.items():
+        width, depth = (64, 3) if name == "dense" else (_WIDTH, 2)
+        make = partial(mirror, shape, width, depth)
+        errors[name] = run_trials(lambda r, make=make: make(replicas=r, random_state=0), task, rows, config, restarts=2)  # type: ignore[misc]
+        progress.update(len(errors), len(networks), name)
+    return _judge(errors)
+
+
+def _judge(errors: dict[str, Trials]) -> Finding:
+    true, dense = errors["true graph"], errors["dense"]
+    halfway = float(np.sqrt(true.median * dense.median))
+    most_extra, one_lost = errors["+4 edges a node"], errors["1 edge lost"]
+    cheap = most_extra.high < halfway
+    costly = one_lost.low > halfway and one_lost.median > 10 * true.median
+    dear = most_extra.low > halfway
+    outcome = Outcome.SUPPORTED if cheap and costly else Outcome.REFUTED if dear or not costly else Outcome.INCONCLUSIVE
+    rows = tuple({"network": name, "error": t.median, "low": t.low, "high": t.high} for name, t in errors.items())
+    figure = Figure(
+        "Extra edges and lost edges", rows, "network", "error", mark="bars", low="low", high="high", log_y=True,
+        y_title="unexplained variance (median, range of 3 seeds)",
+    )  # fmt: skip
+    return Finding(
+        outcome,
+        expected="4 extra edges a node stay nearer to the true graph's error than to the dense net's (on a log scale) "
+        "in every seed; one lost edge multiplies the error by more than 10",
+        measured=f"true graph {true.text()}, +1 {errors['+1 edge a node'].text()}, "
+        f"+2 {errors['+2 edges a node'].text()}, "
+        f"+4 {most_extra.text()}, one edge lost {one_lost.text()}, dense {dense.text()}",
+        numbers={name.replace(" ", "_"): t.median for name, t in errors.items()},
+        figures=(figure,),
+        caveats=("one target (the tanh tree of 8 inputs) and one draw of the extra edges",),
+    )
+
+
+CLAIMS = [
+    Claim(
+        name="subgraph-suffices",
+        statement="It is enough that the network contains the target's graph as a subgraph: extra edges cost little, "
+        "missing ones cost much.",
+        source="Poggio 2022 section 4, 2023 section 4.1",
+        status="conjecture",
+        experiment=subgraph_suffices,
+        profiles=("quick", "full"),
+    )
+]

@@ -1,0 +1,253 @@
+"""Atoms: single neurons of cost one, and the linear program over them whose basic solutions have at most n."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import linprog
+
+from compsparse.sparse.memorisation.metric import costs
+from compsparse.sparse.memorisation.problem import Chart, Problem, with_one
+
+_ON_HYPERPLANE = 1e-7
+_ACTIVE = 1e-12
+_TIGHT = 1e-6
+_SAME = 1e-6
+_CORRECTIONS = 3
+_MOST_AT_START = 2000
+
+
+@dataclass(frozen=True)
+class Atoms:
+    """Neurons (z_i . u)_+ of unit cost.
+
+    Attributes:
+        chart: (K,) the chart of each.
+        u: its direction there.
+        columns: (n, K) values at the data.
+    """
+
+    chart: np.ndarray
+    u: list[np.ndarray]
+    columns: np.ndarray
+
+    def directions(self, problem: Problem, chosen: np.ndarray) -> np.ndarray:
+        """(w, b) of some of the neurons."""
+        lifted = [self.u[j] @ problem.charts[self.chart[j]].lift for j in chosen]
+        return np.array(lifted).reshape(len(chosen), problem.X.shape[1] + 1)
+
+
+def make_atoms(problem: Problem, candidates: Sequence[tuple[int, np.ndarray]]) -> Atoms:
+    """Scales neurons (chart, (K, p) directions) to unit cost; those without effect on the data are left out."""
+    chart, kept, columns = [], [], []
+    for number, u in candidates:
+        Z = problem.charts[number].Z
+        values = np.maximum(u @ Z.T, 0.0)
+        size = np.linalg.norm(u, axis=1, keepdims=True) * np.linalg.norm(Z, axis=1)
+        # a neuron that only rounding makes active at a point pays nothing for it
+        values[values < _ACTIVE * size] = 0.0
+        cost = costs(problem.charts[number], values > 0, u, problem.norm)
+        good = (cost > 0) & (values.max(1, initial=0.0) > 0)
+        kept += list(u[good] / cost[good, None])
+        columns.append((values[good] / cost[good, None]).T)
+        chart.append(np.full(int(good.sum()), number))
+    n = problem.n
+    return Atoms(np.concatenate([*chart, np.zeros(0, int)]), kept, np.concatenate([*columns, np.zeros((n, 0))], axis=1))
+
+
+@dataclass(frozen=True)
+class AtomSolution:
+    """A basic solution: coefficients of the atoms, the constant, and multipliers."""
+
+    z: np.ndarray
+    constant: float
+    multipliers: np.ndarray
+
+    @property
+    def value(self) -> float:
+        return float(np.abs(self.z).sum())
+
+
+def solve_atoms(problem: Problem, atoms: Atoms, method: str = "highs-ds") -> AtomSolution | None:
+    """min norm(z)_1 over the atoms; None if HiGHS finds no answer."""
+    A, K = atoms.columns, atoms.columns.shape[1]
+    scale = float(np.abs(problem.y).max())
+    constant = [np.ones((problem.n, 1))] if problem.has_constant else []
+    signed = np.concatenate([A, -A, *constant], axis=1)
+    cost = np.concatenate([np.ones(2 * K), np.zeros(len(constant))])
+    bounds = [(0.0, None)] * (2 * K) + [(None, None)] * len(constant)
+    if problem.task == "interpolate":
+        found = linprog(cost, A_eq=signed, b_eq=problem.y / scale, bounds=bounds, method=method)
+    else:
+        found = linprog(cost, A_ub=-problem.y[:, None] * signed, b_ub=-np.ones(problem.n), bounds=bounds, method=method)
+    if found.x is None or found.status != 0:
+        return None
+    rows = found.eqlin if problem.task == "interpolate" else found.ineqlin
+    lam = np.asarray(rows.marginals) * (1.0 if problem.task == "interpolate" else -problem.y)
+    factor = scale if problem.task == "interpolate" else 1.0
+    z = factor * (found.x[:K] - found.x[K : 2 * K])
+    return AtomSolution(z, factor * float(found.x[2 * K]) if constant else 0.0, lam)
+
+
+def polished(problem: Problem, atoms: Atoms, solution: AtomSolution) -> tuple[Atoms, AtomSolution]:
+    """The support alone, moved by the least change within its cells that meets the data to rounding."""
+    support = np.flatnonzero(np.abs(solution.z) > 1e-12 * max(solution.value, 1e-300))
+    u = [np.abs(solution.z[j]) * atoms.u[j] for j in support]
+    final, exact = fitted(problem, atoms.chart[support], u, np.sign(solution.z[support]), solution.constant)
+    return final, AtomSolution(exact.z, exact.constant, solution.multipliers)
+
+
+def fitted(
+    problem: Problem, chart: np.ndarray, u: list[np.ndarray], sign: np.ndarray, constant: float
+) -> tuple[Atoms, AtomSolution]:
+    """Neurons sign (z_i . u)_+ corrected to meet the data.
+
+    In a cell the network is linear in u, so the least correction is one least-squares problem.
+    """
+    for _ in range(_CORRECTIONS):
+        u, constant = _corrected(problem, chart, u, sign, constant)
+    moved = [make_atoms(problem, [(int(k), v[None])]) for k, v in zip(chart, u, strict=True)]
+    kept = [j for j, m in enumerate(moved) if m.u]
+    z = np.array([sign[j] * _cost_ratio(u[j], moved[j]) for j in kept])
+    columns = np.concatenate([np.zeros((problem.n, 0)), *(moved[j].columns for j in kept)], axis=1)
+    final = Atoms(chart[kept], [moved[j].u[0] for j in kept], columns)
+    return final, _scaled(problem, final, AtomSolution(z, constant, np.zeros(problem.n)))
+
+
+def joined(one: Atoms, other: Atoms) -> Atoms:
+    return Atoms(
+        np.concatenate([one.chart, other.chart]), [*one.u, *other.u], np.concatenate([one.columns, other.columns], 1)
+    )
+
+
+def misfit(problem: Problem, atoms: Atoms, solution: AtomSolution) -> float:
+    """How far the data are from being met."""
+    return short_of(problem, atoms.columns @ solution.z + solution.constant)
+
+
+def short_of(problem: Problem, f: np.ndarray) -> float:
+    if problem.task == "interpolate":
+        return float(np.abs(f - problem.y).max())
+    return float(np.maximum(1 - problem.y * f, 0).max())
+
+
+def _cost_ratio(u: np.ndarray, atom: Atoms) -> float:
+    return float(np.linalg.norm(u) / np.linalg.norm(atom.u[0]))
+
+
+def _corrected(
+    problem: Problem, chart: np.ndarray, u: list[np.ndarray], sign: np.ndarray, constant: float
+) -> tuple[list[np.ndarray], float]:
+    maps, f = [], np.full(problem.n, constant)
+    for k, v, s in zip(chart, u, sign, strict=True):
+        Z = problem.charts[k].Z
+        near = touched(problem.charts[k], v)
+        active = (Z @ v > 0) & ~near
+        face = np.eye(len(v)) - np.linalg.pinv(Z[near]) @ Z[near] if near.any() else np.eye(len(v))
+        # larger neurons move more, so that directions turn least
+        maps.append(np.linalg.norm(v) * s * active[:, None] * (Z @ face))
+        f += s * active * (Z @ v)
+    free = [np.ones((problem.n, 1))] if problem.has_constant else []
+    tight = np.ones(problem.n, bool) if problem.task == "interpolate" else problem.y * f < 1 + _TIGHT
+    step, *_ = np.linalg.lstsq(np.concatenate([*maps, *free], axis=1)[tight], (problem.y - f)[tight], rcond=1e-13)
+    at = np.cumsum([0, *(len(v) for v in u)])
+    moved = []
+    for j, (k, v) in enumerate(zip(chart, u, strict=True)):
+        delta = np.linalg.norm(v) * step[at[j] : at[j + 1]]
+        moved.append(snapped(problem.charts[k], v + delta))
+    return moved, constant + float(step[-1]) * problem.has_constant
+
+
+def _scaled(problem: Problem, atoms: Atoms, solution: AtomSolution) -> AtomSolution:
+    """For margins: enlarged so that no margin falls short by rounding."""
+    if problem.task == "interpolate":
+        return solution
+    least = float((problem.y * (atoms.columns @ solution.z + solution.constant)).min())
+    factor = 1 / least if 0.5 < least < 1 else 1.0
+    return AtomSolution(factor * solution.z, factor * solution.constant, solution.multipliers)
+
+
+def touched(chart: Chart, u: np.ndarray) -> np.ndarray:
+    """Points whose hyperplanes the direction nearly lies on."""
+    size = np.linalg.norm(chart.Z, axis=1)
+    return (size > 0) & (np.abs(chart.Z @ u) < _ON_HYPERPLANE * size * np.linalg.norm(u))
+
+
+def snapped(chart: Chart, u: np.ndarray) -> np.ndarray:
+    """The direction moved onto the hyperplanes that it nearly touches."""
+    near = touched(chart, u)
+    if not near.any():
+        return u
+    return u - np.linalg.pinv(chart.Z[near]) @ (chart.Z[near] @ u)
+
+
+def merged(u: np.ndarray) -> list[np.ndarray]:
+    """Adds up neurons of one direction, as cells that share a face give them."""
+    order = np.argsort(-np.linalg.norm(u, axis=1))
+    unit = u[order] / np.linalg.norm(u[order], axis=1, keepdims=True)
+    sums: list[np.ndarray] = []
+    kept: list[int] = []
+    for j in range(len(unit)):
+        apart = np.linalg.norm(unit[kept] - unit[j], axis=1) if kept else np.array([np.inf])
+        nearest = int(apart.argmin())
+        if apart[nearest] > _SAME:
+            kept.append(j)
+            sums.append(u[order[j]].copy())
+        else:
+            sums[nearest] += u[order[j]]
+    return sums
+
+
+def reduced(problem: Problem, atoms: Atoms, solution: AtomSolution) -> AtomSolution:
+    """At most n atoms by Caratheodory's argument: moves along dependencies, never at a higher cost."""
+    z, constant = solution.z.copy(), solution.constant
+    while len(support := np.flatnonzero(z)) > problem.n - problem.has_constant:
+        A = atoms.columns[:, support]
+        A = np.column_stack([A, np.ones(problem.n)]) if problem.has_constant else A
+        move = np.linalg.svd(A)[2][-1]
+        step = move[: len(support)]
+        if np.sign(z[support]) @ step > 0:
+            move, step = -move, -step
+        shrinks = step * z[support] < 0
+        if not shrinks.any():
+            break
+        ratio = np.where(shrinks, -z[support] / np.where(shrinks, step, 1.0), np.inf)
+        first = int(ratio.argmin())
+        z[support] += ratio[first] * step
+        z[support[first]] = 0.0
+        constant += ratio[first] * float(move[-1]) * problem.has_constant
+    return AtomSolution(z, constant, solution.multipliers)
+
+
+def starting_atoms(problem: Problem, rng: np.random.Generator) -> Atoms:
+    """Random neurons with kinks among the data, and a staircase along one line that fits any data."""
+    line = rng.normal(size=problem.X.shape[1]) / np.maximum(problem.X.std(0), 1e-12)
+    candidates = []
+    count = max(1, min(30 * problem.n, _MOST_AT_START) // len(problem.charts))
+    for k, chart in enumerate(problem.charts):
+        u = rng.normal(size=(count, chart.Z.shape[1]))
+        if problem.bias == "penalised":
+            share = rng.uniform(size=(count, 1))
+            through = share * chart.Z[rng.integers(problem.n, size=count)]
+            through += (1 - share) * chart.Z[rng.integers(problem.n, size=count)]
+            u -= ((u * through).sum(1) / np.maximum((through**2).sum(1), 1e-300))[:, None] * through
+            u = np.concatenate([u, _staircase(problem.X, line) @ chart.lift.T])
+        else:
+            u = np.concatenate([u, (chart.lift[:, :-1] @ line)[None]])
+        candidates.append((k, np.concatenate([u, -u])))
+    return make_atoms(problem, candidates)
+
+
+def _staircase(X: np.ndarray, line: np.ndarray) -> np.ndarray:
+    """Neurons (line, -t) with one kink below all points and one between each two in turn."""
+    at = np.sort(X @ line)
+    spread = max(float(at[-1] - at[0]), 1e-3 * float(np.abs(at).max()), 1e-12)
+    kinks = np.append(at[0] - spread / len(at), (at[1:] + at[:-1]) / 2)
+    return np.column_stack([np.tile(line, (len(kinks), 1)), -kinks])
+
+
+def values(X: np.ndarray, theta: np.ndarray, z: np.ndarray, constant: float) -> np.ndarray:
+    """The network at the rows of X."""
+    return np.maximum(with_one(X) @ theta.T, 0.0) @ z + constant

@@ -1,0 +1,212 @@
+"""Cells of the arrangement: the sets of points on which a neuron can be active.
+
+Each point is a hyperplane through the origin of the space of neurons. The cells around the ray in
+which d of them meet are found by moving off it to both sides of each; where more than d meet (points
+not in general position) they are the cells of the arrangement that these make across the ray.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+
+from compsparse.errors import DataError
+from compsparse.sparse.memorisation.problem import Chart, _checked, _penalised
+
+MOST_INCIDENCES = 1_000_000
+"""Most (ray, cell) pairs that are worth enumerating."""
+_ZERO = 1e-10
+_ROWS_AT_ONCE = 20_000
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The cells of one chart, one of each opposite pair s, -s.
+
+    Attributes:
+        patterns: (S, n) which points are active; points that define no hyperplane never are.
+        rays: (K, p) unit vectors; the closed cell ``s`` is the cone of ``signed_rays(s)``.
+        starts, ray, side: the rays of cell s are ``side * rays[ray]`` over ``starts[s]:starts[s+1]``.
+        touching: (K, n) which hyperplanes contain each ray.
+    """
+
+    chart: Chart
+    patterns: np.ndarray
+    rays: np.ndarray
+    starts: np.ndarray
+    ray: np.ndarray
+    side: np.ndarray
+    touching: np.ndarray
+
+    @property
+    def count(self) -> int:
+        """All cells, opposite ones counted apart."""
+        return 2 * len(self.patterns)
+
+    def signed_rays(self, s: int) -> np.ndarray:
+        at = slice(self.starts[s], self.starts[s + 1])
+        return self.side[at, None] * self.rays[self.ray[at]]
+
+    def facets(self, s: int) -> np.ndarray:
+        """Points whose hyperplanes bound the cell."""
+        if self.rays.shape[1] == 1:
+            return self.chart.rows[:1]
+        starts, rows = self.facet_table
+        return rows[starts[s] : starts[s + 1]]
+
+    @cached_property
+    def facet_table(self) -> tuple[np.ndarray, np.ndarray]:
+        """The facets of cell s are ``rows[starts[s]:starts[s + 1]]``."""
+        n = self.touching.shape[1]
+        count = self.touching.sum(1)
+        through = np.nonzero(self.touching)[1]
+        first = np.concatenate([[0], np.cumsum(count)])
+        cell = np.repeat(np.arange(len(self.patterns)), np.diff(self.starts))
+        here = count[self.ray]
+        within = np.arange(here.sum()) - np.repeat(np.cumsum(here) - here, here)
+        pairs = np.unique(np.repeat(cell, here) * n + through[np.repeat(first[self.ray], here) + within])
+        return np.searchsorted(pairs // n, np.arange(len(self.patterns) + 1)), pairs % n
+
+    def find(self, pattern: np.ndarray) -> tuple[int, int] | None:
+        """(cell, side) of a pattern, side -1 if it is the opposite of the one listed; None if it is no cell."""
+        rows = self.chart.rows
+        side = 1 if pattern[rows[0]] else -1
+        wanted = np.zeros_like(pattern)
+        wanted[rows] = pattern[rows] if side == 1 else ~pattern[rows]
+        known = self._sorted
+        at = int(np.searchsorted(known, _packed(wanted[None])[0]))
+        return (at, side) if at < len(known) and known[at] == _packed(wanted[None])[0] else None
+
+    @cached_property
+    def _sorted(self) -> np.ndarray:
+        return _packed(self.patterns)
+
+
+def count_cells(X: object) -> int:
+    """How many cells the hyperplanes of the points (x, 1) have.
+
+    >>> count_cells([[0.0], [1.0], [3.0]])
+    6
+    """
+    return enumerate_cells(X).count
+
+
+def generic_count(n: int, d: int) -> int:
+    """Cells for n points in general position in R^d: 2 sum_{k<=d} C(n-1, k)."""
+    return 2 * sum(math.comb(n - 1, k) for k in range(d + 1))
+
+
+def incidences(chart: Chart) -> int:
+    """Upper bound on the (ray, cell) pairs an enumeration of the chart visits, if in general position."""
+    n, p = len(chart.rows), chart.Z.shape[1]
+    return math.comb(n, p - 1) * 2 ** (p - 1)
+
+
+def enumerate_cells(X: object) -> Cells:
+    """All cells of the points (x, 1): which sets of points a ReLU unit can be active on."""
+    table, _ = _checked(X, np.zeros(len(np.asarray(X))))
+    chart = _penalised(np.unique(table, axis=0))
+    if incidences(chart) > 20 * MOST_INCIDENCES:
+        raise DataError(f"{len(table)} points in {table.shape[1]} dimensions have too many cells to enumerate")
+    return cells_of(chart)
+
+
+def cells_of(chart: Chart) -> Cells:
+    """The cells of one chart."""
+    rows = chart.rows
+    unit = chart.Z[rows] / np.linalg.norm(chart.Z[rows], axis=1, keepdims=True)
+    patterns, rays, ray, touching = _around_rays(unit)
+    # opposite cells share one entry, that in which the first point is active
+    side = np.where(patterns[:, 0], 1, -1).astype(np.int8)
+    patterns = patterns ^ ~patterns[:, :1]
+    cell = _labels(patterns)
+    order = np.argsort(cell, kind="stable")
+    starts = np.searchsorted(cell[order], np.arange(cell.max() + 2))
+    full = np.zeros((len(starts) - 1, len(chart.Z)), dtype=bool)
+    full[:, rows] = patterns[order[starts[:-1]]]
+    contains = np.zeros((len(rays), len(chart.Z)), dtype=bool)
+    contains[:, rows] = touching
+    return Cells(chart, full, rays, starts, ray[order], side[order], contains)
+
+
+def _packed(patterns: np.ndarray) -> np.ndarray:
+    bits = np.packbits(patterns, axis=1)
+    return np.ascontiguousarray(bits).view(np.dtype((np.void, bits.shape[1]))).reshape(-1)
+
+
+def _labels(patterns: np.ndarray) -> np.ndarray:
+    """The place of each row among the different rows in their order."""
+    return np.unique(_packed(patterns), return_inverse=True)[1].reshape(-1)
+
+
+def _around_rays(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Rays of the arrangement, and the patterns of cells around each: (patterns, rays, ray of each, touching)."""
+    n, p = A.shape
+    subsets = np.array(list(combinations(range(n), p - 1)), dtype=np.intp)
+    patterns, rays, ray, touching, made = [], [], [], [], 0
+    seen: set[bytes] = set()
+    for at in range(0, len(subsets), _ROWS_AT_ONCE):
+        chosen = subsets[at : at + _ROWS_AT_ONCE]
+        r, good = _null_vectors(A[chosen])
+        chosen, r = chosen[good], r[good]
+        values = r @ A.T
+        zero = np.abs(values) < _ZERO
+        np.put_along_axis(zero, chosen, True, axis=1)
+        simple = zero.sum(1) == p - 1
+        active = values > 0
+        flips = _corners(p - 1)
+        here = np.repeat(active[simple], len(flips), axis=0)
+        np.put_along_axis(
+            here, np.repeat(chosen[simple], len(flips), axis=0), np.tile(flips, (int(simple.sum()), 1)), axis=1
+        )
+        patterns.append(here)
+        rays.append(r[simple])
+        touching.append(zero[simple])
+        ray.append(made + np.repeat(np.arange(simple.sum()), len(flips)))
+        made += int(simple.sum())
+        for i in np.flatnonzero(~simple):
+            key = np.packbits(zero[i]).tobytes()
+            if key in seen:
+                continue
+            seen.add(key)
+            local = _local_patterns(A[zero[i]], r[i])
+            here = np.repeat(active[i : i + 1], len(local), axis=0)
+            here[:, zero[i]] = local
+            patterns.append(here)
+            rays.append(r[i : i + 1])
+            touching.append(zero[i : i + 1])
+            ray.append(np.full(len(local), made))
+            made += 1
+    return np.concatenate(patterns), np.concatenate(rays), np.concatenate(ray), np.concatenate(touching)
+
+
+def _corners(k: int) -> np.ndarray:
+    return (np.arange(2**k)[:, None] >> np.arange(k) & 1).astype(bool)
+
+
+def _local_patterns(A: np.ndarray, ray: np.ndarray) -> np.ndarray:
+    """Patterns of the cells that hyperplanes through a ray have around it."""
+    _, _, basis = np.linalg.svd(ray[None])
+    across = A @ basis[1:].T
+    across /= np.linalg.norm(across, axis=1, keepdims=True)
+    patterns, _, _, _ = _around_rays(across)
+    return np.unique(np.concatenate([patterns, ~patterns]), axis=0)
+
+
+def _null_vectors(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The unit vector orthogonal to the p-1 rows of each matrix (k, p-1, p), and whether it is the only one."""
+    k, _, p = A.shape
+    if p == 1:
+        return np.ones((k, 1)), np.ones(k, dtype=bool)
+    if p == 2:
+        return np.stack([-A[:, 0, 1], A[:, 0, 0]], axis=1), np.ones(k, dtype=bool)
+    if p == 3:
+        cross = np.cross(A[:, 0], A[:, 1])
+        size = np.linalg.norm(cross, axis=1)
+        return cross / np.maximum(size, 1e-300)[:, None], size > _ZERO
+    _, s, basis = np.linalg.svd(A)
+    return basis[:, -1], s[:, -1] > _ZERO

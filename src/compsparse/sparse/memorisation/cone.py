@@ -1,0 +1,113 @@
+"""The cone program over blocks: one convex cone of neurons for each (cell, sign) in play.
+
+min sum_b norm(R_b u_b)  subject to  sum_b sign_b D_b Z u_b (+ constant) = y,  (2 D_b - I) Z u_b >= 0
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from compsparse.sparse.memorisation.metric import factors
+from compsparse.sparse.memorisation.problem import Problem
+
+
+@dataclass(frozen=True)
+class Block:
+    """Neurons of one sign in one closed cell.
+
+    Attributes:
+        chart: number of the problem's chart.
+        pattern: (n,) the active points.
+        sign: +1 or -1.
+        facets: points whose hyperplanes bound the cell; a superset does no harm.
+    """
+
+    chart: int
+    pattern: np.ndarray
+    sign: int
+    facets: np.ndarray
+
+    @property
+    def key(self) -> tuple[int, int, bytes]:
+        return self.chart, self.sign, np.packbits(self.pattern).tobytes()
+
+
+@dataclass(frozen=True)
+class ConeSolution:
+    """Optimal neurons of each block and the multipliers lam of f(x_i) = y_i.
+
+    Attributes:
+        solved: whether the solver reached full or nearly full accuracy.
+    """
+
+    u: list[np.ndarray]
+    multipliers: np.ndarray
+    value: float
+    constant: float
+    solved: bool
+
+
+def solve_cone(
+    problem: Problem, blocks: list[Block], time_limit: float | None = None, accuracy: float = 1e-12
+) -> ConeSolution:
+    """Solves the program over the given blocks with Clarabel."""
+    import clarabel
+
+    scale = float(np.abs(problem.y).max()) if problem.task == "interpolate" else 1.0
+    program, sizes = _program(problem, blocks, scale)
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.max_threads = 1
+    settings.tol_gap_abs = settings.tol_gap_rel = accuracy
+    settings.tol_feas = 10 * accuracy
+    if time_limit is not None:
+        settings.time_limit = max(time_limit, 0.05)
+    answer = clarabel.DefaultSolver(*program, settings).solve()
+    x, z = np.asarray(answer.x), np.asarray(answer.z)
+    ends = np.cumsum(sizes)
+    u = [scale * x[end - p : end] for end, p in zip(ends, sizes - 1, strict=True)]
+    lam = -z[: problem.n] if problem.task == "interpolate" else problem.y * z[: problem.n]
+    constant = scale * float(x[ends[-1]]) if problem.has_constant else 0.0
+    solved = str(answer.status) in ("Solved", "AlmostSolved", "InsufficientProgress")
+    return ConeSolution(u, lam, scale * answer.obj_val, constant, solved and bool(np.isfinite(x).all()))
+
+
+def _program(problem: Problem, blocks: list[Block], scale: float) -> tuple[tuple, np.ndarray]:
+    """Clarabel's (P, q, A, b, cones) and the number of variables of each block: its bound t and its u."""
+    import clarabel
+
+    sizes = np.array([1 + problem.charts[b.chart].Z.shape[1] for b in blocks])
+    fits, bounds, norms, cones = [], [], [], []
+    for block, size in zip(blocks, sizes, strict=True):
+        chart = problem.charts[block.chart]
+        signed = np.where(block.pattern, 1.0, -1.0)[block.facets, None] * chart.Z[block.facets]
+        root = factors(chart, block.pattern[None], problem.norm)[0][0]
+        fits.append(_with_zero_column(block.sign * block.pattern[:, None] * chart.Z))
+        bounds.append(_with_zero_column(-signed))
+        norm = np.zeros((size, size))
+        norm[0, 0] = -1.0
+        norm[1:, 1:] = -root
+        norms.append(norm)
+        cones.append(clarabel.SecondOrderConeT(int(size)))
+    fit = sparse.csc_matrix(np.concatenate(fits, axis=1))
+    lower = sparse.vstack([sparse.block_diag(bounds), sparse.block_diag(norms)])
+    if problem.has_constant:
+        fit = sparse.hstack([fit, np.ones((problem.n, 1))])
+        lower = sparse.hstack([lower, sparse.csc_matrix((lower.shape[0], 1))])
+    margin = problem.task == "margin"
+    top = -sparse.diags(problem.y) @ fit if margin else fit
+    right = np.concatenate([-np.ones(problem.n) if margin else problem.y / scale, np.zeros(lower.shape[0])])
+    A = sparse.csc_matrix(sparse.vstack([top, lower]))
+    q = np.zeros(A.shape[1])
+    q[np.cumsum(sizes) - sizes] = 1.0
+    first = clarabel.NonnegativeConeT(problem.n) if margin else clarabel.ZeroConeT(problem.n)
+    n_bounds = sum(len(b) for b in bounds)
+    kinds = [first, *([clarabel.NonnegativeConeT(n_bounds)] if n_bounds else []), *cones]
+    return (sparse.csc_matrix((A.shape[1], A.shape[1])), q, A, right, kinds), sizes
+
+
+def _with_zero_column(A: np.ndarray) -> np.ndarray:
+    return np.concatenate([np.zeros((len(A), 1)), A], axis=1)

@@ -1,0 +1,44 @@
+"""What a neuron costs: norm(R_s u) in the cell s.
+
+Weight decay: R_s = I. Label noise: with Sigma_s = (1/n) sum_{i in s} x~_i x~_i^T, the penalty
+(1/n) sum_i norm(grad f(x_i))^2 of neurons c (w.x~)_+ is w^T Sigma_s w + c^2 tr Sigma_s; at fixed
+u = |c| w its least value over the scale of c is 2 sqrt(tr Sigma_s) sqrt(u^T Sigma_s u).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from compsparse.sparse.memorisation.problem import Chart, Norm
+
+_SMALL = 1e-13
+
+
+def factors(chart: Chart, patterns: np.ndarray, norm: Norm) -> tuple[np.ndarray, np.ndarray]:
+    """R_s of each pattern, (S, p, p), and its pseudo-inverse transposed.
+
+    With rank k the last k rows of R_s count and the others are zero.
+    """
+    S, p = len(patterns), chart.Z.shape[1]
+    if norm == "weight-decay":
+        eye = np.broadcast_to(np.eye(p), (S, p, p))
+        return eye, eye
+    outer = (chart.Z[:, :, None] * chart.Z[:, None, :]).reshape(len(chart.Z), -1)
+    sigma = (patterns.astype(np.float64) @ outer).reshape(S, p, p) / len(chart.Z)
+    e, v = np.linalg.eigh(sigma)
+    e = np.where(e > _SMALL * np.maximum(e[:, -1:], 1e-300), e, 0.0)
+    scale = 2 * np.sqrt(np.trace(sigma, axis1=1, axis2=2))
+    size = scale[:, None] * np.sqrt(e)
+    inverse = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0)
+    across = v.transpose(0, 2, 1)
+    return size[:, :, None] * across, inverse[:, :, None] * across
+
+
+def costs(chart: Chart, patterns: np.ndarray, u: np.ndarray, norm: Norm) -> np.ndarray:
+    """The cost of each neuron u (K, p) in its cell."""
+    if norm == "weight-decay":
+        return np.linalg.norm(u, axis=1)
+    n = len(chart.Z)
+    trace = patterns @ (chart.Z**2).sum(1) / n
+    square = (patterns * (u @ chart.Z.T) ** 2).sum(1) / n
+    return 2 * np.sqrt(trace * square)

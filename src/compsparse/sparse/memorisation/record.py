@@ -1,0 +1,99 @@
+"""What memorisation returns: the network, its value, and how far from the least possible it can be."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from compsparse.errors import DataError
+from compsparse.networks import MirrorNetwork, dense
+from compsparse.sparse.memorisation.problem import with_one
+
+GapStatus = Literal["rigorous", "heuristic"]
+
+
+@dataclass(frozen=True)
+class Memorised:
+    """A shallow ReLU network x -> constant + sum_j z_j (theta_j . (x, 1))_+ that memorises data.
+
+    Attributes:
+        theta: (K, d+1) neurons (w, b), each of cost one: norm(w, b) = 1, norm(w) = 1 if the bias is free.
+        z: (K,) their coefficients, so that ``value`` is the sum of their sizes.
+        value: cost of the network; with weight decay half the least sum of its squared weights.
+        dual_value: no network that memorises the data costs less.
+        gap: (value - dual_value) / value.
+        gap_status: ``rigorous`` if dual_value was proved over all cells, ``heuristic`` if by search.
+        residual: largest abs(f(x_i) - y_i), or for margins the largest shortfall.
+        status: a sentence on how it ended.
+        n_cells: how many cells there are, None if they were not counted.
+    """
+
+    theta: np.ndarray
+    z: np.ndarray
+    constant: float
+    value: float
+    dual_value: float
+    gap: float
+    gap_status: GapStatus
+    residual: float
+    status: str
+    method: str
+    norm: str
+    bias: str
+    task: str
+    n_cells: int | None
+    rounds: int
+    seconds: float
+    multipliers: np.ndarray = field(repr=False)
+    balance: np.ndarray = field(repr=False)
+
+    @property
+    def n_neurons(self) -> int:
+        return len(self.z)
+
+    def predict(self, X: object) -> np.ndarray:
+        """The network at the rows of X."""
+        table = np.asarray(X, dtype=np.float64)
+        if table.ndim != 2 or table.shape[1] != self.theta.shape[1] - 1:
+            raise DataError(f"expected an array of shape (batch, {self.theta.shape[1] - 1}), got {table.shape}")
+        return np.maximum(with_one(table) @ self.theta.T, 0.0) @ self.z + self.constant
+
+    def weights(self) -> tuple[np.ndarray, np.ndarray]:
+        """(K, d+1) inner and (K,) outer weights, scaled so that the penalty of the norm is least."""
+        inner = np.sqrt(np.abs(self.z) * self.balance)
+        outer = np.divide(self.z, inner, out=np.zeros_like(self.z), where=inner > 0)
+        return inner[:, None] * self.theta, outer
+
+    def to_torch(self) -> MirrorNetwork:
+        """The network as a dense torch module in double precision."""
+        inner, outer = self.weights()
+        net = dense(self.theta.shape[1] - 1, max(1, self.n_neurons), 1, activation="relu", dtype=torch.float64)
+        parameters = dict(net.named_parameters())
+        hidden, top = (parameters[f"blocks.0.weights.{i}"] for i in (0, 1))
+        shift, constant = (parameters[f"blocks.0.biases.{i}"] for i in (0, 1))
+        with torch.no_grad():
+            for parameter in parameters.values():
+                parameter.zero_()
+            constant.fill_(self.constant)
+            if self.n_neurons:
+                hidden.view(-1, inner.shape[1] - 1).copy_(torch.as_tensor(inner[:, :-1]))
+                shift.view(-1).copy_(torch.as_tensor(inner[:, -1]))
+                top.view(-1).copy_(torch.as_tensor(outer))
+        return net
+
+    def to_dict(self) -> dict[str, Any]:
+        values = asdict(self)
+        return {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in values.items()}
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict())
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Memorised:
+        arrays = {k: np.array(data[k], dtype=np.float64) for k in ("z", "multipliers", "balance")}
+        arrays["theta"] = np.array(data["theta"], dtype=np.float64).reshape(len(data["z"]), -1)
+        return cls(**{**data, **arrays})

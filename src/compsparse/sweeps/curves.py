@@ -1,0 +1,161 @@
+"""What a sweep shows: the kind's metric against the kind's size, one curve per setting, seeds as spread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from compsparse.errors import DataError
+from compsparse.measures.crossing import Threshold, threshold
+from compsparse.report.figure import Figure
+from compsparse.report.page import Section, table, write_page
+from compsparse.sweeps.rows import Row
+from compsparse.sweeps.spec import Spec
+
+SEED = "seed"
+_MOST_SETTINGS_WITH_LAYERS = 4
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The runs of one setting.
+
+    Attributes:
+        setting: the fields in which the sweep's settings differ.
+        values: metric of every seed, by size.
+        layers: the same of results that are lists, by name: one list per run.
+        reaches: where the mean reaches the kind's level, if the kind has one.
+    """
+
+    setting: dict[str, Any]
+    values: dict[int, list[float]]
+    layers: dict[str, dict[int, list[list[float]]]]
+    reaches: Threshold | None
+
+    @property
+    def name(self) -> str:
+        return ", ".join(f"{k}={v}" for k, v in self.setting.items()) or "all runs"
+
+
+def curves(rows: Iterable[Row], kind: type[Spec]) -> list[Curve]:
+    """The finished runs, by setting, in the order in which settings first appear."""
+    if kind.curve is None:
+        return []
+    over, metric = kind.curve
+    done = [row for row in rows if row.result is not None and row.result.get(metric) is not None]
+    groups: dict[str, list[Row]] = {}
+    changing = _changing(done, (over, SEED))
+    for row in done:
+        groups.setdefault(str([row.spec[k] for k in changing]), []).append(row)
+    return [_curve(group, changing, kind) for group in groups.values()]
+
+
+def _changing(rows: Sequence[Row], left_out: Sequence[str]) -> list[str]:
+    names = list(rows[0].spec) if rows else []
+    return [k for k in names if k not in left_out and len({str(row.spec[k]) for row in rows}) > 1]
+
+
+def _curve(rows: Sequence[Row], changing: Sequence[str], kind: type[Spec]) -> Curve:
+    assert kind.curve is not None
+    over, metric = kind.curve
+    values: dict[int, list[float]] = {}
+    layers: dict[str, dict[int, list[list[float]]]] = {}
+    for row in sorted(rows, key=lambda row: (row.spec[over], row.spec.get(SEED, 0))):
+        assert row.result is not None
+        values.setdefault(row.spec[over], []).append(row.result[metric])
+        for name, found in row.result.items():
+            if isinstance(found, list):
+                layers.setdefault(name, {}).setdefault(row.spec[over], []).append(found)
+    reaches = None if kind.level is None else threshold(values, kind.level)
+    return Curve({k: rows[0].spec[k] for k in changing}, values, layers, reaches)
+
+
+# ---- as figures and as a page --------------------------------------------------------------------
+
+
+def curve_figure(found: Sequence[Curve], kind: type[Spec]) -> Figure:
+    """All curves in one figure."""
+    assert kind.curve is not None
+    over, metric = kind.curve
+    rows = [row for c in found for row in _points(c.values, over, metric, c.name)]
+    return Figure(
+        f"{metric} against {over}", tuple(rows), over, metric, series="setting", low="low", high="high", log_x=True,
+        y_title=f"{metric} (mean, range of seeds)",
+    )  # fmt: skip
+
+
+def layer_figures(found: Sequence[Curve], kind: type[Spec]) -> list[Figure]:
+    """For every result that is a list, its entries against the size; of the first few settings."""
+    assert kind.curve is not None
+    over = kind.curve[0]
+    figures = []
+    for c in found[:_MOST_SETTINGS_WITH_LAYERS]:
+        for name, by_size in c.layers.items():
+            n = min(len(run) for runs in by_size.values() for run in runs)
+            rows = [
+                row
+                for k in range(n)
+                for row in _points(
+                    {p: [run[k] for run in runs] for p, runs in by_size.items()}, over, name, f"layer {k + 1}"
+                )
+            ]
+            figures.append(
+                Figure(f"{name}: {c.name}", tuple(rows), over, name, series="setting", low="low", high="high",
+                       log_x=True, y_title=f"{name}, by layer (mean, range of seeds)")
+            )  # fmt: skip
+    return figures
+
+
+def _points(values: Mapping[int, Sequence[float]], over: str, metric: str, name: str) -> list[dict[str, Any]]:
+    return [
+        {over: p, metric: fmean(seeds), "low": min(seeds), "high": max(seeds), "setting": name}
+        for p, seeds in values.items()
+    ]
+
+
+def summary_table(found: Sequence[Curve], kind: type[Spec]) -> tuple[list[str], list[list[object]]]:
+    """Columns and rows: where every setting reaches the level, or else the metric at every size."""
+    assert kind.curve is not None
+    over, metric = kind.curve
+    names = list(found[0].setting) if found else []
+    if kind.level is None:
+        columns = [*names, over, metric, "low", "high"]
+        rows = [[*c.setting.values(), p, fmean(v), min(v), max(v)] for c in found for p, v in c.values.items()]
+        return columns, rows
+    columns = [*names, "sizes", "lowest " + metric, f"{metric} {kind.level:g} at", "90% interval"]
+    return columns, [
+        [*c.setting.values(), len(c.values), min(map(fmean, c.values.values())), *_reached(c)] for c in found
+    ]
+
+
+def _reached(curve: Curve) -> tuple[str, str]:
+    found = curve.reaches
+    assert found is not None
+    if found.value == float("inf"):
+        return "not reached", ""
+    if not found.bracketed:
+        return f"at most {found.value:.4g}", ""
+    return f"{found.value:.4g}", f"{found.low:.4g} to {found.high:.4g}"
+
+
+def sweep_page(path: str | Path, name: str, rows: Iterable[Row], kind: type[Spec]) -> Path:
+    """Writes a page with a sweep's curves and returns its path."""
+    found = curves(rows, kind)
+    if not found:
+        raise DataError(f"the sweep {name!r} has no finished runs to draw")
+    columns, lines = summary_table(found, kind)
+    sections = [
+        Section("Settings", table(columns, lines)),
+        Section("Curves", "", (curve_figure(found, kind),)),
+    ]
+    by_layer = layer_figures(found, kind)
+    if by_layer:
+        more = len(found) - _MOST_SETTINGS_WITH_LAYERS
+        note = f"<p>{more} more settings are in the store.</p>" if more > 0 else ""
+        sections.append(Section("By layer", note, tuple(by_layer)))
+    about = (kind.__doc__ or "").strip().split("\n")[0]
+    return write_page(path, name, about, sections, f"{escape(kind.kind)} runs, version {kind.version}")

@@ -1,0 +1,267 @@
+"""The driver of a sweep: leases work, hands it to an engine, keeps what comes back."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from itertools import count
+from typing import TypeVar
+
+from compsparse.errors import StoreError, StoreUnreachableError
+from compsparse.progress import Progress, Silent
+from compsparse.sweeps.engines import Engine
+from compsparse.sweeps.owner import new_owner
+from compsparse.sweeps.packing import Pack, packed
+from compsparse.sweeps.plan import plan_of
+from compsparse.sweeps.record import SweepRecord, SweepStatus
+from compsparse.sweeps.rows import Row
+from compsparse.sweeps.spec import Spec
+from compsparse.sweeps.store import Store, SweepState
+from compsparse.sweeps.sweep import Sweep
+
+# pauses before a store is given up: a server that is away may be restarting, a full disk stays full
+_PAUSES_AWAY = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
+_PAUSES = (0.5,)
+_POLL_SECONDS = 1.0  # how often to look at what others run
+_BEAT_SECONDS = 1.0
+
+Answer = TypeVar("Answer")
+
+
+class Driver:
+    """One call of a sweep."""
+
+    def __init__(
+        self,
+        sweep: Sweep,
+        store: Store,
+        engine: Engine,
+        *,
+        replicas: int,
+        retry_failed: bool,
+        wait: bool,
+        lease_seconds: float,
+        progress: Progress | None,
+    ):
+        self._name, self._plan, self._store, self._engine = sweep.name, plan_of(sweep), store, engine
+        self._replicas, self._retry_failed, self._wait = replicas, retry_failed, wait
+        self._lease_seconds, self._progress = lease_seconds, progress or Silent()
+        self._owner = new_owner()
+        self._asked: dict[str, Spec] = {}
+        self._rows: dict[str, Row] = {}
+        self._packs: deque[Pack] = deque()
+        self._running: dict[str, Spec] = {}
+        self._inbox: deque[Row] = deque()
+        self._elsewhere: dict[str, Spec] = {}
+        self._existing = self._done = self._failed = 0
+        self._load = self._load_done = 0.0
+        self._lost: StoreError | None = None
+        self._spill = store.spill()
+        self._state = SweepState.new(self._name, 0, 0)
+        self._looked = 0.0
+
+    def run(self) -> SweepRecord:
+        started = time.monotonic()
+        self._ask(self._plan.begin())
+        status = SweepStatus.FINISHED
+        if self._packs:
+            status = self._run_missing()
+        if self._lost is not None:
+            raise StoreError(f"{self._lost}; {self._spill.sentence()}") from self._lost
+        return SweepRecord(
+            self._name,
+            status,
+            len(self._asked),
+            self._existing,
+            self._done,
+            self._failed,
+            time.monotonic() - started,
+            {key: self._rows[key] for key in self._asked if key in self._rows},
+            self._plan.crossings(),
+        )
+
+    def _run_missing(self) -> SweepStatus:
+        self._state = self._store.sweeps.begin(replace(self._state, total=len(self._asked), existing=self._existing))
+        status, message = SweepStatus.INTERRUPTED, "ended by an error"
+        try:
+            with _Heart(self._store, self._owner, self._lease_seconds, lambda: self._state):
+                self._engine.start()
+                status = self._loop()
+                message = status.value.partition(":")[0]
+        except KeyboardInterrupt:
+            message = "interrupted"
+            self._empty_inbox()  # Ctrl-C may have come between a result and its store
+        finally:
+            self._engine.stop()
+            with contextlib.suppress(StoreError):
+                self._store.leases.release(self._owner)
+                self._note()
+                self._store.sweeps.beat(replace(self._state, running=0, message=message), finished=True)
+        return status
+
+    def _loop(self) -> SweepStatus:
+        while True:
+            self._hand_out()
+            self._tell()
+            if not self._running:
+                if self._lost is not None or not (self._packs or self._elsewhere):
+                    return SweepStatus.FINISHED
+                if not self._packs and not self._wait:
+                    return SweepStatus.ELSEWHERE
+                time.sleep(0.1 if self._packs else _POLL_SECONDS / 2)
+            else:
+                self._inbox.extend(self._engine.completed(_POLL_SECONDS))
+                self._empty_inbox()
+            self._look_elsewhere()
+
+    # ---- what to run ----------------------------------------------------------------------------
+
+    def _ask(self, specs: Iterable[Spec]) -> None:
+        """Adds specs to the sweep: what exists is taken, the rest is packed."""
+        missing: list[Spec] = []
+        new = [s for s in specs if s.key not in self._asked]
+        while new:
+            self._asked |= {spec.key: spec for spec in new}
+            keys = [s.key for s in new]
+            found = self._try(lambda k=keys: self._found(k))  # type: ignore[misc]
+            if found is None:
+                return
+            self._existing += len(found)
+            self._rows |= found
+            missing += [s for s in new if s.key not in found]
+            more = [s for row in found.values() for s in self._plan.heard(row)]
+            new = [s for s in {s.key: s for s in more}.values() if s.key not in self._asked]
+        self._load += sum(spec.load() for spec in missing)
+        self._packs.extend(packed(missing, self._replicas, self._engine.workers))
+
+    def _found(self, keys: list[str]) -> dict[str, Row]:
+        if self._retry_failed:
+            self._store.results.forget_failed(keys)
+        return self._store.results.get(keys)
+
+    def _hand_out(self) -> None:
+        while self._packs and self._lost is None and self._engine.room > 0:
+            pack = self._packs.popleft()
+            mine = self._try(lambda p=pack: self._claimed(p))  # type: ignore[misc]
+            if mine is None:
+                self._packs.appendleft(pack)
+            elif mine.specs:
+                self._running |= {s.key: s for s in mine.specs}
+                self._engine.submit(mine)
+
+    def _claimed(self, pack: Pack) -> Pack:
+        """What is free of a pack; the rest has been taken by others."""
+        keys = {s.key: s for s in pack.specs}
+        mine = self._store.leases.claim(keys, self._owner, self._lease_seconds)
+        others = [k for k in keys if k not in mine]
+        self._elsewhere |= {k: keys[k] for k in others}
+        return pack.without(others)
+
+    def _look_elsewhere(self) -> None:
+        """Takes the results of other drivers, and the work of those that died."""
+        if not self._elsewhere or self._lost is not None or time.monotonic() - self._looked < _POLL_SECONDS:
+            return
+        self._looked = time.monotonic()
+        found = self._try(lambda: self._store.results.get(self._elsewhere)) or {}
+        for key, row in found.items():
+            self._load_done += self._elsewhere.pop(key).load()
+            self._existing += 1
+            self._take(row)
+        if self._elsewhere and not self._packs and self._engine.room > 0:
+            left, self._elsewhere = list(self._elsewhere.values()), {}
+            self._packs.extend(packed(left, self._replicas, self._engine.workers))
+
+    # ---- what came back -------------------------------------------------------------------------
+
+    def _empty_inbox(self) -> None:
+        while self._inbox:
+            self._keep(self._inbox[0])
+            self._inbox.popleft()
+
+    def _keep(self, row: Row) -> None:
+        if self._lost is None:
+            self._try(lambda: self._store.results.put(row))
+        if self._lost is not None:
+            self._spill.put(row)
+        spec = self._running.pop(row.key, None)
+        if spec is not None:
+            self._load_done += spec.load()
+            self._done += row.status == "done"
+            self._failed += row.status == "failed"
+            self._take(row)
+
+    def _take(self, row: Row) -> None:
+        self._rows[row.key] = row
+        if self._lost is None:
+            self._ask(self._plan.heard(row))
+
+    def _try(self, action: Callable[[], Answer]) -> Answer | None:
+        """Asks the store again if it fails; if it keeps failing it is lost, and what still runs is spilled."""
+        for tried in count():
+            try:
+                return action()
+            except StoreError as error:
+                pauses = _PAUSES_AWAY if isinstance(error, StoreUnreachableError) else _PAUSES
+                if tried >= len(pauses):
+                    self._lost = error
+                    return None
+                time.sleep(pauses[tried])
+        return None
+
+    # ---- progress -------------------------------------------------------------------------------
+
+    def _note(self) -> None:
+        n_left = self._plan.runs_left()
+        mean = self._load / max(1, len(self._asked) - self._existing)
+        total = self._load + n_left * mean
+        done = min(total, self._load_done + self._engine.partial_load)
+        self._state = replace(
+            self._state,
+            total=len(self._asked),
+            existing=self._existing,
+            done=self._done,
+            failed=self._failed,
+            running=len(self._running),
+            share=done / total if total > 0 else 0.0,
+        )
+
+    def _tell(self) -> None:
+        self._note()
+        state = self._state
+        ended = len(self._rows)
+        message = f"{ended:,} of {state.total:,} runs" + (f", {state.failed} failed" if state.failed else "")
+        if self._lost is not None:
+            message += f", the store is lost: waiting for {state.running} runs"
+        elif self._elsewhere and not self._running:
+            message += f", waiting for {len(self._elsewhere)} that run elsewhere"
+        self._progress.update(state.share, 1.0, message)
+
+
+class _Heart:
+    """Renews the driver's leases and shows how far it is, from a thread of its own."""
+
+    def __init__(self, store: Store, owner: str, lease_seconds: float, state: Callable[[], SweepState]):
+        self._store, self._owner, self._lease_seconds, self._state = store, owner, lease_seconds, state
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._beat, daemon=True)
+
+    def _beat(self) -> None:
+        renewed = time.monotonic()
+        while not self._stopped.wait(min(_BEAT_SECONDS, self._lease_seconds / 4)):
+            with contextlib.suppress(StoreError):  # the driver finds out by itself
+                self._store.sweeps.beat(self._state())
+                if time.monotonic() - renewed > self._lease_seconds / 4:
+                    self._store.leases.renew(self._owner, self._lease_seconds)
+                    renewed = time.monotonic()
+
+    def __enter__(self) -> _Heart:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stopped.set()
+        self._thread.join(timeout=10)

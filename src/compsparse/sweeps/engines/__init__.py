@@ -1,0 +1,37 @@
+"""Engines: where the runs of a sweep are done."""
+
+from __future__ import annotations
+
+import re
+
+from compsparse.checks import did_you_mean
+from compsparse.errors import ConfigError
+from compsparse.sweeps.engines.engine import Engine
+
+_KNOWN = ("local", "dask", "dask://host:port")
+
+
+def get_engine(name: str = "local", *, workers: int | None = None, device: str = "cpu") -> Engine:
+    """An engine by name.
+
+    Args:
+        name: ``local`` (processes), ``dask`` (a local cluster) or ``dask://host:port`` (a cluster that is there).
+        workers: how many processes; one per core, or per card on CUDA, by default.
+        device: where the workers compute.
+    """
+    from compsparse.sweeps.engines.dask import DaskEngine
+    from compsparse.sweeps.engines.local import LocalEngine
+
+    if name == "local":
+        return LocalEngine(workers, device)
+    if name == "dask":
+        return DaskEngine(None, workers, device)
+    if name.startswith("dask://"):
+        address = name.removeprefix("dask://")
+        if not re.fullmatch(r"(\[[0-9a-fA-F:]+\]|[^:/\s]+):\d+", address):
+            raise ConfigError(f"cannot read the address of the engine {name!r}: write dask://host:port")
+        return DaskEngine(address, workers, device)
+    raise ConfigError(f"there is no engine {name!r}{did_you_mean(name, _KNOWN)}")
+
+
+__all__ = ["Engine", "get_engine"]

@@ -1,0 +1,173 @@
+"""The Dask engine: a cluster of local processes, or one that is there already."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import queue
+import time
+from collections import deque
+from typing import Any
+
+from compsparse.errors import ConfigError, EngineError, MissingDependencyError
+from compsparse.sweeps.engines.engine import Engine
+from compsparse.sweeps.engines.work import cores, died, run_pack, use_threads
+from compsparse.sweeps.packing import Pack
+from compsparse.sweeps.rows import Row
+
+_RETRIES = 2
+_CONNECT_SECONDS = 10
+_AHEAD = 4  # packs in flight beyond what the workers run; also what a cluster without workers sees
+
+
+class DaskEngine(Engine):
+    """A Dask cluster.
+
+    Args:
+        address: of a running scheduler, such as ``host:8786``; by default a cluster of local processes is made.
+        workers: of the local cluster; one per core by default.
+        retries: how often a pack is tried again after its worker died.
+    """
+
+    name = "dask"
+
+    def __init__(
+        self, address: str | None = None, workers: int | None = None, device: str = "cpu", retries: int = _RETRIES
+    ):
+        if workers is not None and workers < 1:
+            raise ConfigError(f"at least one worker is needed, got {workers}")
+        if address is not None and workers is not None:
+            raise ConfigError(f"the cluster at {address} has its own workers: leave out their number")
+        _needs_distributed()
+        self.device, self._retries = device, retries
+        self._address, self._n_workers = address, workers or cores()
+        self._threads = None if address else max(1, cores() // self._n_workers)
+        self._client: Any = None
+        self._cluster: Any = None
+        self._running: dict[Any, Pack] = {}
+        # packs whose workers died too often: one at a time, since a worker's death also counts against what waits there
+        self._suspects: deque[Pack] = deque()
+        self._suspect: Any = None
+        self._ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._counted = -60.0
+
+    def start(self) -> None:
+        import dask
+        from distributed import Client, LocalCluster
+
+        if self._address is None:
+            with dask.config.set({"distributed.scheduler.allowed-failures": self._retries}):
+                self._cluster = LocalCluster(
+                    n_workers=self._n_workers,
+                    threads_per_worker=1,
+                    processes=True,
+                    dashboard_address="127.0.0.1:0",
+                    silence_logs=logging.CRITICAL,
+                )
+        try:
+            self._client = Client(self._cluster or f"tcp://{self._address}", timeout=_CONNECT_SECONDS)
+        except (OSError, TimeoutError, ValueError) as error:
+            raise EngineError(f"cannot reach a Dask scheduler at {self._address}: {error}") from None
+        if self._cluster is not None:
+            self._client.register_plugin(_deaf())
+
+    @property
+    def workers(self) -> int:
+        """The threads of the cluster, counted anew from time to time since clusters grow."""
+        if self._client is not None and time.monotonic() - self._counted > 2.0:
+            self._counted = time.monotonic()
+            with contextlib.suppress(OSError, TimeoutError):
+                self._n_workers = max(1, sum(self._client.nthreads().values()))
+        return self._n_workers
+
+    @property
+    def room(self) -> int:
+        return self.workers + _AHEAD - len(self._running)
+
+    def submit(self, pack: Pack) -> None:
+        self._give(pack)
+
+    def _give(self, pack: Pack) -> Any:
+        future = self._client.submit(_work, pack, self.device, self._threads, pure=False)
+        self._running[future] = pack
+        future.add_done_callback(self._ended.put)
+        return future
+
+    def completed(self, timeout: float) -> list[Row]:
+        deadline = time.monotonic() + timeout
+        rows: list[Row] = []
+        while not rows:
+            try:
+                future = self._ended.get(timeout=max(0.001, min(1.0, deadline - time.monotonic())))
+            except queue.Empty:
+                self._check_alive()
+                if time.monotonic() >= deadline:
+                    return []
+                continue
+            rows = self._rows(future, self._running.pop(future))
+            if future is self._suspect:
+                self._suspect = None
+            if self._suspects and self._suspect is None:
+                self._suspect = self._give(self._suspects.popleft())
+            future.release()
+        return rows
+
+    def _rows(self, future: Any, pack: Pack) -> list[Row]:
+        from distributed import KilledWorker
+
+        if future.status in ("cancelled", "lost"):
+            self._check_alive()
+            raise EngineError("the Dask scheduler dropped a task; run the same command to go on")
+        error = future.exception()
+        if error is None:
+            return future.result()
+        if not isinstance(error, KilledWorker):
+            raise EngineError(f"a Dask worker cannot run the work: {type(error).__name__}: {error}")
+        if len(pack.specs) > 1:
+            self._suspects.extend(pack.halves())
+        elif future is not self._suspect:
+            self._suspects.append(pack)
+        else:
+            return died(pack, f"the Dask worker died each time while it ran this: {error}")
+        return []
+
+    def _check_alive(self) -> None:
+        if self._client.status not in ("running", "connecting", "newly-created"):
+            raise EngineError(f"lost the Dask scheduler at {self._address}; run the same command to go on")
+
+    def stop(self) -> None:
+        if self._client is not None:
+            with contextlib.suppress(Exception):  # the scheduler may be gone
+                self._client.cancel(list(self._running), force=True)
+            self._running = {}
+            with contextlib.suppress(Exception):
+                self._client.close(timeout=5)
+        if self._cluster is not None:
+            self._cluster.close(timeout=10)
+        self._client = self._cluster = None
+
+
+def _work(pack: Pack, device: str, threads: int | None) -> list[Row]:
+    if threads is not None:
+        use_threads(threads)
+    return run_pack(pack, device)
+
+
+def _deaf() -> Any:
+    """Makes workers of this terminal ignore Ctrl-C, which is the driver's to answer."""
+    import signal
+
+    from distributed import WorkerPlugin
+
+    class Deaf(WorkerPlugin):
+        def setup(self, worker: Any) -> None:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    return Deaf()
+
+
+def _needs_distributed() -> None:
+    try:
+        import distributed  # noqa: F401
+    except ImportError:
+        raise MissingDependencyError("this engine needs Dask: pip install 'compsparse[dask]'") from None

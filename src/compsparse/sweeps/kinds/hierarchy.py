@@ -1,0 +1,242 @@
+"""Runs on random hierarchies: one network, one training-set size, one seed; test error and sensitivities."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import torch
+
+from compsparse.errors import ConfigError
+from compsparse.measures.sensitivity import diffeomorphism_sensitivity, synonym_sensitivity
+from compsparse.networks.replicas import select
+from compsparse.networks.symbols import (
+    CommonCNN,
+    FullyConnectedNetwork,
+    HierarchicalCNN,
+    HierarchicalLCN,
+    SymbolNetwork,
+    TransformerNetwork,
+)
+from compsparse.progress import Progress
+from compsparse.sweeps.spec import Spec
+from compsparse.tasks.hierarchy import HierarchySample, RandomHierarchy, SparseRandomHierarchy
+from compsparse.tasks.hierarchy.clustering import learn_hierarchy
+from compsparse.training import TrainingConfig, train
+from compsparse.training.data import TrainingData
+from compsparse.training.losses import CrossEntropy
+from compsparse.training.record import Training
+
+Learner = Literal["cnn", "lcn", "fcn", "plain-cnn", "residual-cnn", "transformer", "clustering"]
+MEAN_FIELD: tuple[Learner, ...] = ("cnn", "lcn", "fcn")
+_ROWS_AT_ONCE = 200_000
+_PROBES = 1000
+"""Data on which sensitivities are measured."""
+
+
+@dataclass(frozen=True)
+class HierarchyRun(Spec):
+    """One training of one learner on data of one random hierarchy.
+
+    Attributes:
+        learner: a network of :mod:`compsparse.networks.symbols`, or ``clustering``, which reads the rules off
+            label statistics and trains nothing.
+        n_train: P, different data to train on.
+        n_test: test data, all different from those; fewer where the model has no more.
+        learning_rate: of cnn, lcn and fcn times their width, since their readout is a mean over units.
+        batch_size: None takes 4 per class.
+        sensitivities: measure S_k and D_k of every layer at level 1; every tuple is changed, none left by chance.
+        seed: of the rules, the data and the initial weights.
+    """
+
+    kind: ClassVar[str] = "hierarchy"
+    version: ClassVar[int] = 1
+    curve: ClassVar[tuple[str, str]] = ("n_train", "test_error")
+    level: ClassVar[float] = 0.1
+
+    n_train: int
+    learner: Learner = "cnn"
+    n_features: int = 8
+    n_classes: int | None = None
+    multiplicity: int | None = None
+    tuple_size: int = 2
+    n_levels: int = 2
+    n_empty: int = 0
+    placement: Literal["A", "B"] = "A"
+    n_layers: int | None = None
+    width: int = 64
+    whitened: bool = False
+    learning_rate: float = 0.1
+    momentum: float = 0.9
+    weight_decay: float = 0.0
+    batch_size: int | None = 128
+    schedule: Literal["constant", "cosine"] = "cosine"
+    optimizer: Literal["sgd", "adamw"] = "sgd"
+    n_epochs: int = 250
+    stop_at_loss: float = 0.01
+    n_test: int = 20_000
+    sensitivities: bool = False
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.n_train < 1 or self.n_test < 1:
+            raise ConfigError(f"n_train and n_test must be positive, got {self.n_train} and {self.n_test}")
+        if self.n_train >= self.model.n_data:
+            raise ConfigError(f"{self.n_train} training data leave none to test on: the model has {self.model.n_data}")
+        if self.sensitivities and self.learner == "clustering":
+            raise ConfigError("sensitivities are measured on the layers of a network, which 'clustering' does not have")
+
+    @property
+    def model(self) -> RandomHierarchy:
+        return _model(
+            self.n_features,
+            self.n_classes,
+            self.multiplicity,
+            self.tuple_size,
+            self.n_levels,
+            self.n_empty,
+            self.placement,
+            self.seed,
+        )
+
+    @property
+    def rows_per_step(self) -> int:
+        return self.batch_size or 4 * self.model.n_labels
+
+    def split(self) -> tuple[HierarchySample, HierarchySample]:
+        """Training and test data."""
+        n_test = min(self.n_test, self.model.n_data - self.n_train)
+        return self.model.split(self.n_train, n_test, random_state=np.random.default_rng([self.seed, self.n_train]))
+
+    def pack_key(self) -> Hashable:
+        """Runs that differ in their data alone: replicas of one network, with SGD of several sizes."""
+        if self.learner == "clustering":
+            return self.key
+        own = {"multiplicity", "seed"} | ({"n_train"} if self.optimizer == "sgd" else set())
+        shared = {**self.to_dict(), "n_classes": self.model.n_labels}
+        return tuple((name, value) for name, value in shared.items() if name not in own)
+
+    def load(self) -> float:
+        """Multiplications, up to a factor, of the passes over the training data."""
+        d, h, patch = self.model.n_inputs, self.width, self.model.patch
+        per_row = d * self.n_features * h + sum(d / patch**k * h * h for k in range(1, self.n_levels))
+        return self.n_train * (d if self.learner == "clustering" else per_row)
+
+    @classmethod
+    def run(cls, specs: Sequence[Self], *, device: str, progress: Progress) -> list[dict[str, Any]]:
+        if specs[0].learner == "clustering":
+            return [_cluster(spec) for spec in specs]
+        data = [spec.split() for spec in specs]
+        network = specs[0].network(replicas=len(specs), seeds=[spec.seed for spec in specs]).to(device)
+        training = train_runs(network, specs, [train for train, _ in data], progress)
+        errors = misclassified(network, [test for _, test in data])
+        results: list[dict[str, Any]] = [
+            {
+                "test_error": error,
+                "n_tested": len(test),
+                "train_loss": _finite(training.train_loss[r]),
+                "n_steps": int(training.best_step[r]),
+                "ended": training.replica_status[r].value,
+            }
+            for r, (error, (_, test)) in enumerate(zip(errors, data, strict=True))
+        ]
+        if specs[0].sensitivities:
+            for r, (_, test) in enumerate(data):
+                results[r] |= _sensitivities(select(network, [r]), test, specs[r].seed)
+        return results
+
+    def network(self, **settings: Any) -> SymbolNetwork:
+        """The untrained network; settings as of :class:`~compsparse.networks.symbols.base.Settings`."""
+        model, settings = self.model, {"whitened": self.whitened, **settings}
+        shape = (model.n_inputs, model.n_features, model.n_labels)
+        depth = self.n_layers or model.n_levels
+        match self.learner:
+            case "cnn":
+                return HierarchicalCNN(*shape, model.patch, depth, self.width, **settings)
+            case "lcn":
+                return HierarchicalLCN(*shape, model.patch, depth, self.width, **settings)
+            case "fcn":
+                return FullyConnectedNetwork(*shape, depth, self.width, **settings)
+            case "transformer":
+                return TransformerNetwork(*shape, depth, self.width, **settings)
+            case "plain-cnn":
+                return CommonCNN(*shape, self.n_layers, self.width, variant="plain", **settings)
+            case "residual-cnn":
+                return CommonCNN(*shape, self.n_layers, self.width, variant="residual", **settings)
+        raise ConfigError(f"{self.learner!r} is no network")
+
+    def config(self) -> TrainingConfig:
+        factor = self.width if self.learner in MEAN_FIELD and self.optimizer == "sgd" else 1
+        return TrainingConfig(
+            n_epochs=self.n_epochs,
+            batch_size=self.rows_per_step,
+            learning_rate=self.learning_rate * factor,
+            weight_decay=self.weight_decay,
+            optimizer=self.optimizer,
+            momentum=self.momentum,
+            schedule=self.schedule,
+            stop_at_loss=self.stop_at_loss,
+        )
+
+
+@lru_cache(maxsize=1024)
+def _model(v: int, n_c: int | None, m: int | None, s: int, depth: int, s0: int, placement: Any, seed: int) -> Any:
+    if s0 == 0:
+        return RandomHierarchy(v, n_c, m, s, depth, rules_seed=seed)
+    return SparseRandomHierarchy(v, n_c, m, s, depth, rules_seed=seed, n_empty=s0, placement=placement)
+
+
+def train_runs(
+    network: SymbolNetwork, specs: Sequence[HierarchyRun], samples: Sequence[HierarchySample], progress: Progress
+) -> Training:
+    device = next(network.parameters()).device
+    ends = np.cumsum([len(s) for s in samples]).tolist()
+    data = TrainingData(
+        torch.as_tensor(np.concatenate([s.X for s in samples]), device=device),
+        torch.as_tensor(np.concatenate([s.y for s in samples]), device=device, dtype=torch.long),
+        train=tuple(torch.arange(end - len(s), end) for s, end in zip(samples, ends, strict=True)),
+    )
+    seeds = [spec.seed for spec in specs]
+    return train(network, data, specs[0].config(), loss=CrossEntropy(), progress=progress, seeds=seeds)
+
+
+@torch.no_grad()
+def misclassified(network: SymbolNetwork, tests: Sequence[HierarchySample]) -> list[float]:
+    """The share of test data that each replica gets wrong."""
+    device, longest = next(network.parameters()).device, max(len(t) for t in tests)
+    rows = max(1, _ROWS_AT_ONCE // len(tests))
+    wrong = np.zeros(len(tests))
+    for start in range(0, longest, rows):
+        parts = [np.arange(start, min(start + rows, longest)) % len(t) for t in tests]
+        X = torch.as_tensor(np.stack([t.X[at] for t, at in zip(tests, parts, strict=True)]), device=device)
+        y = np.stack([t.y[at] for t, at in zip(tests, parts, strict=True)])
+        counts = np.stack([np.arange(start, start + len(parts[0])) < len(t) for t in tests])
+        wrong += ((network(X).argmax(-1).cpu().numpy() != y) & counts).sum(axis=1)
+    return [float(w / len(t)) for w, t in zip(wrong, tests, strict=True)]
+
+
+def _sensitivities(network: SymbolNetwork, test: HierarchySample, seed: int) -> dict[str, list[float]]:
+    """S_k and D_k at level 1, the outputs last, of operators that change every tuple they are free to change."""
+    probes, measures = test.take(slice(_PROBES)), {}
+    if test.model.m > 1:
+        measures["synonym"] = synonym_sensitivity(network, probes, 1, seed, allow_identity=False)
+    if test.model.n_placements > 1:
+        measures["diffeomorphism"] = diffeomorphism_sensitivity(network, probes, 1, seed, allow_identity=False)
+    return {name: found.values[0].tolist() for name, found in measures.items()}
+
+
+def _cluster(spec: HierarchyRun) -> dict[str, Any]:
+    train_data, test = spec.split()
+    learned = learn_hierarchy(spec.model, train_data.X, train_data.y, random_state=spec.seed)
+    return {"test_error": float(np.mean(learned.predict(test.X) != test.y)), "n_tested": len(test)}
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+KINDS = [HierarchyRun]

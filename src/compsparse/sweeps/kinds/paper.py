@@ -1,0 +1,151 @@
+"""The protocols of the papers on random hierarchies, and sweeps that redo their figures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compsparse.sweeps.adaptive import Adaptive
+from compsparse.sweeps.kinds.hierarchy import HierarchyRun, Learner
+from compsparse.sweeps.sweep import Sweep
+
+SEEDS = (0, 1, 2)
+
+
+def rhm_protocol(width: int = 64) -> dict[str, Any]:
+    """Cagnetta et al. 2024: batches of 128, a cosine over 250 epochs, until the training loss is 0.01.
+
+    Their L2 penalty is 5e-4 times the *mean* square of each tensor, which at these sizes is no penalty.
+    """
+    return {
+        "learner": "cnn",
+        "width": width,
+        "learning_rate": 0.1,
+        "batch_size": 128,
+        "schedule": "cosine",
+        "n_epochs": 250,
+        "stop_at_loss": 0.01,
+    }
+
+
+def srhm_protocol(
+    learner: Learner, n_levels: int, n_empty: int, tuple_size: int = 2, width: int = 512
+) -> dict[str, Any]:
+    """Tomasini and Wyart 2024: batches of 4 per class, constant rate, until the training loss is 0.001."""
+    return {
+        "learner": learner,
+        "n_levels": n_levels,
+        "n_empty": n_empty,
+        "tuple_size": tuple_size,
+        "width": width,
+        "learning_rate": _rate(learner, n_levels, n_empty, tuple_size),
+        "batch_size": None,
+        "schedule": "constant",
+        "n_epochs": 10_000,
+        "stop_at_loss": 0.001,
+    }
+
+
+def _rate(learner: Learner, n_levels: int, s0: int, s: int) -> float:
+    """The learning rates of the paper, before the factor of the width."""
+    match learner:
+        case "lcn":
+            return 0.01 if s == 2 and s0 < 4 else 0.003
+        case "fcn":
+            return {2: (0.01, 0.003)}.get(n_levels, (0.003, 0.001))[s0 > 1]
+        case "cnn" if s0 == 0:
+            return 0.01
+        case "cnn":
+            by_depth = {2: (0.1, 0.03, 0.01)}.get(n_levels, (0.01, 0.003, 0.001))
+            rates = by_depth if s == 2 else (0.01, 0.003, 0.0003)
+            return rates[(s0 > 2) + (s0 > 4)]
+    return 0.001  # networks in common use, by Adam
+
+
+def _search(start: int, most: int) -> Adaptive:
+    return Adaptive("n_train", "test_error", 0.1, start, most, factor=2.0, resolution=1.25)
+
+
+def _settings(learner: Learner, sizes: tuple[int, ...], levels: tuple[int, ...], empties: tuple[int, ...]) -> list[Any]:
+    return [{"n_features": v, **srhm_protocol(learner, depth, s0)} for v in sizes for depth in levels for s0 in empties]
+
+
+def _curves(learner: Learner, *, v: int, s0: int, sizes: tuple[int, ...], **fields: Any) -> Sweep:
+    base = {**srhm_protocol(learner, 2, s0), "n_features": v, "sensitivities": True, **fields}
+    return Sweep(f"{learner} curves", HierarchyRun, base, {"n_train": sizes, "seed": SEEDS})
+
+
+PRESETS = {
+    "rhm-quick": Sweep(
+        "rhm-quick",
+        HierarchyRun,
+        {**rhm_protocol(), "n_features": 8},
+        {"n_train": (512, 768, 1152, 1728, 2592), "seed": SEEDS},
+    ),
+    "rhm-sample-complexity": Sweep(
+        "rhm-sample-complexity",
+        HierarchyRun,
+        rhm_protocol(),
+        {"seed": SEEDS},
+        [{"n_features": v, "n_levels": depth} for depth, v in ((2, 6), (2, 8), (2, 12), (3, 4), (3, 6), (3, 8))],
+        _search(300, 100_000),
+    ),
+    "srhm-figure-1": _curves("cnn", v=10, s0=2, sizes=(2000, 4000, 8000, 16_000, 32_000)),
+    "srhm-figure-4b": Sweep(
+        "srhm-figure-4b",
+        HierarchyRun,
+        {},
+        {"seed": SEEDS},
+        _settings("lcn", (6, 8, 10), (2, 3), (0, 1, 2, 4)),
+        _search(500, 2_000_000),
+    ),
+    "srhm-figure-4c": Sweep(
+        "srhm-figure-4c",
+        HierarchyRun,
+        {},
+        {"seed": SEEDS},
+        _settings("cnn", (6, 8, 10, 12), (2, 3), (0, 1, 2, 4, 6)),
+        _search(500, 2_000_000),
+    ),
+    "srhm-figure-6": _curves("lcn", v=8, s0=1, sizes=(1000, 2000, 4000, 8000, 16_000)),
+    "srhm-figure-7": Sweep(
+        "srhm-figure-7",
+        HierarchyRun,
+        {"n_features": 6, "placement": "B"},
+        {"seed": SEEDS},
+        [srhm_protocol("lcn", 2, s0) for s0 in (1, 2, 4)],
+        _search(500, 2_000_000),
+    ),
+    "srhm-figure-10": Sweep(
+        "srhm-figure-10",
+        HierarchyRun,
+        {"n_features": 4},
+        {"seed": SEEDS},
+        [srhm_protocol("lcn", 2, s0, tuple_size=3) for s0 in (0, 1, 2)],
+        _search(4000, 5_000_000),
+    ),
+    "srhm-figure-12": _curves("lcn", v=8, s0=1, sizes=(1000, 4000, 16_000, 32_000)),
+    "srhm-figure-13": Sweep(
+        "srhm-figure-13",
+        HierarchyRun,
+        {"n_features": 4},
+        {"seed": SEEDS},
+        [srhm_protocol("cnn", 2, s0, tuple_size=3) for s0 in (0, 1, 2)],
+        _search(4000, 5_000_000),
+    ),
+    "srhm-figure-16": _curves("fcn", v=6, s0=1, sizes=(2000, 4000, 8000, 16_000)),
+    "common-networks": Sweep(
+        "common-networks",
+        HierarchyRun,
+        {
+            "n_features": 8,
+            "n_empty": 1,
+            "width": 64,
+            "optimizer": "adamw",
+            "learning_rate": 0.001,
+            "batch_size": 128,
+            "schedule": "constant",
+            "n_epochs": 200,
+        },
+        {"learner": ("plain-cnn", "residual-cnn", "transformer"), "n_train": (4000, 16_000, 32_000), "seed": SEEDS},
+    ),
+}

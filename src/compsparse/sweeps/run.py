@@ -1,0 +1,89 @@
+"""Runs sweeps: what exists is returned, what is missing is run, what others run is waited for."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from compsparse.errors import EngineError
+from compsparse.progress import Progress
+from compsparse.sweeps.driver import Driver
+from compsparse.sweeps.engines import Engine, get_engine
+from compsparse.sweeps.engines.work import run_pack
+from compsparse.sweeps.packing import Pack
+from compsparse.sweeps.record import SweepRecord
+from compsparse.sweeps.spec import Spec
+from compsparse.sweeps.store import DEFAULT_STORE, Store, open_store
+from compsparse.sweeps.sweep import Sweep
+
+LEASE_SECONDS = 120.0
+
+
+def run_sweep(
+    sweep: Sweep,
+    store: Store | str | Path = DEFAULT_STORE,
+    engine: Engine | str = "local",
+    *,
+    workers: int | None = None,
+    device: str = "cpu",
+    replicas: int | None = None,
+    retry_failed: bool = False,
+    wait: bool = True,
+    lease_seconds: float = LEASE_SECONDS,
+    progress: Progress | None = None,
+) -> SweepRecord:
+    """Runs what is missing of a sweep and returns all its results.
+
+    A finished run is never run again, so an interrupted sweep goes on when it is called again. Several drivers may
+    run one sweep on one store; each takes a lease on what it runs. Ctrl-C ends the sweep and returns what is done.
+
+    Args:
+        store: a store, or where it is: a SQLite file or ``postgresql://…``.
+        engine: an engine, or its name: ``local``, ``dask`` or ``dask://host:port``.
+        workers, device: of the engine, where it is given by name.
+        replicas: the most runs that are trained together; the kind decides by default.
+        retry_failed: run again what failed before.
+        wait: wait for what other drivers are running.
+        lease_seconds: after so long without a sign, a driver counts as dead and its runs are taken over.
+
+    Raises:
+        StoreError: if the store cannot be written; the message names the file that holds the results instead.
+        EngineError: if the engine cannot be started or was lost.
+    """
+    with _opened(store) as kept:
+        worker = get_engine(engine, workers=workers, device=device) if isinstance(engine, str) else engine
+        return Driver(
+            sweep,
+            kept,
+            worker,
+            replicas=replicas or sweep.kind.replicas(device),
+            retry_failed=retry_failed,
+            wait=wait,
+            lease_seconds=lease_seconds,
+            progress=progress,
+        ).run()
+
+
+def run_stage(
+    spec: Spec, store: Store | str | Path = DEFAULT_STORE, *, device: str = "cpu", progress: Progress | None = None
+) -> dict[str, Any]:
+    """The result of one spec: what exists is returned, else it is run here and kept."""
+    with _opened(store) as kept:
+        row = kept.results.get([spec.key]).get(spec.key)
+        if row is None or row.status == "failed":
+            (row,) = run_pack(Pack((spec,)), device, progress)
+            kept.results.put(row)
+        if row.result is None:
+            raise EngineError(f"the run of {spec} failed:\n{row.traceback}")
+        return row.result
+
+
+@contextlib.contextmanager
+def _opened(store: Store | str | Path) -> Iterator[Store]:
+    if isinstance(store, Store):
+        yield store
+    else:
+        with open_store(store) as opened:
+            yield opened

@@ -1,0 +1,81 @@
+"""Stores of results: a SQLite file, or a PostgreSQL database that many drivers share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+
+from compsparse.errors import MissingDependencyError
+
+try:
+    import sqlalchemy  # noqa: F401
+except ImportError:
+    raise MissingDependencyError("stores need SQLAlchemy: pip install 'compsparse[lab]'") from None
+
+from compsparse.sweeps.rows import Row
+from compsparse.sweeps.store.database import Database
+from compsparse.sweeps.store.leases import Leases
+from compsparse.sweeps.store.results import Results
+from compsparse.sweeps.store.spill import Spill, import_spill
+from compsparse.sweeps.store.sweeps import Sweeps, SweepState
+from compsparse.sweeps.store.tables import export, frame
+
+DEFAULT_STORE = "sweeps.sqlite"
+
+
+class Store:
+    """Results by key, leases on what is being run, and the sweeps' progress; use it as a context manager."""
+
+    def __init__(self, database: Database):
+        self.database = database
+        self.results = Results(database)
+        self.leases = Leases(database)
+        self.sweeps = Sweeps(database)
+
+    @property
+    def name(self) -> str:
+        return str(self.database.name)
+
+    def spill(self) -> Spill:
+        """A file for results that the store cannot take, beside it if it is a file."""
+        return Spill([self.database.folder], self.name)
+
+    def import_spill(self, path: str | Path) -> tuple[int, int]:
+        """Brings a spill file in; returns how many results it holds and how many of them were new."""
+        return import_spill(Path(path), self.results)
+
+    def export(self, path: str | Path, kind: str | None = None) -> int:
+        """Writes the results to a .parquet or .csv file; returns how many."""
+        return export(self.results.all(kind), Path(path))
+
+    def compact(self, failed: bool = False) -> dict[str, int]:
+        """Removes expired leases and ended sweeps (and failed results, so that they run again), and frees space."""
+        now, _ = self.sweeps.all(0)
+        removed = {
+            "leases": self.leases.drop_expired(),
+            "sweeps": self.sweeps.drop_ended(now),
+            "failed": self.results.forget_failed() if failed else 0,
+        }
+        self.database.compact()
+        return removed
+
+    def close(self) -> None:
+        self.database.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+
+def open_store(place: str | Path = DEFAULT_STORE, *, create: bool = True) -> Store:
+    """Opens a store: the path of a SQLite file, or ``postgresql://user:password@host/database``.
+
+    Args:
+        create: make the file if there is none.
+    """
+    return Store(Database(place, create))
+
+
+__all__ = ["DEFAULT_STORE", "Row", "Spill", "Store", "SweepState", "export", "frame", "import_spill", "open_store"]

@@ -1,0 +1,181 @@
+"""A connection to SQLite or PostgreSQL whose errors are sentences."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, create_engine, event, exc, func, insert, inspect, select, text
+from sqlalchemy.engine import URL, make_url
+
+from compsparse.errors import ConfigError, DataError, MissingDependencyError, StoreError, StoreUnreachableError
+from compsparse.sweeps.store.schema import SCHEMA_VERSION, meta, metadata
+
+_BUSY_SECONDS = 60
+_CREATE_LOCK = 0x636F6D70  # any number, the same in every process
+
+
+class Database:
+    """Where a store lives: a path of a SQLite file, or the URL of a PostgreSQL database."""
+
+    def __init__(self, place: str | Path, create: bool = True):
+        url = _url(str(place))
+        self.name = shown(str(place))
+        self.is_sqlite = url.get_backend_name() == "sqlite"
+        self.folder = Path(str(url.database)).parent if self.is_sqlite else Path()
+        if self.is_sqlite:
+            self._check_path(Path(str(url.database)), create)
+        self._engine = create_engine(url, pool_pre_ping=True, connect_args=_arguments(self.is_sqlite))
+        if self.is_sqlite:
+            event.listen(self._engine, "connect", _prepare)
+            event.listen(self._engine, "begin", _begin)
+        try:
+            self._check_schema()
+        except BaseException:
+            self.close()
+            raise
+
+    def _check_path(self, path: Path, create: bool) -> None:
+        if path.is_dir():
+            raise StoreError(f"cannot open the store {path}: it is a folder")
+        if not path.parent.is_dir():
+            raise StoreError(f"cannot open the store {path}: there is no folder {path.parent}")
+        if not create and not path.is_file():
+            raise DataError(f"there is no store {path}")
+
+    def _check_schema(self) -> None:
+        version = self._schema_version()
+        if version is None:
+            self._create()
+            version = self._schema_version()
+        if version is None or version > SCHEMA_VERSION:
+            raise StoreError(
+                f"the store {self.name} has schema {version}, this compsparse reads up to {SCHEMA_VERSION}: "
+                "install a newer compsparse"
+            )
+
+    def _schema_version(self) -> int | None:
+        with self.read() as connection:
+            if meta.name not in inspect(connection).get_table_names():
+                return None
+            return int(connection.scalar(select(meta.c.value).where(meta.c.name == "schema_version")) or 0)
+
+    def _create(self) -> None:
+        with self.write() as connection:
+            if not self.is_sqlite:  # two processes may both find no tables and make them
+                connection.execute(select(func.pg_advisory_xact_lock(_CREATE_LOCK)))
+            tables = inspect(connection).get_table_names()
+            if meta.name in tables:
+                return
+            if self.is_sqlite and tables:
+                raise StoreError(f"{self.name} is a database, but no store of compsparse: it holds other tables")
+            metadata.create_all(connection)
+            connection.execute(insert(meta).values(name="schema_version", value=str(SCHEMA_VERSION)))
+
+    @contextlib.contextmanager
+    def read(self) -> Iterator[Connection]:
+        with self._sentences(), self._engine.connect().execution_options(compsparse_reads=True) as connection:
+            yield connection
+
+    @contextlib.contextmanager
+    def write(self) -> Iterator[Connection]:
+        """One transaction."""
+        with self._sentences(), self._engine.begin() as connection:
+            yield connection
+
+    def now(self, connection: Connection) -> float:
+        """The time by the one clock that all who share the store see."""
+        if self.is_sqlite:
+            return time.time()
+        return float(connection.scalar(select(func.extract("epoch", func.clock_timestamp()))) or 0.0)
+
+    def compact(self) -> None:
+        with self._sentences(), self._engine.connect() as connection:
+            connection.execution_options(isolation_level="AUTOCOMMIT").execute(text("VACUUM"))
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+    @contextlib.contextmanager
+    def _sentences(self) -> Iterator[None]:
+        try:
+            yield
+        except exc.DBAPIError as error:
+            raise _told(self.name, error) from error
+        except (exc.SQLAlchemyError, sqlite3.Error) as error:
+            raise StoreError(f"the store {self.name} failed: {_first_line(error)}") from error
+
+
+def shown(place: str) -> str:
+    """The place as it may be printed: without its password."""
+    return place if "://" not in place else make_url(place).render_as_string(hide_password=True)
+
+
+def _url(place: str) -> URL:
+    if "://" not in place:
+        return URL.create("sqlite", database=place)
+    try:
+        url = make_url(place)
+    except (exc.ArgumentError, ValueError):
+        raise ConfigError(f"cannot read the address of the store {place!r}") from None
+    if url.drivername in ("postgresql", "postgres", "postgresql+psycopg"):
+        _needs_psycopg()
+        return url.set(drivername="postgresql+psycopg")
+    if url.drivername == "sqlite" and url.database:
+        return url
+    raise ConfigError(f"a store is a path or postgresql://…, got {url.render_as_string(hide_password=True)!r}")
+
+
+def _needs_psycopg() -> None:
+    try:
+        import psycopg  # noqa: F401
+    except ImportError:
+        raise MissingDependencyError("PostgreSQL needs psycopg: pip install 'compsparse[postgres]'") from None
+
+
+def _arguments(is_sqlite: bool) -> dict[str, Any]:
+    return {"timeout": _BUSY_SECONDS} if is_sqlite else {"connect_timeout": 10}
+
+
+def _prepare(connection: sqlite3.Connection, _record: object) -> None:
+    """Write-ahead log, so that readers and a writer do not wait for each other."""
+    connection.isolation_level = None  # transactions begin where _begin says
+    for attempt in range(50):
+        try:
+            if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+                connection.execute("PRAGMA journal_mode=WAL")
+            break
+        except sqlite3.OperationalError as error:  # the change of mode does not wait for a lock
+            if "locked" not in str(error) or attempt == 49:
+                raise
+            time.sleep(0.05)
+    connection.execute("PRAGMA synchronous=FULL")
+
+
+def _begin(connection: Connection) -> None:
+    # a transaction that will write takes its lock at once: taken later, it could be refused without waiting
+    reads = connection.get_execution_options().get("compsparse_reads", False)
+    if connection.get_execution_options().get("isolation_level") != "AUTOCOMMIT":
+        connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
+
+
+def _told(name: str, error: exc.DBAPIError) -> StoreError:
+    problem = _first_line(error.orig)
+    if "file is not a database" in problem:
+        return StoreError(f"{name} is not a database")
+    if "unable to open" in problem:
+        return StoreError(f"cannot open the store {name}: {problem}")
+    if "is full" in problem or "No space left" in problem:
+        return StoreError(f"the store {name} is full: {problem}")
+    away = ("connect", "resolve", "shutting down", "starting up", "terminating")
+    if error.connection_invalidated or any(word in problem.lower() for word in away):
+        return StoreUnreachableError(f"cannot reach the store {name}: {problem}")
+    return StoreError(f"the store {name} failed: {problem}")
+
+
+def _first_line(error: BaseException | None) -> str:
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)

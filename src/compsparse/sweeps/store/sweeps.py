@@ -1,0 +1,96 @@
+"""How the sweeps on a store are getting on, for whoever asks from another terminal."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from dataclasses import asdict, dataclass, fields, replace
+
+from sqlalchemy import delete, insert, select, update
+
+from compsparse.sweeps.owner import HOST
+from compsparse.sweeps.store.database import Database
+from compsparse.sweeps.store.schema import sweeps
+
+_SILENCE = 60.0
+
+
+@dataclass(frozen=True)
+class SweepState:
+    """One driver's view of its sweep.
+
+    Attributes:
+        total: runs of the sweep; of an adaptive one, those known so far.
+        existing: results that were there at the start.
+        done, failed: results since then.
+        running: runs in hand.
+        share: share of the load at the start that is done since, for the time left.
+    """
+
+    id: str
+    name: str
+    host: str
+    pid: int
+    total: int
+    existing: int
+    done: int = 0
+    failed: int = 0
+    running: int = 0
+    share: float = 0.0
+    started: float = 0.0
+    heartbeat: float = 0.0
+    finished: float | None = None
+    message: str = ""
+
+    @classmethod
+    def new(cls, name: str, total: int, existing: int) -> SweepState:
+        return cls(uuid.uuid4().hex, name, HOST, os.getpid(), total, existing)
+
+    @property
+    def rate(self) -> float:
+        """Results per second."""
+        elapsed = (self.finished or self.heartbeat) - self.started
+        return (self.done + self.failed) / elapsed if elapsed > 0 else 0.0
+
+    def status(self, now: float) -> str:
+        if self.finished is not None:
+            return self.message or "finished"
+        return "running" if now - self.heartbeat < _SILENCE else f"lost: no sign for {now - self.heartbeat:.0f} s"
+
+    @property
+    def seconds_left(self) -> float | None:
+        """From the share of the load that is done; None while nothing is."""
+        if self.finished is not None or self.share <= 0:
+            return None
+        return (self.heartbeat - self.started) * (1 - self.share) / self.share
+
+
+@dataclass(frozen=True)
+class Sweeps:
+    database: Database
+
+    def begin(self, state: SweepState) -> SweepState:
+        with self.database.write() as connection:
+            now = self.database.now(connection)
+            state = replace(state, started=now, heartbeat=now)
+            connection.execute(insert(sweeps).values(asdict(state)))
+        return state
+
+    def beat(self, state: SweepState, finished: bool = False) -> None:
+        with self.database.write() as connection:
+            now = self.database.now(connection)
+            state = replace(state, heartbeat=now, finished=now if finished else None)
+            connection.execute(update(sweeps).where(sweeps.c.id == state.id).values(asdict(state)))
+
+    def all(self, last: int = 10) -> tuple[float, list[SweepState]]:
+        """The time now and the last sweeps, the newest first."""
+        names = [f.name for f in fields(SweepState)]
+        query = select(*(sweeps.c[name] for name in names)).order_by(sweeps.c.started.desc()).limit(last)
+        with self.database.read() as connection:
+            found = [SweepState(**row) for row in connection.execute(query).mappings()]
+            return self.database.now(connection), found
+
+    def drop_ended(self, now: float) -> int:
+        with self.database.write() as connection:
+            old = sweeps.c.finished.is_not(None) | (sweeps.c.heartbeat < now - _SILENCE)
+            return connection.execute(delete(sweeps).where(old)).rowcount

@@ -1,0 +1,161 @@
+"""Sweeps: many specs from few lines."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields
+from itertools import product
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from compsparse.checks import did_you_mean
+from compsparse.errors import ConfigError, DataError
+from compsparse.sweeps.adaptive import Adaptive
+from compsparse.sweeps.spec import Spec
+from compsparse.sweeps.typed import typed
+
+_SECTIONS = ("name", "kind", "base", "grid", "runs", "adaptive")
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Specs of one kind: every entry of ``runs`` on top of ``base``, times the product of ``grid``.
+
+    Attributes:
+        base: fields that all runs share.
+        grid: field -> the values it takes.
+        runs: sets of fields that belong together; one empty set by default.
+        adaptive: asks for values of one more field as results come in, until a threshold is found.
+    """
+
+    name: str
+    kind: type[Spec]
+    base: Mapping[str, Any] = field(default_factory=dict)
+    grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    runs: Sequence[Mapping[str, Any]] = ({},)
+    adaptive: Adaptive | None = None
+
+    def __post_init__(self) -> None:
+        for name, values in self.grid.items():
+            if isinstance(values, str) or not isinstance(values, Sequence) or not values:
+                raise ConfigError(f"grid.{name} must be a list of values, got {values!r}")
+        if self.adaptive is not None:
+            self._check_adaptive(self.adaptive)
+        self.specs()
+
+    def _check_adaptive(self, adaptive: Adaptive) -> None:
+        known = self.kind.field_names()
+        for label, name in (("over", adaptive.over), ("seed", adaptive.seed)):
+            if name not in known:
+                hint = did_you_mean(name, known)
+                raise ConfigError(f"adaptive.{label} names {name!r}, which {self.kind.kind!r} does not have{hint}")
+        given = [self.base, self.grid, *self.runs]
+        if any(adaptive.over in fields_ for fields_ in given):
+            raise ConfigError(f"{adaptive.over!r} is what the search is over, so base, grid and runs must not set it")
+
+    def specs(self) -> list[Spec]:
+        """The specs in order, each once; of an adaptive sweep, those it begins with."""
+        if self.adaptive is None:
+            return _distinct(self.kind.from_dict(point) for point in self._points(self.grid))
+        return _distinct(s for g in self.groups() for v in self.adaptive.starts for s in self.group_specs(g, v))
+
+    def groups(self) -> list[dict[str, Any]]:
+        """The points of an adaptive sweep: all settings but the one searched over and the seed."""
+        assert self.adaptive is not None
+        return list(self._points({k: v for k, v in self.grid.items() if k != self.adaptive.seed}))
+
+    def group_specs(self, group: Mapping[str, Any], value: int) -> list[Spec]:
+        """All seeds of a group at one value of the field searched over."""
+        assert self.adaptive is not None
+        at = {**group, self.adaptive.over: value}
+        seed = self.adaptive.seed
+        seeds = self.grid.get(seed)
+        points = [at] if seeds is None else [{**at, seed: s} for s in seeds]
+        return _distinct(self.kind.from_dict(point) for point in points)
+
+    def _points(self, grid: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
+        for run, values in product(self.runs, product(*grid.values())):
+            yield {**self.base, **run, **dict(zip(grid, values, strict=True))}
+
+    @classmethod
+    def from_toml(cls, path: str | Path) -> Sweep:
+        """Reads a sweep from a TOML file."""
+        path = Path(path)
+        try:
+            data = tomllib.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise DataError(f"there is no file {path}") from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise DataError(f"cannot read {path}: {getattr(error, 'strerror', None) or 'it is not a text'}") from None
+        except tomllib.TOMLDecodeError as error:
+            raise DataError(f"{path} is not TOML: {error}") from None
+        try:
+            return cls.from_dict({"name": path.stem, **data})
+        except ConfigError as error:
+            raise ConfigError(f"{path}: {error}") from None
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Sweep:
+        from compsparse.sweeps.catalogue import get_kind
+
+        for name in data:
+            if name not in _SECTIONS:
+                raise ConfigError(f"a sweep has no {name!r}{did_you_mean(name, _SECTIONS)}")
+        if "kind" not in data:
+            raise ConfigError("a sweep needs its kind, such as kind = 'hierarchy'")
+        base, grid = _table(data, "base"), _table(data, "grid")
+        runs = data.get("runs", [{}])
+        if not isinstance(runs, list) or not runs or not all(isinstance(r, Mapping) for r in runs):
+            raise ConfigError("runs must be tables: write [[runs]] above each")
+        return cls(
+            typed(data.get("name", "sweep"), str, "name"),
+            get_kind(typed(data["kind"], str, "kind")),
+            base,
+            {name: _values(values, name) for name, values in grid.items()},
+            runs,
+            _adaptive(_table(data, "adaptive")) if "adaptive" in data else None,
+        )
+
+
+def _distinct(specs: Iterator[Spec]) -> list[Spec]:
+    return list({spec.key: spec for spec in specs}.values())
+
+
+def _table(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    table = data.get(name, {})
+    if not isinstance(table, Mapping):
+        raise ConfigError(f"{name} must be a table, got {table!r}: write [{name}] above its fields")
+    return table
+
+
+def _values(values: Any, name: str) -> Any:
+    """A list as it is; ``{from, to, factor}`` and ``{from, to, step}`` are geometric and arithmetic ranges."""
+    if not isinstance(values, Mapping):
+        return values
+    where = f"grid.{name}"
+    unknown = set(values) - {"from", "to", "factor", "step"}
+    if unknown or not {"from", "to"} <= set(values) or {"factor", "step"} <= set(values):
+        raise ConfigError(f"{where} must be a list, or a range such as {{from = 64, to = 1024, factor = 2}}")
+    low, high = (typed(values[k], int | float, f"{where}.{k}") for k in ("from", "to"))
+    factor = typed(values.get("factor", 1), int | float, f"{where}.factor")
+    step = typed(values.get("step", 0 if "factor" in values else 1), int | float, f"{where}.step")
+    if not low <= high or (step <= 0 and (factor <= 1 or low <= 0)):
+        raise ConfigError(f"{where} is a range that does not grow from {low} to {high}")
+    whole = isinstance(low, int)
+    found, at = [], float(low)
+    while at <= high * (1 + 1e-9):
+        found.append(round(at) if whole else at)
+        at = at * factor + step
+    return list(dict.fromkeys(found))
+
+
+def _adaptive(table: Mapping[str, Any]) -> Adaptive:
+    hints = get_type_hints(Adaptive)
+    for name in table:
+        if name not in hints:
+            raise ConfigError(f"adaptive has no {name!r}{did_you_mean(name, hints)}")
+    missing = [f.name for f in fields(Adaptive) if f.default is MISSING and f.name not in table]
+    if missing:
+        raise ConfigError(f"adaptive needs {', '.join(missing)}")
+    return Adaptive(**{name: typed(value, hints[name], f"adaptive.{name}") for name, value in table.items()})

@@ -1,0 +1,112 @@
+"""Targets as discovery reads them: numbers or classes, named and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from compsparse.errors import DataError
+from compsparse.tables.coding import finite_numbers, first_missing, holds_numbers
+
+_FEWEST_TO_SUSPECT = 20
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is to be predicted.
+
+    Attributes:
+        values: (rows, outputs) numbers, or (rows,) class numbers.
+        classes: the labels, or None for numbers.
+    """
+
+    values: np.ndarray
+    outputs: tuple[str, ...]
+    classes: tuple[Any, ...] | None = None
+
+
+def target_for(
+    y: Any, inputs: Sequence[str], outputs: Sequence[str] | None = None, classification: bool | None = None
+) -> Target:
+    """Checks a target; texts and booleans are classes, numbers are numbers, unless told otherwise.
+
+    Raises:
+        DataError: the target is constant, has gaps, or looks like an identifier.
+    """
+    array = np.asarray(y)
+    if array.ndim not in (1, 2) or array.size == 0:
+        raise DataError(f"y must hold one value, or one row of values, per row of X; got shape {array.shape}")
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    names = _names(y, array, inputs, outputs)
+    guessed = classification is None
+    if guessed:
+        classification = array.dtype.kind in "OUSb" and not holds_numbers(array)
+    if classification:
+        return _classes(array, names)
+    return _numbers(array, names, sure=not guessed)
+
+
+def names_in(y: Any) -> list[str] | None:
+    """The names that a table or a series of targets carries."""
+    if hasattr(y, "columns"):
+        return [str(c) for c in y.columns]
+    name = getattr(y, "name", None)
+    return None if name is None or name == "" else [str(name)]
+
+
+def _names(y: Any, array: np.ndarray, inputs: Sequence[str], outputs: Sequence[str] | None) -> tuple[str, ...]:
+    k = 1 if array.ndim == 1 else array.shape[1]
+    if outputs is None:
+        usual = ["y"] if k == 1 else [f"y{i}" for i in range(k)]
+        outputs = free_names(names_in(y) or usual, inputs)
+    if len(outputs) != k or len(set(outputs)) < k or set(outputs) & set(inputs):
+        raise DataError(f"{k} targets need as many different names, none of them an input's; got {list(outputs)}")
+    return tuple(outputs)
+
+
+def free_names(names: Sequence[str], taken: Sequence[str]) -> list[str]:
+    """The names, each with underscores behind it until it is no input's."""
+    return [name if name not in taken else free_names([name + "_"], taken)[0] for name in names]
+
+
+def _classes(array: np.ndarray, names: tuple[str, ...]) -> Target:
+    if array.ndim > 1:
+        raise DataError("one target at a time can hold classes; several targets must be numbers")
+    if array.dtype == object:
+        missing = first_missing(array)
+        if missing is not None:
+            raise DataError(f"target {names[0]!r} has a missing value in row {missing}")
+    labels = _sorted_labels(array.tolist())
+    place = {label: i for i, label in enumerate(labels)}
+    numbers = np.array([place[label] for label in array.tolist()])
+    if len(labels) < 2:
+        raise DataError(f"target {names[0]!r} is constant: there is one class only")
+    if len(labels) > len(array) / 2 and len(array) >= _FEWEST_TO_SUSPECT:
+        raise DataError(
+            f"target {names[0]!r} holds {len(labels):,} different values in {len(array):,} rows: "
+            "it looks like an identifier, not like classes"
+        )
+    return Target(numbers.astype(np.int64), names, labels)
+
+
+def _sorted_labels(values: list[Any]) -> tuple[Any, ...]:
+    try:
+        return tuple(sorted(set(values)))
+    except TypeError:
+        return tuple(sorted(set(values), key=str))
+
+
+def _numbers(array: np.ndarray, names: tuple[str, ...], *, sure: bool) -> Target:
+    table = array[:, None] if array.ndim == 1 else array
+    columns = [finite_numbers(column, f"target {name!r}") for name, column in zip(names, table.T, strict=True)]
+    for name, column in zip(names, columns, strict=True):
+        if np.ptp(column) <= 1e-12 * np.abs(column).max():
+            raise DataError(f"target {name!r} is constant: there is nothing to learn")
+        steps = np.diff(np.sort(column))
+        if not sure and array.dtype.kind in "iu" and len(column) >= _FEWEST_TO_SUSPECT and (steps == 1).all():
+            raise DataError(f"target {name!r} counts the rows: it looks like an identifier")
+    return Target(np.stack(columns, axis=1), names)

@@ -1,0 +1,352 @@
+import io
+import json
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pandas
+import pytest
+from rich.console import Console
+from tests.browser import needs_browser, opened
+from typer.testing import CliRunner
+
+from compsparse import cli
+from compsparse.cli import app
+from compsparse.cli.app import seconds
+from compsparse.discovery import Discovery, DiscoveryStatus, discover
+from compsparse.errors import CompsparseError, ConfigError
+from compsparse.graph import FunctionGraph, Node
+from compsparse.tables import embedded_table
+from compsparse.tasks import tanh_tree
+
+RUNNER = CliRunner()
+
+
+def run(*arguments):
+    result = RUNNER.invoke(app, list(arguments))
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+def command_line(*arguments, cwd=None):
+    return subprocess.run(
+        [sys.executable, "-m", "compsparse.cli", *arguments], check=False, capture_output=True, text=True, cwd=cwd
+    )
+
+
+def test_help_teaches():
+    for arguments in ([], ["graph"], ["fit"], ["discover"], ["predict"], ["demo"], ["claims"], ["claims", "run"]):
+        result = RUNNER.invoke(app, [*arguments, "--help"])
+        assert result.exit_code == 0
+        assert "Usage" in result.output
+    assert run("--version").output.strip()
+
+
+def test_graph_draws_and_counts(tmp_path):
+    result = run("graph", "tanh(a*b + sin(c*d))", "--svg", str(tmp_path / "g.svg"))
+    assert "├─" in result.output
+    assert "{a, b}, {c, d}" in result.output
+    assert (tmp_path / "g.svg").read_text().startswith("<svg")
+    data = json.loads(run("graph", "a*b + c", "--json").output)
+    assert data["modules"] == [["a", "b"]]
+    (tmp_path / "g.json").write_text(json.dumps(data["graph"]))
+    assert "a*b" in run("graph", str(tmp_path / "g.json")).output
+
+
+def test_odd_names_infinite_counts_and_bad_paths(tmp_path):
+    graph = FunctionGraph(["v [m/s]", "t [/s]", "w"], [Node("u", ("v [m/s]", "t [/s]")), Node("y", ("u", "w"))])
+    (tmp_path / "g.json").write_text(graph.to_json())
+    assert "{t [/s], v [m/s]}" in run("graph", str(tmp_path / "g.json")).output
+    assert json.loads(run("graph", "floor(a) + b", "--json").output)["log10_deep"] is None
+    for arguments in (["a*b", "--svg", str(tmp_path / "no" / "x.svg")], ["a*b", "--svg", str(tmp_path)]):
+        done = command_line("graph", *arguments)
+        assert done.returncode == 2
+        assert "Traceback" not in done.stderr
+    (tmp_path / "bad.json").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(CompsparseError, match="not a text file"):
+        run("graph", str(tmp_path / "bad.json"))
+
+
+def test_errors_are_one_sentence_and_status_two(tmp_path):
+    done = command_line("graph", "tanh(a*b")
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: expected ')'")
+    assert "Traceback" not in done.stderr
+    assert done.stderr.rstrip().endswith("^")
+    done = command_line("fit", "nothing.csv", "--target", "y", "--graph", "a + b")
+    assert done.returncode == 2
+    assert "there is no file nothing.csv" in done.stderr
+
+
+@pytest.fixture
+def csv(tmp_path):
+    sample = tanh_tree(4).sample(60, random_state=0)
+    frame = pandas.DataFrame(sample.X, columns=list("abcd"))
+    frame["y"] = sample.y
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    return tmp_path / "data.csv"
+
+
+@needs_browser
+def test_fit_writes_a_page_that_a_browser_shows(csv, tmp_path):
+    page_path = tmp_path / "report.html"
+    with pytest.warns(UserWarning, match="best weights so far"):
+        result = run(
+            "fit", str(csv), "--target", "y", "--graph", "a*b + c*d", "--time", "3s", "--out", str(page_path), "--json"
+        )
+    scores = json.loads(result.output.strip().splitlines()[-1])["scores"]
+    assert len(scores) == 3
+    for width, dark in ((1200, False), (390, True)):
+        with opened(page_path, width=width, dark=dark) as (page, troubles):
+            page.wait_for_selector(".chart svg")
+            assert page.locator(".chart svg").count() == 2
+            assert page.locator("svg.cs-graph .node").count() == 7
+            assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+            assert troubles == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--target", "z", "--graph", "a + b"], "no column 'z'"),
+        (["--target", "y", "--graph", "a + q"], "input 'q', but X has no such column"),
+        (["--target", "y", "--graph", "a + b", "--time", "soon"], "cannot read the time"),
+        (["--target", "y", "--graph", "missing.json"], "there is no file"),
+        (["--target", "y", "--graph", "a + b", "--out", "nowhere/report.html"], "no folder nowhere"),
+        (["--target", "y", "--graph", "a + b", "--out", "."], "it is a folder"),
+        (["--target", "y", "--graph", "a + b", "--seed", "-1"], "must not be negative"),
+    ],
+)
+def test_fit_refuses_what_it_cannot_do(csv, arguments, message):
+    with pytest.raises(CompsparseError, match=message):
+        run("fit", str(csv), *arguments)
+
+
+def test_too_few_rows_are_refused(tmp_path):
+    embedded_table("borehole").head(5).to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises(CompsparseError, match="too few"):
+        run("fit", str(tmp_path / "t.csv"), "--target", "flow", "--graph", "r*rw")
+
+
+# ---- discover and predict -----------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def discovered(tmp_path_factory):
+    """A table, and what the command line found in it."""
+    folder = tmp_path_factory.mktemp("discovered")
+    sample = tanh_tree(4).sample(300, random_state=0)
+    frame = pandas.DataFrame(sample.X, columns=["a", "b [m/s]", "c", "d <°>"]).assign(y=sample.y, idle=0.5)
+    frame.to_csv(folder / "data.csv", index=False)
+    arguments = ["--target", "y", "--effort", "0.2", "--exclude", "idle", "--json"]
+    paths = ["--out", str(folder / "report.html"), "--model", str(folder / "model.json")]
+    result = run("discover", str(folder / "data.csv"), *arguments, *paths)
+    return folder, json.loads(result.output.strip().splitlines()[-1])
+
+
+def test_discover_says_what_it_found(discovered):
+    folder, told = discovered
+    assert told["status"] == "FINISHED"
+    assert told["modules"] == [["a", "b [m/s]"], ["c", "d <°>"]]
+    assert len(told["scores"]) == 3
+    assert told["scores"]["discovered graph (compsparse)"]["unexplained"] < 0.01
+    assert Discovery.from_json((folder / "model.json").read_text()).graph.inputs == ("a", "b [m/s]", "c", "d <°>")
+
+
+@needs_browser
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
+def test_the_page_of_a_discovery_in_a_browser(discovered, width, dark):
+    with opened(discovered[0] / "report.html", width=width, dark=dark) as (page, troubles):
+        page.wait_for_function("document.querySelectorAll('.chart svg').length === 3")
+        for i in range(3):
+            assert page.locator(f"#chart-{i} svg .mark-symbol path").count() >= 3
+        nodes = page.locator("svg.cs-graph .node")
+        assert nodes.count() == 7
+        assert page.locator("article svg.pic image.mark").count() == 6  # three heat maps with their colour bars
+        card = page.locator("#float")
+        assert not card.is_visible()
+        for name, expected in (("m0", "came back in"), ("d <°>", "read by m1"), ("y", "best constant")):
+            node = nodes.filter(has_text=re.compile(f"^{re.escape(name)}$"))
+            node.scroll_into_view_if_needed()
+            node.hover()
+            assert expected in card.inner_text()
+            box, at = card.bounding_box(), node.bounding_box()
+            assert 0 <= box["x"] <= box["x"] + box["width"] <= width
+            assert box["x"] > at["x"] or box["y"] > at["y"] + at["height"] or box["y"] + box["height"] < at["y"]
+        assert card.locator("svg.pic image").count() == 2
+        nodes.last.click()
+        page.keyboard.press("Escape")
+        assert not card.is_visible()
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+        assert troubles == []
+
+
+def test_discover_in_little_time_says_so(csv, tmp_path):
+    page, model = tmp_path / "page.html", tmp_path / "model.json"
+    arguments = ["--target", "y", "--time", "1s", "--out", str(page), "--model", str(model)]
+    shown = run("discover", str(csv), *arguments).output
+    status = Discovery.from_json(model.read_text()).status
+    # which of the two depends on the machine
+    assert status in (DiscoveryStatus.OUT_OF_TIME, DiscoveryStatus.FIT_CUT_SHORT)
+    assert status.value[:40] in shown
+    assert 'role="alert"' in page.read_text()
+    told = json.loads(run("discover", str(csv), *arguments, "--json").output.splitlines()[-1])
+    assert told["status"] in ("OUT_OF_TIME", "FIT_CUT_SHORT")
+
+
+def test_discover_reads_texts_classes_and_parquet(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pandas.DataFrame({"metal": rng.choice(["iron", "tin"], 90), "x": rng.normal(size=90)})
+    frame["grade"] = np.where(frame["x"] * np.where(frame["metal"] == "tin", 1, -1) > 0, "good", "bad")
+    frame.to_parquet(tmp_path / "data.parquet")
+    data, model, page = (str(tmp_path / name) for name in ("data.parquet", "model.json", "page.html"))
+    output = run("discover", data, "--target", "grade", "--time", "2s", "--out", page, "--model", model).output
+    assert "test accuracy" in output
+    predicted = tmp_path / "predictions.csv"
+    run("predict", model, data, "--proba", "--out", str(predicted))
+    answer = pandas.read_csv(predicted)
+    assert list(answer.columns) == ["grade", "grade=bad", "grade=good"]
+    np.testing.assert_allclose(answer[["grade=bad", "grade=good"]].sum(axis=1), 1)
+    frame.assign(metal="lead").to_csv(tmp_path / "new.csv", index=False)
+    assert "levels never seen: lead" in run("predict", model, str(tmp_path / "new.csv")).stderr
+
+
+def test_predict_prints_what_the_model_says(discovered):
+    folder, _ = discovered
+    printed = pandas.read_csv(io.StringIO(run("predict", str(folder / "model.json"), str(folder / "data.csv")).stdout))
+    model = Discovery.from_json((folder / "model.json").read_text()).model
+    np.testing.assert_allclose(printed["y"], model.predict(pandas.read_csv(folder / "data.csv")))
+
+
+def test_predict_refuses_what_it_cannot_do(discovered, tmp_path):
+    folder, _ = discovered
+    model, data = folder / "model.json", pandas.read_csv(folder / "data.csv")
+    data.drop(columns="c").to_csv(tmp_path / "missing.csv", index=False)
+    data.assign(c=np.inf).to_csv(tmp_path / "infinite.csv", index=False)
+    (tmp_path / "text.json").write_text("hello")
+    (tmp_path / "bytes.json").write_bytes(b"\xff\xfe\x00")
+    (tmp_path / "graph.json").write_text(tanh_tree(4).graph.to_json())
+    broken = json.loads(model.read_text())
+    broken["model"]["weights"].popitem()
+    (tmp_path / "broken.json").write_text(json.dumps(broken))
+    bare = {**broken, "model": None}
+    (tmp_path / "bare.json").write_text(json.dumps(bare))
+    for path, table, message in (
+        (model, tmp_path / "missing.csv", "no column 'c'"),
+        (model, tmp_path / "infinite.csv", "column 'c' has an infinite value"),
+        (model, tmp_path / "nothing.csv", "there is no file"),
+        (tmp_path / "nothing.json", folder / "data.csv", "there is no file"),
+        (tmp_path / "text.json", folder / "data.csv", "holds no model"),
+        (tmp_path / "bytes.json", folder / "data.csv", "holds no model"),
+        (tmp_path / "graph.json", folder / "data.csv", "holds no model"),
+        (tmp_path / "broken.json", folder / "data.csv", "holds no model"),
+        (tmp_path / "bare.json", folder / "data.csv", "without a fitted model"),
+    ):
+        with pytest.raises(CompsparseError, match=message):
+            run("predict", str(path), str(table))
+    with pytest.raises(CompsparseError, match="numbers, not classes"):
+        run("predict", str(model), str(folder / "data.csv"), "--proba")
+
+
+GOOD = pandas.DataFrame(np.random.default_rng(0).normal(size=(60, 3)), columns=["a", "b", "y"])
+BAD_TABLES = {
+    "missing": (GOOD.assign(a=GOOD["a"].where(GOOD.index != 6)), "column 'a' has a missing or infinite value in row 7"),
+    "infinite": (GOOD.assign(b=np.where(GOOD.index == 2, np.inf, 0.0)), "column 'b' .* in row 3"),
+    "target gap": (GOOD.assign(y=GOOD["y"].where(GOOD.index < 50)), "column 'y' .* row 51 and 9 more"),
+    "many levels": (GOOD.assign(a=[f"id{i}" for i in range(60)]), "column 'a' holds 60 different texts"),
+    "identifier": (GOOD.assign(y=range(60)), "'y' counts the rows"),
+    "text identifier": (GOOD.assign(y=[f"id{i}" for i in range(60)]), "looks like an identifier"),
+    "constant": (GOOD.assign(y=1.0), "'y' is constant"),
+    "constant inputs": (GOOD.assign(a=1.0, b=2.0), "every column is constant"),
+    "few rows": (GOOD.head(5), "5 rows are too few"),
+    "no rows": (GOOD.head(0), "has no rows"),
+    "no inputs": (GOOD[["y"]], "no column beside the target"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_TABLES)
+def test_discover_refuses_bad_tables(name, tmp_path):
+    frame, message = BAD_TABLES[name]
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    paths = ["--out", str(tmp_path / "page.html"), "--model", str(tmp_path / "model.json")]
+    with pytest.raises(CompsparseError, match=message):
+        run("discover", str(tmp_path / "data.csv"), "--target", "y", *paths)
+    assert [p.name for p in tmp_path.iterdir()] == ["data.csv"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--target", "z"], "no column 'z'; the columns are a, b, c, d, y"),
+        (["--target", "y", "--exclude", "z"], "no column 'z'"),
+        (["--target", "y", "--exclude", "y"], "cannot be left out"),
+        (["--target", "y", "--target", "a", "--classify"], "one target at a time"),
+        (["--target", "y", "--time", "0s"], "cannot read the time"),
+        (["--target", "y", "--effort", "-1"], "effort must be positive"),
+        (["--target", "y", "--device", "abacus"], "cannot train on the device 'abacus'"),
+        (["--target", "y", "--seed", "-1"], "must not be negative"),
+        (["--target", "y", "--out", "nowhere/report.html"], "no folder nowhere"),
+        (["--target", "y", "--model", "."], "it is a folder"),
+    ],
+)
+def test_discover_refuses_bad_settings(csv, arguments, message, monkeypatch):
+    monkeypatch.chdir(csv.parent)
+    with pytest.raises(CompsparseError, match=message):
+        run("discover", str(csv), *arguments)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("nothing.csv", None, "there is no file"),
+        ("empty.csv", b"", "cannot read empty.csv"),
+        ("odd.csv", b"a,y\n1,2\n1,2,3,4\n", "cannot read odd.csv"),
+        ("bytes.csv", b"\xff\xfe\x00\x01", "cannot read bytes.csv"),
+        ("fake.parquet", b"no parquet", "cannot read fake.parquet"),
+        ("data.xlsx", b"", "expected a .csv or .parquet file"),
+    ],
+)
+def test_unreadable_files_are_one_sentence_and_status_two(name, content, message, tmp_path, monkeypatch):
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["compsparse", "discover", name, "--target", "y"])
+    told = io.StringIO()
+    monkeypatch.setattr(sys.modules["compsparse.cli.app"], "err", Console(file=told, width=200))
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 2
+    assert message in told.getvalue()
+    assert told.getvalue().startswith("error: ")
+    assert told.getvalue().count("\n") == 1
+
+
+def test_the_demo_compares_with_the_formula(tmp_path, monkeypatch):
+    def in_little_time(work, quiet):
+        return discover(work.X, work.y, random_state=0, effort=0.05, time_limit=6.0)
+
+    monkeypatch.setattr(cli.discover, "_discovered", in_little_time)
+    page = tmp_path / "page.html"
+    output = run("demo", "--out", str(page), "--model", str(tmp_path / "model.json")).output
+    assert "formula" in output
+    assert "Beside the known formula" in page.read_text()
+
+
+def test_claims_are_listed_and_bad_names_refused(tmp_path):
+    names = {c["name"] for c in json.loads(run("claims", "list", "--json").output)["claims"]}
+    assert "depth-beats-width" in names
+    assert "depth-beats-width" in run("claims", "list").output
+    with pytest.raises(ConfigError, match="there is no claim"):
+        run("claims", "run", "nonsense")
+    with pytest.raises(ConfigError, match="unknown profile"):
+        run("claims", "run", "--profile", "slow")
+    with pytest.raises(CompsparseError, match="no verdicts"):
+        run("claims", "report", "--results", str(tmp_path))
+
+
+def test_times():
+    assert seconds("90s") == 90
+    assert seconds("1.5m") == 90
+    assert seconds(None) is None

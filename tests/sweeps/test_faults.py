@@ -1,0 +1,199 @@
+"""What can go wrong in the middle of a sweep, done for real: nothing that ended is lost or run again."""
+
+import json
+import os
+import resource
+import signal
+import sys
+import threading
+from collections import Counter
+
+import pytest
+from tests.sweeps.conftest import command_line, toml_of, toys, until
+from tests.sweeps.toy import lines
+
+from compsparse.errors import StoreError
+from compsparse.sweeps import driver, open_store, run_sweep
+
+
+def counted(folder):
+    return Counter(key for key, _ in lines(folder / "runs.txt"))
+
+
+def kept(place):
+    with open_store(place) as store:
+        return {row.key: row.status for row in store.results.all()}
+
+
+def is_alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    with open(f"/proc/{pid}/stat") as stat:
+        return stat.read().rpartition(")")[2].split()[0] != "Z"
+
+
+class InThread(threading.Thread):
+    """A sweep beside the test, with what it returned or raised."""
+
+    def __init__(self, *arguments, **settings):
+        super().__init__(daemon=True)
+        self.arguments, self.settings = arguments, settings
+        self.record = self.error = None
+        self.start()
+
+    def run(self):
+        try:
+            self.record = run_sweep(*self.arguments, **self.settings)
+        except StoreError as error:
+            self.error = error
+
+    def ended(self):
+        self.join(timeout=90)
+        assert not self.is_alive()
+        return self
+
+
+# ---- processes that die -------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_a_driver_that_was_killed_goes_on(place, tmp_path):
+    path = toml_of(tmp_path, n=10, sleep=0.2)
+    process = command_line("sweep", path, "--store", place, "--workers", 2, "--replicas", 1)
+    until(lambda: len(lines(tmp_path / "runs.txt")) >= 3)
+    process.kill()
+    process.communicate()
+    before = kept(place)
+    assert len(before) >= 1
+    workers = {int(pid) for _, pid in lines(tmp_path / "started.txt")}
+    until(lambda: not any(is_alive(pid) for pid in workers))  # workers do not outlive their driver
+    record = run_sweep(toys(tmp_path, n=10, sleep=0.2), place, workers=2, replicas=1)
+    assert (record.total, record.existing, record.done) == (10, len(before), 10 - len(before))
+    assert set(kept(place).values()) == {"done"}
+    counts = counted(tmp_path)
+    assert all(counts[key] == 1 for key in before)
+    assert sum(counts.values()) <= 10 + 2  # at most what the two workers had in hand ran twice
+
+
+@pytest.mark.parametrize("engine", ["local", "dask"])
+def test_a_worker_that_was_killed_costs_only_what_it_ran(tmp_path, engine):
+    sweep = InThread(toys(tmp_path, sleep=0.6), tmp_path / "s.sqlite", engine, workers=2, replicas=1)
+    until(lambda: len(kept(tmp_path / "s.sqlite")) >= 2)
+    until(lambda: len(lines(tmp_path / "started.txt")) >= 4)
+    key, pid = lines(tmp_path / "started.txt")[-1]
+    os.kill(int(pid), signal.SIGKILL)
+    record = sweep.ended().record
+    assert (record.done, record.failed) == (8, 0)
+    starts = Counter(k for k, _ in lines(tmp_path / "started.txt"))
+    assert {k for k, n in starts.items() if n > 1} == {key}
+    assert set(counted(tmp_path).values()) == {1}
+
+
+@pytest.mark.parametrize("engine", ["local", "dask"])
+def test_a_run_that_kills_its_worker_is_found_out(tmp_path, engine):
+    sweep = toys(tmp_path, n=2, deadly=(1.0,))
+    record = run_sweep(sweep, tmp_path / "s.sqlite", engine, workers=1, replicas=2)
+    assert (record.done, record.failed) == (1, 1)
+    assert record.failures[0].spec["x"] == 1.0
+    assert "died" in record.failures[0].traceback
+
+
+def test_an_interrupted_sweep_keeps_its_results_and_gives_its_leases_back(tmp_path):
+    path, place = toml_of(tmp_path, n=10, sleep=0.2), tmp_path / "s.sqlite"
+    process = command_line("sweep", path, "--store", place, "--workers", 1, "--replicas", 1)
+    until(lambda: len(lines(tmp_path / "runs.txt")) >= 2)
+    os.killpg(process.pid, signal.SIGINT)
+    said, complained = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "interrupted: what is done is kept" in said
+    assert complained == ""
+    keys = [s.key for s in toys(tmp_path, n=10, sleep=0.2).specs()]
+    with open_store(place) as store:
+        assert len(store.leases.claim(keys, "x/1/y", 0.0)) == 10 - len(kept(place))
+        now, (state,) = store.sweeps.all()
+        assert state.status(now) == "interrupted"
+    store.close()
+
+
+# ---- two drivers --------------------------------------------------------------------------------
+
+
+def test_two_drivers_share_the_work(place, tmp_path):
+    path = toml_of(tmp_path, n=16, sleep=0.1)
+    arguments = ("sweep", path, "--store", place, "--workers", 1, "--replicas", 2, "--json")
+    drivers = [command_line(*arguments) for _ in range(2)]
+    told = []
+    for process in drivers:
+        said, complained = process.communicate(timeout=60)
+        assert process.returncode == 0, complained
+        told.append(json.loads(said))
+    assert [t["total"] for t in told] == [16, 16]
+    assert sum(t["done"] for t in told) == 16
+    assert len(counted(tmp_path)) == 16
+    assert set(counted(tmp_path).values()) == {1}
+
+
+# ---- stores that fail ---------------------------------------------------------------------------
+
+
+def small_files():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of preexec_fn, in a process with threads
+def test_a_full_disk_loses_nothing(tmp_path):
+    path, place = toml_of(tmp_path, n=12, size=60_000), tmp_path / "s.sqlite"
+    arguments = ("sweep", path, "--store", place, "--workers", 1, "--replicas", 1)
+    process = command_line(*arguments, preexec_fn=small_files)
+    said, complained = process.communicate(timeout=60)
+    assert process.returncode == 2, said + complained
+    assert "Traceback" not in complained
+    assert complained.count("\n") == 1
+    (spill,) = tmp_path.glob("compsparse-spill-*.jsonl")
+    assert f"store import {spill}" in complained
+    in_store, spilled = len(kept(place)), len(spill.read_text().splitlines())
+    assert in_store > 0
+    assert spilled > 0
+    assert in_store + spilled == sum(counted(tmp_path).values())
+    importing = command_line("store", "import", spill, "--store", place)
+    assert f"{spilled} of them new" in importing.communicate()[0]
+    record = run_sweep(toys(tmp_path, n=12, size=60_000), place, workers=1)
+    assert (record.existing, record.done) == (in_store + spilled, 12 - in_store - spilled)
+    assert set(counted(tmp_path).values()) == {1}
+
+
+def test_a_database_that_goes_away_loses_nothing(postgres, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(driver, "_PAUSES_AWAY", (0.1,))
+    place, sweep = postgres.database(), toys(tmp_path, n=8, sleep=0.3)
+    running = InThread(sweep, place, workers=2, replicas=1)
+    until(lambda: len(kept(place)) >= 2)
+    postgres.stop()
+    error = str(running.ended().error)
+    (spill,) = tmp_path.glob("compsparse-spill-*.jsonl")
+    assert error.startswith("cannot reach the store postgresql://")
+    assert f"store import {spill}" in error
+    assert "\n" not in error
+    postgres.start()
+    before = kept(place)
+    with open_store(place) as store:
+        n, new = store.import_spill(spill)
+    assert n == new > 0
+    record = run_sweep(sweep, place, workers=2)
+    assert record.existing == len(before) + n == sum(counted(tmp_path).values()) - record.done
+    assert (record.total, record.failed) == (8, 0)
+    assert set(counted(tmp_path).values()) == {1}
+
+
+def test_a_database_that_comes_back_soon_is_waited_for(postgres, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    place = postgres.database()
+    running = InThread(toys(tmp_path, n=8, sleep=0.2), place, workers=1, replicas=1)
+    until(lambda: len(kept(place)) >= 2)
+    postgres.stop()
+    postgres.start()
+    assert running.ended().record.done == 8
+    assert list(tmp_path.glob("compsparse-spill-*")) == []
+    assert set(counted(tmp_path).values()) == {1}
