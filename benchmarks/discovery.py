@@ -182,7 +182,7 @@ def _fit_and_score(found: Discovery, sample: Sample, test: Sample, seed: int, de
     from compsparse.tables.coding import code_for
 
     code = code_for(sample.X)
-    model = fit_model(found.graph, code, code.encoded(sample.X), sample.y[:, None], seed=seed, device=device)
+    model = fit_model(found.graph, code, code.encoded(sample.X), sample.y[:, None], random_state=seed, device=device)
     return {"r2": _r2(test.clean, model.predict(test.X))}
 
 

@@ -24,7 +24,7 @@ def agreement() -> float:
     """Largest difference in outputs and gradients between CPU and GPU, in double precision."""
     worst = 0.0
     for graph, share in ((balanced_tree(16), "none"), (random_dag(9, 20, 3, random_state=0), "level")):
-        here = mirror(graph, channels=2, share=share, replicas=3, random_state=0, dtype=torch.float64)
+        here = mirror(graph, channels=2, share=share, n_replicas=3, random_state=0, dtype=torch.float64)
         there = select(here, range(3)).to("cuda")
         x = torch.randn(3, 50, graph.n_inputs, dtype=torch.float64)
         a, b = here(x), there(x.to("cuda"))
@@ -36,8 +36,8 @@ def agreement() -> float:
     return worst
 
 
-def step_seconds(device: str, replicas: int) -> float:
-    network = mirror(balanced_tree(8), width=24, replicas=replicas, device=device)
+def step_seconds(device: str, n_replicas: int) -> float:
+    network = mirror(balanced_tree(8), width=24, n_replicas=n_replicas, device=device)
     x = torch.rand(2000, 8) * 2 - 1
     data = training_data(x, torch.sin(x.sum(1)), device=device)
     config = TrainingConfig(n_steps=50, batch_size=256)
@@ -50,7 +50,7 @@ def same_training() -> float:
     target = torch.tanh(rows[:, 0] * rows[:, 1] + rows[:, 4])
     ends = []
     for device in ("cpu", "cuda"):
-        network = mirror(balanced_tree(8), width=8, replicas=6, random_state=0, dtype=torch.float64, device=device)
+        network = mirror(balanced_tree(8), width=8, n_replicas=6, random_state=0, dtype=torch.float64, device=device)
         data = training_data(
             rows,
             target,
@@ -78,7 +78,7 @@ def same_symbol_training() -> float:
     ):
         ends = []
         for device in ("cpu", "cuda"):
-            network = family(model.n_inputs, 4, 4, *shape, width=16, replicas=3, random_state=0).double().to(device)
+            network = family(model.n_inputs, 4, 4, *shape, width=16, n_replicas=3, random_state=0).double().to(device)
             X, y = (torch.as_tensor(a, device=device) for a in (sample.X, sample.y.astype("int64")))
             data = TrainingData(X, y, train=tuple(torch.arange(n) for n in (150, 300, 600)))
             rate = 0.05 * 16 if family in (HierarchicalCNN, HierarchicalLCN, FullyConnectedNetwork) else 0.01

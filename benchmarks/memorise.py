@@ -55,7 +55,7 @@ def label_noise_cases(cases: int, n: int = 5, n_steps: int = 8000) -> tuple[floa
     X = np.tile(np.linspace(-2, 2, n), cases)[:, None] + rng.uniform(-0.1, 0.1, size=(cases * n, 1))
     y = rng.uniform(-1, 1, size=cases * n)
     groups = [range(k * n, (k + 1) * n) for k in range(cases)]
-    runs = descend(X, y, width=30, regulariser="label-noise", n_steps=n_steps, replicas=3, groups=groups)
+    runs = descend(X, y, width=30, regulariser="label-noise", n_steps=n_steps, n_replicas=3, groups=groups)
     ratios = []
     for r, run in enumerate(runs.networks):
         rows = X[list(groups[r // 3])]

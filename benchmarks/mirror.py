@@ -40,7 +40,7 @@ def alone_and_in_company() -> float:
     config = TrainingConfig(n_steps=300, batch_size=128)
 
     def fit(chosen: list[int]) -> ReplicatedNetwork:
-        network = mirror(balanced_tree(8), replicas=len(chosen), seeds=[seeds[i] for i in chosen])
+        network = mirror(balanced_tree(8), n_replicas=len(chosen), seeds=[seeds[i] for i in chosen])
         data = TrainingData(X, y, train=tuple(rows[i] for i in chosen))
         train(network, data, config, seeds=[seeds[i] for i in chosen])
         return network
@@ -59,17 +59,19 @@ def main() -> None:
     figures: dict[str, float] = {}
     rows = []
     with reused_allocations():
-        tree = mirror(balanced_tree(1024), width=16, replicas=1)
+        tree = mirror(balanced_tree(1024), width=16, n_replicas=1)
         mirrored = median_seconds(training_step(tree))
         masked = median_seconds(training_step(to_masked(tree)), repeats=3, warm_up=1)
         rows.append(["binary tree, 1,024 inputs, width 16: mirrored", mirrored * 1e3])
         rows.append(["the same as masked dense layers", masked * 1e3])
         figures["masked_over_mirror_1024"] = masked / mirrored
-        times = {n: median_seconds(training_step(mirror(balanced_tree(n), width=16, replicas=1))) for n in (256, 4096)}
+        times = {
+            n: median_seconds(training_step(mirror(balanced_tree(n), width=16, n_replicas=1))) for n in (256, 4096)
+        }
         rows += [[f"binary tree, {n} inputs", t * 1e3] for n, t in times.items()]
         figures["growth_exponent_256_to_4096"] = math.log(times[4096] / times[256]) / math.log(16)
         one, many = (
-            median_seconds(training_step(mirror(balanced_tree(8), width=16, replicas=r)), repeats=60) for r in (1, 32)
+            median_seconds(training_step(mirror(balanced_tree(8), width=16, n_replicas=r)), repeats=60) for r in (1, 32)
         )
         rows += [["8-input tree, 1 replica", one * 1e3], ["8-input tree, 32 replicas", many * 1e3]]
         figures["cost_of_32_replicas"] = many / one

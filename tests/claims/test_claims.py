@@ -63,7 +63,11 @@ def test_the_registry_knows_the_first_claims():
 def test_trials_measure_each_seed_on_its_own_sample():
     task = tanh_tree(4)
     trials = run_trials(
-        lambda r: mirror(task.graph, 6, replicas=r, random_state=0), task, 200, TrainingConfig(n_steps=300), restarts=2
+        lambda r: mirror(task.graph, 6, n_replicas=r, random_state=0),
+        task,
+        200,
+        TrainingConfig(n_steps=300),
+        restarts=2,
     )
     assert trials.errors.shape == (3,)
     assert len(set(trials.errors)) == 3

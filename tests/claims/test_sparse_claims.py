@@ -85,7 +85,7 @@ def test_vector_trials_learn_a_linear_map():
         X = np.random.default_rng(seed).standard_normal((rows, 3))
         return X, X[:, :2] * [1.0, -2.0]
 
-    network = dense(3, 16, 1, activation="relu", out_channels=2, replicas=2, random_state=0)
+    network = dense(3, 16, 1, activation="relu", out_channels=2, n_replicas=2, random_state=0)
     trials = run_vector_trials(network, draw, 1000, TrainingConfig(n_steps=300, batch_size=64, weight_decay=0))
     assert trials.errors.shape == (2,)
     assert trials.high < 0.02

@@ -25,7 +25,7 @@ OPERATORS = [(exchange_synonyms, synonym_sensitivity), (diffeomorphism, diffeomo
 @pytest.mark.parametrize("allow_identity", [True, False])
 def test_sensitivities_are_their_definition(operator, measure, level, allow_identity):
     sample = MODEL.sample(40, random_state=0)
-    network = HierarchicalLCN(MODEL.n_inputs, 4, 4, MODEL.patch, width=5, replicas=2, random_state=0)
+    network = HierarchicalLCN(MODEL.n_inputs, 4, 4, MODEL.patch, width=5, n_replicas=2, random_state=0)
     found = measure(network, sample, level, 3, allow_identity=allow_identity)
     changed = operator(sample, level, 3, allow_identity=allow_identity)
     before, after = (network.activations(torch.as_tensor(s.X)) for s in (sample, changed))

@@ -49,7 +49,7 @@ def slow_forward(network, x, replica):
 @pytest.mark.parametrize("name", GRAPHS)
 def test_batched_products_equal_the_node_by_node_network(name):
     graph, settings = GRAPHS[name]
-    network = mirror(graph, width=5, replicas=3, random_state=0, dtype=torch.float64, **settings)
+    network = mirror(graph, width=5, n_replicas=3, random_state=0, dtype=torch.float64, **settings)
     x = torch.randn(3, 11, graph.n_inputs, dtype=torch.float64)
     out = network(x)
     for r in range(3):
@@ -60,14 +60,14 @@ def test_batched_products_equal_the_node_by_node_network(name):
 @pytest.mark.parametrize("activation", ["silu", "relu", "tanh"])
 def test_masked_layers_compute_exactly_the_same(name, activation):
     graph, settings = GRAPHS[name]
-    network = mirror(graph, 4, activation=activation, replicas=2, random_state=1, dtype=torch.float64, **settings)
+    network = mirror(graph, 4, activation=activation, n_replicas=2, random_state=1, dtype=torch.float64, **settings)
     masked = to_masked(network)
     x = torch.randn(9, graph.n_inputs, dtype=torch.float64)
     torch.testing.assert_close(masked(x), network(x), rtol=1e-12, atol=1e-12)
 
 
 def test_gradients_reach_every_weight_and_stay_within_their_replica():
-    network = mirror(random_dag(6, 9, 3, random_state=0), width=4, replicas=3, random_state=0)
+    network = mirror(random_dag(6, 9, 3, random_state=0), width=4, n_replicas=3, random_state=0)
     network(torch.randn(5, 6))[1].square().sum().backward()
     for parameter in network.parameters():
         assert float(parameter.grad[1].abs().sum()) > 0
@@ -75,15 +75,15 @@ def test_gradients_reach_every_weight_and_stay_within_their_replica():
 
 
 def test_a_replica_starts_the_same_in_any_company():
-    many = mirror(balanced_tree(8), replicas=5, random_state=7)
-    few = mirror(balanced_tree(8), replicas=2, random_state=7)
+    many = mirror(balanced_tree(8), n_replicas=5, random_state=7)
+    few = mirror(balanced_tree(8), n_replicas=2, random_state=7)
     x = torch.randn(4, 8)
     torch.testing.assert_close(many(x)[:2], few(x))
     assert not torch.equal(many(x)[0], many(x)[1])
 
 
 def test_replicas_can_be_chosen():
-    network = mirror(balanced_tree(4), replicas=4, random_state=0)
+    network = mirror(balanced_tree(4), n_replicas=4, random_state=0)
     x = torch.randn(3, 4)
     torch.testing.assert_close(select(network, [2, 0])(x), network(x)[[2, 0]])
     torch.testing.assert_close(only(network, 3)(x), network(x)[3])
@@ -98,7 +98,7 @@ def test_kernels_follow_depth_and_plans_are_made_once():
 
 
 def test_sharing_is_convolution():
-    network = convolutional(15, 3, 2, width=4, replicas=None, random_state=0)
+    network = convolutional(15, 3, 2, width=4, n_replicas=None, random_state=0)
     assert count(network).parameters * 7 > count(local(15, 3, 2, width=4)).parameters
     x = torch.zeros(1, 15)
     moved = torch.zeros(1, 15)
@@ -125,7 +125,7 @@ def test_counts_by_hand():
 def test_saved_networks_come_back_whole(name, tmp_path):
     graph, settings = GRAPHS[name]
     for replicas in (None, 2):
-        network = mirror(graph, width=3, replicas=replicas, random_state=0, dtype=torch.float64, **settings)
+        network = mirror(graph, width=3, n_replicas=replicas, random_state=0, dtype=torch.float64, **settings)
         save(network, tmp_path / "net.safetensors")
         again = load(tmp_path / "net.safetensors")
         x = torch.randn(4, graph.n_inputs, dtype=torch.float64)
@@ -165,8 +165,8 @@ def test_onnx_runs_elsewhere_with_the_same_answers(name, tmp_path):
         (lambda: mirror(balanced_tree(4), activation="sofa"), "unknown activation"),
         (lambda: mirror(balanced_tree(4), share="some"), "share"),
         (lambda: mirror(balanced_tree(4), share={"x0": 1}), "'x0'"),
-        (lambda: mirror(balanced_tree(4), replicas=0), "replicas"),
-        (lambda: mirror(balanced_tree(4), replicas=2, seeds=[1]), "as many seeds"),
+        (lambda: mirror(balanced_tree(4), n_replicas=0), "replicas"),
+        (lambda: mirror(balanced_tree(4), n_replicas=2, seeds=[1]), "as many seeds"),
         (lambda: mirror(balanced_tree(1)), "no nodes"),
     ],
 )
@@ -177,7 +177,7 @@ def test_bad_settings_are_refused(make, message):
 
 def test_nodes_no_output_needs_are_left_out():
     graph = FunctionGraph(["a", "b", "c"], [Node("u", ("a", "b")), Node("v", ("a", "b", "c"))], ["u"])
-    network = mirror(graph, width=3, replicas=np.int64(2), random_state=0)
+    network = mirror(graph, width=3, n_replicas=np.int64(2), random_state=0)
     assert [n.name for n in network.graph.nodes] == ["u"]
     network(torch.zeros(2, 3)).sum().backward()
     assert all(p.grad is not None for p in network.parameters())
@@ -187,14 +187,14 @@ def test_nodes_no_output_needs_are_left_out():
 
 def test_outputs_that_feed_others_or_are_inputs():
     graph = FunctionGraph(["a", "b", "c"], [Node("u", ("a", "b")), Node("v", ("u", "c"))], ["v", "u", "a"])
-    network = mirror(graph, width=3, replicas=2, random_state=0, dtype=torch.float64)
+    network = mirror(graph, width=3, n_replicas=2, random_state=0, dtype=torch.float64)
     x = torch.randn(5, 3, dtype=torch.float64)
     torch.testing.assert_close(network(x)[0], slow_forward(network, x, 0))
     torch.testing.assert_close(to_masked(network)(x), network(x))
 
 
 def test_bad_batches_are_refused():
-    network = mirror(single_node(3), replicas=2)
+    network = mirror(single_node(3), n_replicas=2)
     with pytest.raises(DataError, match=r"\(batch, 3\), got \(5, 4\)"):
         network(torch.zeros(5, 4))
     with pytest.raises(DataError, match="2 replicas but the batch is for 3"):

@@ -65,7 +65,7 @@ def test_shared_weights_are_local_ones_that_agree():
 
 @pytest.mark.parametrize("name", MAKE)
 def test_a_replica_is_the_same_in_any_company(name):
-    together = MAKE[name](replicas=3, random_state=0)
+    together = MAKE[name](n_replicas=3, random_state=0)
     x = symbols(3, 5, together.n_inputs)
     out = together(x)
     assert out.shape == (3, 5, 4)
@@ -78,7 +78,7 @@ def test_a_replica_is_the_same_in_any_company(name):
 
 @pytest.mark.parametrize("name", MAKE)
 def test_activations_end_with_the_outputs(name):
-    network = MAKE[name](replicas=2, random_state=0)
+    network = MAKE[name](n_replicas=2, random_state=0)
     x = symbols(5, network.n_inputs)
     layers = network.activations(x)
     assert all(h.shape[:2] == (2, 5) for h in layers)
@@ -89,7 +89,7 @@ def test_activations_end_with_the_outputs(name):
 
 @pytest.mark.parametrize("name", MAKE)
 def test_gradients_of_a_replica_are_its_own(name):
-    network = MAKE[name](replicas=2, random_state=0)
+    network = MAKE[name](n_replicas=2, random_state=0)
     network(symbols(2, 5, network.n_inputs))[0].square().sum().backward()
     for parameter in network.parameters():
         assert bool(torch.isfinite(parameter.grad).all())
@@ -118,7 +118,7 @@ def test_whitened_codes_have_mean_zero_and_variance_one():
         (lambda: HierarchicalLCN(8, 3, 4, patch=2, width=2.5), "width must be a positive integer"),
         (lambda: TransformerNetwork(8, 3, 4, width=10, n_heads=4), "cannot be shared by 4 heads"),
         (lambda: CommonCNN(8, 3, 4, variant="deep"), "must be 'plain' or 'residual'"),
-        (lambda: FullyConnectedNetwork(8, 3, 4, replicas=2, seeds=[1]), "2 replicas need as many seeds"),
+        (lambda: FullyConnectedNetwork(8, 3, 4, n_replicas=2, seeds=[1]), "2 replicas need as many seeds"),
     ],
 )
 def test_impossible_shapes_are_refused(make, words):
@@ -127,7 +127,7 @@ def test_impossible_shapes_are_refused(make, words):
 
 
 def test_wrong_batches_are_refused():
-    network = MAKE["cnn"](replicas=2, random_state=0)
+    network = MAKE["cnn"](n_replicas=2, random_state=0)
     with pytest.raises(DataError, match=r"shape \(batch, 8\)"):
         network(symbols(5, 9))
     with pytest.raises(DataError, match="2 replicas but the batch is for 3"):

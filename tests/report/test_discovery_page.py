@@ -15,7 +15,7 @@ from compsparse.discovery.agreement import agreement
 from compsparse.discovery.data.strategy import from_data
 from compsparse.errors import DataError
 from compsparse.graph import FunctionGraph, Node
-from compsparse.models.comparison import ClassScore, Score, score_classes, score_numbers
+from compsparse.models.comparison import ClassScore, Score, compared, score_classes, score_numbers
 from compsparse.models.constituents import LearnedNodes, node_values
 from compsparse.models.fitted_graph import FittedGraph, fit_model
 from compsparse.report.discovery_page import DiscoveryReport, discovery_page, fit_figures, path_figures, step_text
@@ -23,7 +23,7 @@ from compsparse.report.evidence import node_evidence
 from compsparse.report.node_cards import hover_texts, node_cards
 from compsparse.report.pictures import picture_svg, png, ticks_between
 from compsparse.tables.coding import code_for
-from compsparse.tables.splitting import SplitTable, compared
+from compsparse.tables.splitting import SplitTable
 from compsparse.tasks import tanh_tree
 from compsparse.training import FitConfig, TrainingConfig
 
@@ -45,7 +45,7 @@ GRAPH = FunctionGraph(
 
 def model_of(graph: FunctionGraph, y: np.ndarray, classes=None, table=TABLE) -> FittedGraph:
     code = code_for(table)
-    return fit_model(graph, code, code.encoded(table), y, classes=classes, config=TINY, width=4, seed=0)
+    return fit_model(graph, code, code.encoded(table), y, classes=classes, config=TINY, width=4, random_state=0)
 
 
 def discovery_of(graph: FunctionGraph, model: FittedGraph | None, **changes) -> Discovery:
@@ -251,7 +251,7 @@ def test_every_class_stays_in_the_rows_to_learn_from(classes):
     split = SplitTable(TABLE, labels, seed=1)
     assert set(split.y) == {"high", "low", "mid"}
     assert len(split.X_test) == 39
-    scores = compared(classes, split)
+    scores = compared(classes.model, split, "discovered graph (compsparse)", classes.cost.seconds)
     assert {type(s) for s in scores} == {ClassScore}
     assert [s.unexplained for s in scores] == sorted(s.unexplained for s in scores)
     with pytest.raises(DataError, match="too few"):

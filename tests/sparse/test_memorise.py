@@ -195,7 +195,7 @@ def test_the_label_noise_optimum_is_the_penalty_of_its_own_weights():
 
 def test_no_network_that_fits_costs_less_than_the_optimum():
     X, y = points(6, 1, 1)
-    runs = descend(X, y, width=30, regulariser="label-noise", n_steps=800, replicas=2, random_state=0)
+    runs = descend(X, y, width=30, regulariser="label-noise", n_steps=800, n_replicas=2, random_state=0)
     for run in runs.networks:
         own = memorise(X, run.predict(X), norm="label-noise").value
         assert own <= run.label_noise_penalty(X) * (1 + 1e-9)
@@ -203,7 +203,7 @@ def test_no_network_that_fits_costs_less_than_the_optimum():
 
 def test_weight_decay_descent_stays_above_the_optimum_and_comes_near():
     X, y = points(5, 1, 1)
-    runs = descend(X, y, width=60, regulariser="weight-decay", n_steps=4000, replicas=2, random_state=0)
+    runs = descend(X, y, width=60, regulariser="weight-decay", n_steps=4000, n_replicas=2, random_state=0)
     for run in runs.networks:
         own = memorise(X, run.predict(X)).value
         assert own <= run.cost * (1 + 1e-9)

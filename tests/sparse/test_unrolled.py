@@ -58,15 +58,15 @@ def supervised(task=TASK, m=300, seed=0, **rows):
 
 @pytest.mark.parametrize("variant", [v for v in VARIANTS if v != "analytic"])
 @pytest.mark.parametrize("replicas", [None, 3])
-def test_untrained_layers_are_steps_of_ista(variant, replicas):
+def test_untrained_layers_are_steps_of_ista(variant, n_replicas):
     X = TASK.sample(20, random_state=1).X
-    network = UnrolledNetwork(W, LAM, 16, variant, replicas=replicas, dtype=torch.float64)
+    network = UnrolledNetwork(W, LAM, 16, variant, n_replicas=n_replicas, dtype=torch.float64)
     assert network.starts_as_ista
     expected = ista_by_hand(X, W, LAM, 16)
     codes = network.iterates(torch.as_tensor(X)).detach().numpy()
-    assert codes.shape == ((16, 20, 10) if replicas is None else (16, 3, 20, 10))
-    for r in range(replicas or 1):
-        assert np.abs((codes if replicas is None else codes[:, r]) - expected).max() < 1e-12
+    assert codes.shape == ((16, 20, 10) if n_replicas is None else (16, 3, 20, 10))
+    for r in range(n_replicas or 1):
+        assert np.abs((codes if n_replicas is None else codes[:, r]) - expected).max() < 1e-12
     last = network(torch.as_tensor(X)).detach().numpy()
     assert np.array_equal(last, codes[-1])
 
@@ -92,7 +92,7 @@ def test_replicas_may_have_dictionaries_and_penalties_of_their_own():
     lams = [0.1, 0.4]
     X = np.random.default_rng(0).standard_normal((2, 9, 6))
     for variant in ("tied", "untied", "coupled", "steps"):
-        network = UnrolledNetwork(np.stack(others), lams, 5, variant, replicas=2, dtype=torch.float64)
+        network = UnrolledNetwork(np.stack(others), lams, 5, variant, n_replicas=2, dtype=torch.float64)
         codes = network(torch.as_tensor(X)).detach().numpy()
         alone = only(network, 1)(torch.as_tensor(X[1])).detach().numpy()
         for r in range(2):
@@ -125,7 +125,7 @@ def test_support_selection_lets_the_largest_through():
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_training_improves_codes(variant):
-    network = UnrolledNetwork(W, LAM, 4, variant, replicas=2)
+    network = UnrolledNetwork(W, LAM, 4, variant, n_replicas=2)
     test = TASK.sample(500, random_state=9)
     X, Z = torch.as_tensor(test.X, dtype=torch.float32), torch.as_tensor(test.Z, dtype=torch.float32)
     before = (network(X) - Z).square().mean().item()
@@ -134,7 +134,7 @@ def test_training_improves_codes(variant):
 
 
 def test_steps_learn_from_signals_alone():
-    network, loss = UnrolledNetwork(W, LAM, 5, "steps", replicas=1), LassoLoss(W, LAM)
+    network, loss = UnrolledNetwork(W, LAM, 5, "steps", n_replicas=1), LassoLoss(W, LAM)
     X = torch.as_tensor(TASK.sample(1000, random_state=3).X, dtype=torch.float32)
     fresh = torch.as_tensor(TASK.sample(1000, random_state=4).X, dtype=torch.float32)
     before = loss.mean(network(fresh), fresh).item()
@@ -153,7 +153,7 @@ def test_lasso_loss_is_the_objective_in_the_scaling_of_the_talk():
 
 
 def test_layer_by_layer_helps_every_layer():
-    network = UnrolledNetwork(W, LAM, 3, "untied", replicas=1)
+    network = UnrolledNetwork(W, LAM, 3, "untied", n_replicas=1)
     data = supervised(m=1000)
     start = (network.iterates(data.X) - data.y).square().mean(dim=(1, 2, 3))
     stages = train_layer_by_layer(network, data, SHORT, random_state=0)
@@ -165,9 +165,9 @@ def test_layer_by_layer_helps_every_layer():
 
 def test_replicas_do_not_depend_on_their_company():
     data = supervised(train=[range(100), range(100, 200), range(200, 300)])
-    together = UnrolledNetwork(W, LAM, 3, "coupled", replicas=3)
+    together = UnrolledNetwork(W, LAM, 3, "coupled", n_replicas=3)
     train(together, data, SHORT, seeds=[1, 2, 3])
-    alone = UnrolledNetwork(W, LAM, 3, "coupled", replicas=1)
+    alone = UnrolledNetwork(W, LAM, 3, "coupled", n_replicas=1)
     train(alone, data.for_replicas([1]), SHORT, seeds=[2])
     assert torch.allclose(select(together, [1])(data.X), alone(data.X), atol=1e-5)
 
@@ -193,7 +193,7 @@ def test_the_graph_is_sparse_where_the_gram_matrix_is():
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_on_a_gpu(variant):
     data = supervised(device="cuda")
-    network = UnrolledNetwork(W, LAM, 4, variant, replicas=2, select=0.1).to("cuda")
+    network = UnrolledNetwork(W, LAM, 4, variant, n_replicas=2, select=0.1).to("cuda")
     before = (network(data.X) - data.y).square().mean().item()
     train(network, data, SHORT, random_state=0)
     assert (network(data.X) - data.y).square().mean().item() < before
@@ -208,7 +208,7 @@ def test_on_a_gpu(variant):
         (lambda: UnrolledNetwork(W, -1.0, 3), "lam must be"),
         (lambda: UnrolledNetwork(W, [0.1, 0.2], 3), "each of 1 replicas"),
         (lambda: UnrolledNetwork(W, LAM, 0), "n_layers"),
-        (lambda: UnrolledNetwork(np.stack([W, W]), LAM, 3, replicas=3), "as many dictionaries, got 2"),
+        (lambda: UnrolledNetwork(np.stack([W, W]), LAM, 3, n_replicas=3), "as many dictionaries, got 2"),
         (lambda: UnrolledNetwork(W, LAM, 3, select=0.5), "select_at_most"),
         (lambda: UnrolledNetwork(W, LAM, 3, select=0.1).graph, "support selection"),
         (lambda: UnrolledNetwork(W, LAM, 1000).graph, "10,000 nodes"),

@@ -69,7 +69,7 @@ def test_a_driver_that_was_killed_goes_on(place, tmp_path):
     assert len(before) >= 1
     workers = {int(pid) for _, pid in lines(tmp_path / "started.txt")}
     until(lambda: not any(is_alive(pid) for pid in workers))  # workers do not outlive their driver
-    record = run_sweep(toys(tmp_path, n=10, sleep=0.2), place, workers=2, replicas=1)
+    record = run_sweep(toys(tmp_path, n=10, sleep=0.2), place, workers=2, n_replicas=1)
     assert (record.total, record.existing, record.done) == (10, len(before), 10 - len(before))
     assert set(kept(place).values()) == {"done"}
     counts = counted(tmp_path)
@@ -79,7 +79,7 @@ def test_a_driver_that_was_killed_goes_on(place, tmp_path):
 
 @pytest.mark.parametrize("engine", ["local", "dask"])
 def test_a_worker_that_was_killed_costs_only_what_it_ran(tmp_path, engine):
-    sweep = InThread(toys(tmp_path, sleep=0.6), tmp_path / "s.sqlite", engine, workers=2, replicas=1)
+    sweep = InThread(toys(tmp_path, sleep=0.6), tmp_path / "s.sqlite", engine, workers=2, n_replicas=1)
     until(lambda: len(kept(tmp_path / "s.sqlite")) >= 2)
     until(lambda: len(lines(tmp_path / "started.txt")) >= 4)
     key, pid = lines(tmp_path / "started.txt")[-1]
@@ -94,7 +94,7 @@ def test_a_worker_that_was_killed_costs_only_what_it_ran(tmp_path, engine):
 @pytest.mark.parametrize("engine", ["local", "dask"])
 def test_a_run_that_kills_its_worker_is_found_out(tmp_path, engine):
     sweep = toys(tmp_path, n=2, deadly=(1.0,))
-    record = run_sweep(sweep, tmp_path / "s.sqlite", engine, workers=1, replicas=2)
+    record = run_sweep(sweep, tmp_path / "s.sqlite", engine, workers=1, n_replicas=2)
     assert (record.done, record.failed) == (1, 1)
     assert record.failures[0].spec["x"] == 1.0
     assert "died" in record.failures[0].traceback
@@ -168,7 +168,7 @@ def test_a_database_that_goes_away_loses_nothing(postgres, tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(driver, "_PAUSES_AWAY", (0.1,))
     place, sweep = postgres.database(), toys(tmp_path, n=8, sleep=0.3)
-    running = InThread(sweep, place, workers=2, replicas=1)
+    running = InThread(sweep, place, workers=2, n_replicas=1)
     until(lambda: len(kept(place)) >= 2)
     postgres.stop()
     error = str(running.ended().error)
@@ -190,7 +190,7 @@ def test_a_database_that_goes_away_loses_nothing(postgres, tmp_path, monkeypatch
 def test_a_database_that_comes_back_soon_is_waited_for(postgres, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     place = postgres.database()
-    running = InThread(toys(tmp_path, n=8, sleep=0.2), place, workers=1, replicas=1)
+    running = InThread(toys(tmp_path, n=8, sleep=0.2), place, workers=1, n_replicas=1)
     until(lambda: len(kept(place)) >= 2)
     postgres.stop()
     postgres.start()

@@ -75,7 +75,7 @@ def test_test_data_are_never_training_data():
 def test_errors_are_counted_per_replica():
     model = SMALL.model
     tests = [model.sample(n, random_state=n) for n in (70, 300)]
-    network = HierarchicalLCN(model.n_inputs, 4, 4, model.patch, width=8, replicas=2, random_state=0)
+    network = HierarchicalLCN(model.n_inputs, 4, 4, model.patch, width=8, n_replicas=2, random_state=0)
     import torch
 
     for r, (error, sample) in enumerate(zip(misclassified(network, tests), tests, strict=True)):

@@ -240,11 +240,11 @@ def test_a_search_ends_where_it_may_not_go_on():
 @given(
     st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 100)), min_size=1), st.integers(1, 9), st.integers(1, 5)
 )
-def test_packs_hold_every_spec_once_within_their_size(loads, replicas, workers):
+def test_packs_hold_every_spec_once_within_their_size(loads, n_replicas, workers):
     specs = {s.key: s for s in (Toy(float(i), f, n=n) for i, (f, n) in enumerate(loads))}
-    packs = packed(list(specs.values()), replicas, workers)
+    packs = packed(list(specs.values()), n_replicas, workers)
     assert sorted(s.key for p in packs for s in p.specs) == sorted(specs)
-    assert all(1 <= len(p.specs) <= replicas for p in packs)
+    assert all(1 <= len(p.specs) <= n_replicas for p in packs)
     assert all(len({s.pack_key() for s in p.specs}) == 1 for p in packs)
     assert [p.load for p in packs] == sorted((p.load for p in packs), reverse=True)
     assert len(packs) >= min(workers, len(specs)) or len({s.folder for s in specs.values()}) > 1

@@ -25,7 +25,7 @@ class Heard:
 def test_a_sweep_runs_once_and_goes_on_past_what_raises(tmp_path, engine):
     sweep = toys(tmp_path, bad=(3.0,), sleep=0.02)
     heard = Heard()
-    record = run_sweep(sweep, tmp_path / "s.sqlite", engine, workers=2, replicas=4, progress=heard)
+    record = run_sweep(sweep, tmp_path / "s.sqlite", engine, workers=2, n_replicas=4, progress=heard)
     assert (record.status, record.total, record.existing) == (SweepStatus.FINISHED, 8, 0)
     assert (record.done, record.failed) == (7, 1)
     assert {r.spec["x"]: r.result["square"] for r in record.rows.values() if r.result} == {
@@ -192,11 +192,11 @@ def test_a_cluster_that_is_there_is_used_and_its_loss_is_said(tmp_path, monkeypa
     monkeypatch.setattr(dask, "_CONNECT_SECONDS", 1.0)
     with LocalCluster(n_workers=1, threads_per_worker=2, dashboard_address="127.0.0.1:0") as cluster:
         engine = f"dask://{cluster.scheduler_address.removeprefix('tcp://')}"
-        assert run_sweep(toys(tmp_path, n=6), tmp_path / "s.sqlite", engine, replicas=1).done == 6
+        assert run_sweep(toys(tmp_path, n=6), tmp_path / "s.sqlite", engine, n_replicas=1).done == 6
         closing = threading.Timer(2.0, cluster.close)
         closing.start()
         with pytest.raises(EngineError, match="run the same command to go on"):
-            run_sweep(toys(tmp_path, n=100, sleep=0.5), tmp_path / "s.sqlite", engine, replicas=1)
+            run_sweep(toys(tmp_path, n=100, sleep=0.5), tmp_path / "s.sqlite", engine, n_replicas=1)
         closing.join()
     with open_store(tmp_path / "s.sqlite") as store:
         assert 0 < len(list(store.results.all())) < 106

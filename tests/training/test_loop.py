@@ -32,7 +32,7 @@ def weights(network, replica):
 
 def test_a_linear_node_finds_the_least_squares_solution():
     y = X @ [1.0, -2.0, 0.5, 0.0] + 3
-    network = mirror(single_node(4), depth=0, replicas=1, random_state=0, dtype=torch.float64)
+    network = mirror(single_node(4), depth=0, n_replicas=1, random_state=0, dtype=torch.float64)
     data = training_data(X, y, dtype=torch.float64)
     train(network, data, TrainingConfig(n_steps=1500, batch_size=None, weight_decay=0, learning_rate=0.05))
     cells = network.blocks[0]
@@ -51,7 +51,7 @@ def test_a_replica_ends_the_same_alone_and_in_company(settings):
 
     def fit(chosen):
         network = mirror(
-            balanced_tree(4), width=6, replicas=len(chosen), seeds=[seeds[i] for i in chosen], dtype=torch.float64
+            balanced_tree(4), width=6, n_replicas=len(chosen), seeds=[seeds[i] for i in chosen], dtype=torch.float64
         )
         data = training_data(
             X,
@@ -71,7 +71,7 @@ def test_a_replica_ends_the_same_alone_and_in_company(settings):
 
 
 def test_the_best_weights_come_back_not_the_last():
-    network = mirror(single_node(4), width=32, replicas=3, random_state=0)
+    network = mirror(single_node(4), width=32, n_replicas=3, random_state=0)
     noise = np.random.default_rng(1).normal(size=300)
     data = training_data(X, noise, train=[range(60)] * 3, validation=[range(60, 300)] * 3)
     record = train(network, data, TrainingConfig(n_steps=400, batch_size=32, evaluate_every=20))
@@ -83,7 +83,7 @@ def test_the_best_weights_come_back_not_the_last():
 
 
 def test_rungs_leave_the_best_replicas():
-    network = mirror(balanced_tree(4), replicas=8, random_state=0)
+    network = mirror(balanced_tree(4), n_replicas=8, random_state=0)
     data = training_data(X, Y, train=[range(200)] * 8, validation=[range(200, 300)] * 8)
     record = train(network, data, TrainingConfig(n_steps=100, rungs=((0.3, 0.5), (0.6, 0.5))), random_state=0)
     assert record.replica_status.count(ReplicaStatus.DROPPED) == 6
@@ -98,7 +98,7 @@ def test_interruption_keeps_the_best_so_far():
         if state.step >= 40:
             raise KeyboardInterrupt
 
-    network = mirror(balanced_tree(4), replicas=2, random_state=0)
+    network = mirror(balanced_tree(4), n_replicas=2, random_state=0)
     data = training_data(X, Y, train=[range(200)] * 2, validation=[range(200, 300)] * 2)
     record = train(network, data, TrainingConfig(n_steps=500, evaluate_every=10), callbacks=[interrupt])
     assert record.status is TrainingStatus.INTERRUPTED
@@ -111,19 +111,19 @@ def test_time_limit_callback_and_patience_end_training():
     data = training_data(X, Y, train=[range(200)], validation=[range(200, 300)])
 
     def fit(config, **options):
-        return train(mirror(balanced_tree(4), replicas=1, random_state=0), data, config, random_state=0, **options)
+        return train(mirror(balanced_tree(4), n_replicas=1, random_state=0), data, config, random_state=0, **options)
 
     assert fit(TrainingConfig(n_steps=10**6), time_limit=0.3).status is TrainingStatus.OUT_OF_TIME
     assert fit(TrainingConfig(n_steps=500), callbacks=[lambda s: s.step >= 100]).status is TrainingStatus.CALLBACK
     noise = training_data(X, RNG.normal(size=300), train=[range(50)], validation=[range(50, 300)])
-    network = dense(4, 64, replicas=1, random_state=0)
+    network = dense(4, 64, n_replicas=1, random_state=0)
     record = train(network, noise, TrainingConfig(n_steps=5000, evaluate_every=10, patience=5))
     assert record.status is TrainingStatus.STOPPED_EARLY
     assert record.n_steps < 5000
 
 
 def test_divergence_is_reported():
-    network = mirror(balanced_tree(4), replicas=2, random_state=0)
+    network = mirror(balanced_tree(4), n_replicas=2, random_state=0)
     data = training_data(X, Y, train=[range(200)] * 2, validation=[range(200, 300)] * 2)
     config = TrainingConfig(n_steps=200, optimizer="sgd", learning_rate=1e6, evaluate_every=10)
     record = train(network, data, config)
@@ -138,11 +138,11 @@ def test_weights_of_samples_count_like_repeats():
     config = TrainingConfig(n_steps=50, batch_size=None, weight_decay=0)
 
     def fit(data):
-        network = mirror(balanced_tree(4), width=4, replicas=1, random_state=0, dtype=torch.float64)
+        network = mirror(balanced_tree(4), width=4, n_replicas=1, random_state=0, dtype=torch.float64)
         return weights(train(network, data, config).network, 0)
 
     scaled = weight / weight.mean()
-    a = fit(training_data(X[:100], Y[:100], weight=scaled, dtype=torch.float64))
+    a = fit(training_data(X[:100], Y[:100], sample_weight=scaled, dtype=torch.float64))
     b = fit(training_data(X[repeated], Y[repeated], dtype=torch.float64))
     torch.testing.assert_close(a, b, rtol=1e-6, atol=1e-8)
 
@@ -151,7 +151,7 @@ def test_proximal_l1_meets_its_optimality_condition():
     """At the optimum of |y - Xw|^2/n + lam |w|_1 the gradient is -lam sign(w), and at most lam where w = 0."""
     lam = 0.2
     y = X @ [2.0, 0.0, -0.05, 1.0]
-    network = mirror(single_node(4), depth=0, replicas=1, random_state=0, dtype=torch.float64)
+    network = mirror(single_node(4), depth=0, n_replicas=1, random_state=0, dtype=torch.float64)
     data = training_data(X, y - y.mean(), dtype=torch.float64)
     config = TrainingConfig(
         n_steps=3000,
@@ -176,7 +176,7 @@ def test_smooth_penalty_is_ridge_regression():
     lam = 0.3
     Xc, y = X - X.mean(0), X @ [1.0, 2.0, 0.0, -1.0]
     y = y - y.mean()
-    network = mirror(single_node(4), depth=0, replicas=1, random_state=0, dtype=torch.float64)
+    network = mirror(single_node(4), depth=0, n_replicas=1, random_state=0, dtype=torch.float64)
     config = TrainingConfig(n_steps=1500, batch_size=None, weight_decay=0, learning_rate=0.05)
     train(network, training_data(Xc, y, dtype=torch.float64), config, penalties=[SquaredNorm(lam)])
     expected = np.linalg.solve(Xc.T @ Xc / 300 + lam * np.eye(4), Xc.T @ y / 300)
@@ -227,7 +227,7 @@ def test_one_cycle_rises_and_falls():
         (lambda: training_data([[1.0], [2.0]], [1, np.inf]), DataError, "y holds NaN or infinite"),
         (lambda: training_data([[1.0]], [1, 2]), DataError, "1 rows but y has 2"),
         (lambda: training_data(np.empty((0, 2)), []), DataError, "at least one row"),
-        (lambda: training_data(X, Y, weight=-np.ones(300)), DataError, "weight must hold"),
+        (lambda: training_data(X, Y, sample_weight=-np.ones(300)), DataError, "sample_weight must hold"),
         (lambda: training_data(X, Y, train=[[999]]), DataError, "row numbers between 0 and 299"),
         (lambda: TrainingConfig(n_steps=0), ConfigError, "at least 1"),
         (lambda: TrainingConfig(optimizer="lamb"), ConfigError, "optimizer"),
@@ -250,7 +250,7 @@ def test_one_cycle_rises_and_falls():
             "need validation rows",
         ),
         (
-            lambda: train(mirror(balanced_tree(4), replicas=2), training_data(X, Y, train=[[1]])),
+            lambda: train(mirror(balanced_tree(4), n_replicas=2), training_data(X, Y, train=[[1]])),
             DataError,
             "2 replicas need as many train subsets",
         ),

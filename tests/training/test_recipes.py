@@ -25,7 +25,7 @@ Y = torch.stack([torch.tanh(X[:, 0] * X[:, 1]) + X[:, 2], X[:, 3] * X[:, 0]], di
 
 
 def test_jacobians_equal_finite_differences():
-    network = mirror(balanced_tree(4), width=3, out_channels=2, replicas=2, random_state=0, dtype=torch.float64)
+    network = mirror(balanced_tree(4), width=3, out_channels=2, n_replicas=2, random_state=0, dtype=torch.float64)
     weight = torch.rand(80, dtype=torch.float64)
     data = TrainingData(X, Y, weight)
     rows = torch.stack([torch.arange(10), torch.arange(5, 15)])
@@ -47,8 +47,8 @@ def test_jacobians_equal_finite_differences():
 @pytest.mark.parametrize("n", [8, 60])
 def test_one_step_solves_a_linear_problem_exactly(n):
     """With affine nodes Gauss-Newton is least squares, in the primal (n > P) and the dual form."""
-    network = mirror(single_node(4), depth=0, replicas=1, random_state=0, dtype=torch.float64)
-    wide = mirror(single_node(4), depth=0, out_channels=2, replicas=1, random_state=0, dtype=torch.float64)
+    network = mirror(single_node(4), depth=0, n_replicas=1, random_state=0, dtype=torch.float64)
+    wide = mirror(single_node(4), depth=0, out_channels=2, n_replicas=1, random_state=0, dtype=torch.float64)
     for net, target in ((network, Y[:, :1]), (wide, Y)):
         refine(net, TrainingData(X[:n], target[:n]), 12, ridge=0, damping=1e-8)
         A = torch.cat([X[:n], torch.ones(n, 1)], dim=1).double()
@@ -59,7 +59,7 @@ def test_one_step_solves_a_linear_problem_exactly(n):
 def test_refinement_never_makes_validation_worse_and_ends_flat():
     task = tanh_tree(4)
     sample = task.sample(300, random_state=0)
-    network = mirror(task.graph, width=6, replicas=3, random_state=0, dtype=torch.float64)
+    network = mirror(task.graph, width=6, n_replicas=3, random_state=0, dtype=torch.float64)
     data = training_data(
         sample.X, sample.y, train=[range(200)] * 3, validation=[range(200, 300)] * 3, dtype=torch.float64
     )
@@ -71,7 +71,7 @@ def test_refinement_never_makes_validation_worse_and_ends_flat():
 
 
 def test_refinement_refuses_what_it_cannot_do():
-    network = mirror(single_node(4), out_channels=2, replicas=2)
+    network = mirror(single_node(4), out_channels=2, n_replicas=2)
     with pytest.raises(DataError, match="not classes"):
         refine(network, TrainingData(X.float(), torch.zeros(80, dtype=torch.long)))
     uneven = training_data(X, Y, train=[range(10), range(20)])
@@ -80,7 +80,7 @@ def test_refinement_refuses_what_it_cannot_do():
 
 
 def test_the_last_layer_in_closed_form_is_ridge_regression():
-    network = dense(4, width=20, depth=1, replicas=2, random_state=0, dtype=torch.float64)
+    network = dense(4, width=20, depth=1, n_replicas=2, random_state=0, dtype=torch.float64)
     data = training_data(X, Y[:, 0], dtype=torch.float64)
     solve_last_layer(network, data, ridges=[1e-10])
     cells = network.blocks[0]
@@ -102,8 +102,8 @@ def test_lower_parts_keep_the_level_and_read_what_the_rest_needs():
 
 def test_copied_nodes_compute_the_same():
     graph = balanced_tree(8)
-    stage = mirror(lower_part(graph, 1), width=4, replicas=2, random_state=0)
-    whole = mirror(graph, width=4, replicas=2, random_state=1)
+    stage = mirror(lower_part(graph, 1), width=4, n_replicas=2, random_state=0)
+    whole = mirror(graph, width=4, n_replicas=2, random_state=1)
     assert copy_nodes(stage, whole) == ["h0", "h1", "h2", "h3"]
     torch.testing.assert_close(stage.blocks[0].weights[0], whole.blocks[0].weights[0])
 

@@ -48,7 +48,7 @@ def test_steps_are_those_of_torch(weight_decay):
 
 
 def test_every_replica_has_epochs_and_a_schedule_of_its_own():
-    together = dense(4, 8, 2, replicas=3, random_state=0)
+    together = dense(4, 8, 2, n_replicas=3, random_state=0)
     start = copy.deepcopy(together)
     record = train(together, TrainingData(X, Y, train=ROWS), config(n_epochs=7, schedule="cosine"), random_state=0)
     assert record.best_step.tolist() == [14, 35, 42]
@@ -75,14 +75,14 @@ def by_hand(network, rows, seed, n_steps) -> torch.Tensor:
 
 
 def test_a_replica_ends_where_its_loss_is_low_enough_and_keeps_those_weights():
-    network = dense(4, 16, 2, replicas=3, random_state=0)
+    network = dense(4, 16, 2, n_replicas=3, random_state=0)
     settings = config(n_epochs=2000, schedule="constant", learning_rate=0.01, stop_at_loss=0.02, evaluate_every=20)
     record = train(network, TrainingData(X, Y, train=ROWS), settings, random_state=0)
     assert set(record.replica_status) == {ReplicaStatus.REACHED}
     assert record.status is TrainingStatus.STOPPED_EARLY
     assert (record.train_loss < 0.04).all()
     first = int(np.argmin(record.best_step))
-    alone = select(dense(4, 16, 2, replicas=3, random_state=0), [first])
+    alone = select(dense(4, 16, 2, n_replicas=3, random_state=0), [first])
     again = train(
         alone, TrainingData(X, Y, train=ROWS[first : first + 1]), settings, seeds=replica_seeds(0, 3)[first : first + 1]
     )
@@ -91,7 +91,7 @@ def test_a_replica_ends_where_its_loss_is_low_enough_and_keeps_those_weights():
 
 
 def test_a_replica_that_diverges_ends():
-    network = dense(4, 8, 2, replicas=2, random_state=0)
+    network = dense(4, 8, 2, n_replicas=2, random_state=0)
     with torch.no_grad():
         next(iter(network.parameters()))[0] = torch.nan
     data = TrainingData(X, Y, train=(ROWS[0], ROWS[0]))
@@ -101,7 +101,7 @@ def test_a_replica_that_diverges_ends():
 
 
 def test_epochs_of_different_lengths_need_sgd():
-    network = dense(4, 8, 2, replicas=3, random_state=0)
+    network = dense(4, 8, 2, n_replicas=3, random_state=0)
     with pytest.raises(ConfigError, match="optimizer='sgd'"):
         train(network, TrainingData(X, Y, train=ROWS), config(optimizer="adamw", n_epochs=3))
 

@@ -81,7 +81,7 @@ def run(
             engine,
             workers=workers,
             device=device,
-            replicas=replicas,
+            n_replicas=replicas,
             retry_failed=retry_failed,
             wait=wait,
             progress=progress,

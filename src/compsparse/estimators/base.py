@@ -92,7 +92,7 @@ class GraphEstimator(BaseEstimator):
                 target.to(self.device),
                 self._fit_config(),
                 validation=self._validation_rows(len(X), seed),
-                weight=weights,
+                sample_weight=weights,
                 loss=loss,
                 width=self.width,
                 depth=self.depth,

@@ -75,7 +75,7 @@ class FittedGraph:
                 "depth": config.depth,
                 "activation": config.activation,
                 "out_channels": config.out_channels,
-                "replicas": self.network.n_replicas,
+                "n_replicas": self.network.n_replicas,
             },
             "weights": {name: _packed(value) for name, value in self.network.state_dict().items()},
             "centre": list(self.centre),
@@ -115,10 +115,10 @@ def fit_model(
     y: np.ndarray,
     *,
     classes: Sequence[Any] | None = None,
-    weight: np.ndarray | None = None,
+    sample_weight: np.ndarray | None = None,
     config: FitConfig | None = None,
     width: int = 24,
-    seed: int = 0,
+    random_state: int = 0,
     device: str | None = None,
     progress: Progress | None = None,
     time_limit: float | None = None,
@@ -130,28 +130,32 @@ def fit_model(
         y: (rows, outputs) numbers, or class numbers where ``classes`` are given.
     """
     inputs = torch.as_tensor(X, dtype=torch.float32, device=device)
-    weights = None if weight is None else torch.as_tensor(weight / weight.mean(), dtype=torch.float32, device=device)
+    weights = (
+        None
+        if sample_weight is None
+        else torch.as_tensor(sample_weight / sample_weight.mean(), dtype=torch.float32, device=device)
+    )
     centre = scale = np.empty(0)
     if classes is None:
-        centre = np.average(y, axis=0, weights=weight)
-        scale = np.sqrt(np.average((y - centre) ** 2, axis=0, weights=weight))
+        centre = np.average(y, axis=0, weights=sample_weight)
+        scale = np.sqrt(np.average((y - centre) ** 2, axis=0, weights=sample_weight))
         target = torch.as_tensor((y - centre) / scale, dtype=torch.float32, device=device)
     else:
         target = torch.as_tensor(y, dtype=torch.long, device=device)
     held_out = None
     if len(X) >= _FEWEST_TO_HOLD_OUT:
-        held_out = np.random.default_rng(seed).permutation(len(X))[: int(_HELD_OUT * len(X))]
+        held_out = np.random.default_rng(random_state).permutation(len(X))[: int(_HELD_OUT * len(X))]
     fit = fit_graph(
         expanded(graph, code),
         inputs,
         target,
         config,
         validation=held_out,
-        weight=weights,
+        sample_weight=weights,
         loss=None if classes is None else CrossEntropy(),
         width=width,
         out_channels=1 if classes is None else len(classes),
-        random_state=seed,
+        random_state=random_state,
         progress=progress,
         time_limit=time_limit,
     )

@@ -32,7 +32,7 @@ def save(network: MirrorNetwork, path: str | os.PathLike[str]) -> None:
     about = {
         "format": _FORMAT,
         "graph": network.graph.to_json(),
-        "config": json.dumps({**config.__dict__, "replicas": network.n_replicas if network.has_replicas else None}),
+        "config": json.dumps({**config.__dict__, "n_replicas": network.n_replicas if network.has_replicas else None}),
     }
     tensors = {name: t.detach().cpu().contiguous() for name, t in network.state_dict().items()}
     with whole_file(path) as temporary:
@@ -53,7 +53,7 @@ def load(path: str | os.PathLike[str], device: str | torch.device | None = None)
     if about.get("format") != _FORMAT:
         raise DataError(f"{path} holds no compsparse network of a format this version reads")
     config = json.loads(about["config"])
-    replicas = config.pop("replicas")
+    replicas = config.pop("n_replicas")
     graph = FunctionGraph.from_json(about["graph"])
     network = MirrorNetwork(graph, MirrorConfig(**config), replicas, [0] * (replicas or 1))
     network.to(next(iter(tensors.values())).dtype).load_state_dict(tensors)

@@ -30,21 +30,21 @@ class MaskedNetwork(ReplicatedNetwork):
         active: Sequence[Tensor],
         activation_name: str = "silu",
         *,
-        replicas: int | None = None,
+        n_replicas: int | None = None,
         random_state: int | None = None,
         dtype: torch.dtype = torch.float32,
     ):
-        super().__init__(masks[0].shape[1], masks[-1].shape[0], replicas)
+        super().__init__(masks[0].shape[1], masks[-1].shape[0], n_replicas)
         self.activation = activation(activation_name)
         self.weights, self.biases = nn.ParameterList(), nn.ParameterList()
-        generators = generators_for(replica_seeds(random_state, replicas or 1))
+        generators = generators_for(replica_seeds(random_state, n_replicas or 1))
         masks, active = [m.cpu() for m in masks], [a.cpu() for a in active]
         for i, (mask, units) in enumerate(zip(masks, active, strict=True)):
             if i and mask.shape[1] != masks[i - 1].shape[0]:
                 raise ConfigError(f"mask {i} reads {mask.shape[1]} units but layer {i - 1} has {masks[i - 1].shape[0]}")
             degree = mask.sum(1, keepdim=True).clamp(min=1)
             self.weights.append(per_replica_normal(mask.shape, generators).to(dtype) * (2 / degree).sqrt().to(dtype))
-            self.biases.append(torch.zeros(replicas or 1, mask.shape[0], dtype=dtype))
+            self.biases.append(torch.zeros(n_replicas or 1, mask.shape[0], dtype=dtype))
             self.register_buffer(f"mask_{i}", mask.to(dtype))
             self.register_buffer(f"active_{i}", units.bool().unsqueeze(-1))
 
@@ -110,7 +110,7 @@ def to_masked(network: MirrorNetwork) -> MaskedNetwork:
         [layer.mask for layer in layers],
         [layer.active for layer in layers],
         network.config.activation,
-        replicas=network.n_replicas,
+        n_replicas=network.n_replicas,
         dtype=like.dtype,
     ).to(like.device)
     masked.has_replicas = network.has_replicas

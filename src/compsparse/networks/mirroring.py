@@ -48,9 +48,9 @@ class MirrorConfig:
 class MirrorNetwork(ReplicatedNetwork):
     """The network that :func:`mirror` makes."""
 
-    def __init__(self, graph: FunctionGraph, config: MirrorConfig, replicas: int | None, seeds: Sequence[int]):
+    def __init__(self, graph: FunctionGraph, config: MirrorConfig, n_replicas: int | None, seeds: Sequence[int]):
         plan = make_plan(graph, config.channels, config.out_channels, config.share)
-        super().__init__(graph.n_inputs, plan.n_outputs, replicas)
+        super().__init__(graph.n_inputs, plan.n_outputs, n_replicas)
         self.graph, self.config, self.plan = graph, config, plan
         generators = generators_for(seeds)
         self.blocks = nn.ModuleList(
@@ -95,7 +95,7 @@ def mirror(
     channels: int = 1,
     out_channels: int = 1,
     share: Sharing | Mapping[str, object] = "none",
-    replicas: int | None = None,
+    n_replicas: int | None = None,
     random_state: int | np.random.Generator | None = None,
     seeds: Sequence[int] | None = None,
     device: str | torch.device | None = None,
@@ -107,7 +107,7 @@ def mirror(
     nodes of a level run together. See :class:`MirrorConfig` for the other settings.
 
     Args:
-        replicas: how many independent copies to hold; None for an ordinary module.
+        n_replicas: how many independent copies to hold; None for an ordinary module.
         random_state: seed of the initial weights; replica r gets the same ones in any company.
         seeds: one seed per replica instead.
 
@@ -121,10 +121,10 @@ def mirror(
         raise ConfigError("the graph has no nodes to mirror: its outputs are inputs")
     config = MirrorConfig(width, depth, activation, channels, out_channels, share)
     if seeds is None:
-        seeds = replica_seeds(random_state, replicas or 1)
-    elif len(seeds) != (replicas or 1):
-        raise ConfigError(f"{replicas or 1} replicas need as many seeds, got {len(seeds)}")
-    return MirrorNetwork(graph, config, replicas, seeds).to(device=device, dtype=dtype)
+        seeds = replica_seeds(random_state, n_replicas or 1)
+    elif len(seeds) != (n_replicas or 1):
+        raise ConfigError(f"{n_replicas or 1} replicas need as many seeds, got {len(seeds)}")
+    return MirrorNetwork(graph, config, n_replicas, seeds).to(device=device, dtype=dtype)
 
 
 def dense(n_inputs: int, width: int = 64, depth: int = 2, **settings: object) -> MirrorNetwork:

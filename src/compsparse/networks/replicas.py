@@ -22,17 +22,17 @@ from compsparse.errors import ConfigError, DataError
 class ReplicatedNetwork(nn.Module, ABC):
     """A network of R replicas over ``n_inputs`` inputs and ``n_outputs`` outputs.
 
-    ``replicas=None`` makes an ordinary module: ``(batch, n_inputs) -> (batch, n_outputs)``.
+    ``n_replicas=None`` makes an ordinary module: ``(batch, n_inputs) -> (batch, n_outputs)``.
     With replicas the answer is ``(R, batch, n_outputs)``, and the input may be shared by all
     replicas or be ``(R, batch, n_inputs)``, one batch each.
     """
 
-    def __init__(self, n_inputs: int, n_outputs: int, replicas: int | None):
+    def __init__(self, n_inputs: int, n_outputs: int, n_replicas: int | None):
         super().__init__()
-        if replicas is not None and (not isinstance(replicas, (int, np.integer)) or replicas < 1):
-            raise ConfigError(f"replicas must be a positive integer or None, got {replicas!r}")
+        if n_replicas is not None and (not isinstance(n_replicas, (int, np.integer)) or n_replicas < 1):
+            raise ConfigError(f"n_replicas must be a positive integer or None, got {n_replicas!r}")
         self.n_inputs, self.n_outputs = n_inputs, n_outputs
-        self.has_replicas = replicas is not None
+        self.has_replicas = n_replicas is not None
 
     @property
     def n_replicas(self) -> int:
@@ -100,11 +100,11 @@ def only(network: Network, replica: int = 0) -> Network:
     return chosen
 
 
-def replica_seeds(random_state: int | np.random.Generator | None, replicas: int) -> list[int]:
+def replica_seeds(random_state: int | np.random.Generator | None, n_replicas: int) -> list[int]:
     """One seed per replica; the r-th does not depend on how many there are."""
     if isinstance(random_state, np.random.Generator):
-        return [int(s) for s in random_state.integers(2**62, size=replicas)]
-    children = np.random.SeedSequence(random_state).spawn(replicas)
+        return [int(s) for s in random_state.integers(2**62, size=n_replicas)]
+    children = np.random.SeedSequence(random_state).spawn(n_replicas)
     return [int(child.generate_state(1, np.uint64)[0] >> 2) for child in children]
 
 

@@ -43,7 +43,7 @@ class UnrolledNetwork(ReplicatedNetwork):
         select: share of the entries that layer 1 lets through without shrinking them if they are the largest
             (support selection); layer t lets through t times as many. 0 for none.
         select_at_most: the largest such share.
-        replicas: how many independent copies to hold; None for an ordinary module.
+        n_replicas: how many independent copies to hold; None for an ordinary module.
 
     >>> from compsparse.sparse import spikes_and_hadamard
     >>> net = UnrolledNetwork(spikes_and_hadamard(8), lam=0.1, n_layers=4)
@@ -63,14 +63,14 @@ class UnrolledNetwork(ReplicatedNetwork):
         *,
         select: float = 0.0,
         select_at_most: float = 0.13,
-        replicas: int | None = None,
+        n_replicas: int | None = None,
         dtype: torch.dtype = torch.float32,
     ):
-        W = _dictionaries(dictionary, replicas)
+        W = _dictionaries(dictionary, n_replicas)
         check_positive(n_layers=n_layers)
         if not 0 <= select <= select_at_most <= 1 and select != 0:
             raise ConfigError(f"0 <= select <= select_at_most <= 1 must hold, got {select} and {select_at_most}")
-        super().__init__(W.shape[1], W.shape[2], replicas)
+        super().__init__(W.shape[1], W.shape[2], n_replicas)
         self.variant, self.n_layers, self.active_layers = variant, n_layers, n_layers
         self.select, self.select_at_most = select, select_at_most
         self.move = _move(variant, W, _penalties(lam, len(W)), n_layers)
@@ -160,21 +160,21 @@ def _signals(X: ArrayLike | Tensor) -> Tensor:
     return x
 
 
-def _dictionaries(dictionary: ArrayLike, replicas: int | None) -> Tensor:
+def _dictionaries(dictionary: ArrayLike, n_replicas: int | None) -> Tensor:
     """(R, d, n) in float64; a single one is shown to all replicas."""
     if np.ndim(dictionary) != 3:
-        return torch.as_tensor(check_dictionary(dictionary)).expand(replicas or 1, -1, -1)
+        return torch.as_tensor(check_dictionary(dictionary)).expand(n_replicas or 1, -1, -1)
     W = torch.as_tensor(np.stack([check_dictionary(one) for one in np.asarray(dictionary)]))
-    if len(W) != (replicas or 1):
-        raise ConfigError(f"{replicas or 1} replicas need as many dictionaries, got {len(W)}")
+    if len(W) != (n_replicas or 1):
+        raise ConfigError(f"{n_replicas or 1} replicas need as many dictionaries, got {len(W)}")
     return W
 
 
-def _penalties(lam: float | ArrayLike, replicas: int) -> Tensor:
+def _penalties(lam: float | ArrayLike, n_replicas: int) -> Tensor:
     values = np.asarray(lam, dtype=np.float64)
-    if values.shape not in ((), (replicas,)) or not (np.isfinite(values) & (values >= 0)).all():
-        raise ConfigError(f"lam must be a finite number >= 0, or one for each of {replicas} replicas, got {lam!r}")
-    return torch.as_tensor(np.broadcast_to(values, (replicas,)).copy())
+    if values.shape not in ((), (n_replicas,)) or not (np.isfinite(values) & (values >= 0)).all():
+        raise ConfigError(f"lam must be a finite number >= 0, or one for each of {n_replicas} replicas, got {lam!r}")
+    return torch.as_tensor(np.broadcast_to(values, (n_replicas,)).copy())
 
 
 def _move(variant: Variant, W: Tensor, lam: Tensor, n_layers: int) -> Move:

@@ -41,14 +41,14 @@ class Driver:
         store: Store,
         engine: Engine,
         *,
-        replicas: int,
+        n_replicas: int,
         retry_failed: bool,
         wait: bool,
         lease_seconds: float,
         progress: Progress | None,
     ):
         self._name, self._plan, self._store, self._engine = sweep.name, plan_of(sweep), store, engine
-        self._replicas, self._retry_failed, self._wait = replicas, retry_failed, wait
+        self._replicas, self._retry_failed, self._wait = n_replicas, retry_failed, wait
         self._lease_seconds, self._progress = lease_seconds, progress or Silent()
         self._owner = new_owner()
         self._asked: dict[str, Spec] = {}

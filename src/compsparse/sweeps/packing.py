@@ -29,7 +29,7 @@ class Pack:
         return Pack(self.specs[:middle]), Pack(self.specs[middle:])
 
 
-def packed(specs: Sequence[Spec], replicas: int, workers: int = 1) -> list[Pack]:
+def packed(specs: Sequence[Spec], n_replicas: int, workers: int = 1) -> list[Pack]:
     """Groups specs by pack key into packs of at most ``replicas``, the heaviest first.
 
     A group is cut into more packs than that needs when workers would else be idle. Specs of like load go
@@ -42,7 +42,7 @@ def packed(specs: Sequence[Spec], replicas: int, workers: int = 1) -> list[Pack]
     packs: list[Pack] = []
     for group in groups.values():
         share = sum(spec.load() for spec in group) / total if total > 0 else 1.0
-        n_packs = max(math.ceil(len(group) / replicas), min(len(group), math.ceil(workers * share)))
+        n_packs = max(math.ceil(len(group) / n_replicas), min(len(group), math.ceil(workers * share)))
         ordered = sorted(group, key=lambda spec: -spec.load())
         cuts = [round(i * len(group) / n_packs) for i in range(n_packs + 1)]
         packs += [Pack(tuple(ordered[a:b])) for a, b in pairwise(cuts)]

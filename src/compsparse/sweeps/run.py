@@ -28,7 +28,7 @@ def run_sweep(
     *,
     workers: int | None = None,
     device: str = "cpu",
-    replicas: int | None = None,
+    n_replicas: int | None = None,
     retry_failed: bool = False,
     wait: bool = True,
     lease_seconds: float = LEASE_SECONDS,
@@ -43,7 +43,7 @@ def run_sweep(
         store: a store, or where it is: a SQLite file or ``postgresql://…``.
         engine: an engine, or its name: ``local``, ``dask`` or ``dask://host:port``.
         workers, device: of the engine, where it is given by name.
-        replicas: the most runs that are trained together; the kind decides by default.
+        n_replicas: the most runs that are trained together; the kind decides by default.
         retry_failed: run again what failed before.
         wait: wait for what other drivers are running.
         lease_seconds: after so long without a sign, a driver counts as dead and its runs are taken over.
@@ -58,7 +58,7 @@ def run_sweep(
             sweep,
             kept,
             worker,
-            replicas=replicas or sweep.kind.replicas(device),
+            n_replicas=n_replicas or sweep.kind.replicas(device),
             retry_failed=retry_failed,
             wait=wait,
             lease_seconds=lease_seconds,

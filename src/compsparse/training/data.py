@@ -19,14 +19,14 @@ class TrainingData:
     Attributes:
         X: (n, d) inputs.
         y: (n, k) numbers, or (n,) integer classes.
-        weight: (n,) sample weights, or None.
+        sample_weight: (n,) sample weights, or None.
         train: row numbers per replica; None means all rows for everyone.
         validation: row numbers per replica to judge on; None means no validation.
     """
 
     X: Tensor
     y: Tensor
-    weight: Tensor | None = None
+    sample_weight: Tensor | None = None
     train: tuple[Tensor, ...] | None = None
     validation: tuple[Tensor, ...] | None = None
 
@@ -34,8 +34,8 @@ class TrainingData:
     def n_rows(self) -> int:
         return self.X.shape[0]
 
-    def train_rows(self, replicas: int) -> tuple[Tensor, ...]:
-        return self.train or (torch.arange(self.n_rows),) * replicas
+    def train_rows(self, n_replicas: int) -> tuple[Tensor, ...]:
+        return self.train or (torch.arange(self.n_rows),) * n_replicas
 
     def for_replicas(self, chosen: Sequence[int]) -> TrainingData:
         """The data of some of the replicas."""
@@ -48,7 +48,7 @@ def training_data(
     X: object,
     y: object,
     *,
-    weight: object | None = None,
+    sample_weight: object | None = None,
     train: Sequence[Sequence[int]] | None = None,
     validation: Sequence[Sequence[int]] | None = None,
     classes: bool = False,
@@ -71,10 +71,10 @@ def training_data(
         target = target.unsqueeze(-1) if target.ndim == 1 else target
     if target.shape[0] != table.shape[0]:
         raise DataError(f"X has {table.shape[0]} rows but y has {target.shape[0]}")
-    sample_weight = None if weight is None else _finite(weight, "weight", dtype, device)
-    if sample_weight is not None and (sample_weight.shape != (table.shape[0],) or bool((sample_weight < 0).any())):
-        raise DataError("weight must hold one number >= 0 per row")
-    return TrainingData(table, target, sample_weight, _rows(train, table.shape[0]), _rows(validation, table.shape[0]))
+    weight = None if sample_weight is None else _finite(sample_weight, "sample_weight", dtype, device)
+    if weight is not None and (weight.shape != (table.shape[0],) or bool((weight < 0).any())):
+        raise DataError("sample_weight must hold one number >= 0 per row")
+    return TrainingData(table, target, weight, _rows(train, table.shape[0]), _rows(validation, table.shape[0]))
 
 
 def _finite(values: object, name: str, dtype: torch.dtype, device: str | torch.device | None) -> Tensor:

@@ -29,7 +29,7 @@ def solve_last_layer(network: MirrorNetwork, data: TrainingData, ridges: Sequenc
     Raises:
         ConfigError: the network is not a dense one (a single node), or samples have weights.
     """
-    if data.weight is not None:
+    if data.sample_weight is not None:
         raise ConfigError("the closed form does not know sample weights")
     if len(network.plan.groups) != 1 or network.graph.size != 1:
         raise ConfigError("only a dense network (a graph of one node) has its last layer in closed form")

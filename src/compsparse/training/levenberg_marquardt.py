@@ -189,7 +189,7 @@ def jacobian(network: ReplicatedNetwork, data: TrainingData, rows: Tensor) -> tu
 def _root_weights(data: TrainingData, rows: Tensor) -> Tensor:
     """sqrt(w_i / sum w / k) as (R, n, 1): a sum of squares becomes the weighted mean loss."""
     equal = torch.ones(rows.shape, dtype=data.X.dtype, device=rows.device)
-    w = equal if data.weight is None else data.weight[rows]
+    w = equal if data.sample_weight is None else data.sample_weight[rows]
     return (w / w.sum(1, keepdim=True) / data.y.shape[1]).sqrt().unsqueeze(-1)
 
 

@@ -264,8 +264,8 @@ class _Run:
     def _descend(self, rows: Tensor) -> None:
         """One step of the optimiser on the given rows."""
         terms = self.loss.per_sample(self.network(self.data.X[rows]), self.data.y[rows])
-        if self.data.weight is not None:
-            terms = terms * self.data.weight[rows]
+        if self.data.sample_weight is not None:
+            terms = terms * self.data.sample_weight[rows]
         # replicas share no weights, so the gradient of the sum is each one's own gradient
         means = terms.mean(-1) if self.padding is None else (terms * self.padding).sum(-1) / self.padding.sum(-1)
         self.loss_since_look += means.detach()
@@ -323,8 +323,8 @@ class _Run:
         at = padded(rows, self.device)
         lengths = torch.tensor([len(r) for r in rows], device=self.device)
         weight = (torch.arange(at.shape[1], device=self.device) < lengths[:, None]).to(self.parameters[0].dtype)
-        if self.data.weight is not None:
-            weight = weight * self.data.weight[at]
+        if self.data.sample_weight is not None:
+            weight = weight * self.data.sample_weight[at]
         same = all(r is rows[0] or torch.equal(r, rows[0]) for r in rows)
         parts = at.chunk(math.ceil(at.numel() / _MOST_ROWS_AT_ONCE), dim=1)
         prediction = torch.cat(

@@ -98,7 +98,7 @@ def fit_graph(
     config: FitConfig | None = None,
     *,
     validation: Sequence[int] | np.ndarray | None = None,
-    weight: Tensor | None = None,
+    sample_weight: Tensor | None = None,
     loss: Loss | None = None,
     penalties: Sequence[Penalty] = (),
     width: int = 24,
@@ -136,8 +136,8 @@ def fit_graph(
     }
     loop = config.training if validation is not None else replace(config.training, rungs=(), patience=None)
     seeds = replica_seeds(random_state, config.n_restarts)
-    network = mirror(graph, replicas=config.n_restarts, seeds=seeds, **settings)  # type: ignore[arg-type]
-    data = _data(X, y, weight, validation, config.n_restarts)
+    network = mirror(graph, n_replicas=config.n_restarts, seeds=seeds, **settings)  # type: ignore[arg-type]
+    data = _data(X, y, sample_weight, validation, config.n_restarts)
     loop_time = None if time_limit is None else time_limit * (1 - config.refine_share)
     options = {"loss": loss, "penalties": penalties, "seeds": seeds}
     if config.warm_start:
@@ -166,7 +166,7 @@ def fit_graph(
 
 
 def _data(
-    X: Tensor, y: Tensor, weight: Tensor | None, validation: Sequence[int] | np.ndarray | None, replicas: int
+    X: Tensor, y: Tensor, weight: Tensor | None, validation: Sequence[int] | np.ndarray | None, n_replicas: int
 ) -> TrainingData:
     if validation is None:
         return TrainingData(X, y, weight)
@@ -174,7 +174,7 @@ def _data(
     is_train = torch.ones(len(X), dtype=torch.bool)
     is_train[held_out] = False
     rest = is_train.nonzero().squeeze(1)
-    return TrainingData(X, y, weight, (rest,) * replicas, (held_out,) * replicas)
+    return TrainingData(X, y, weight, (rest,) * n_replicas, (held_out,) * n_replicas)
 
 
 def _warm_up(
@@ -190,7 +190,7 @@ def _warm_up(
     before: MirrorNetwork | None = None
     for level in range(1, graph.depth):
         part = lower_part(graph, level)
-        stage = mirror(part, replicas=network.n_replicas, seeds=options["seeds"], **settings)
+        stage = mirror(part, n_replicas=network.n_replicas, seeds=options["seeds"], **settings)
         if before is not None:
             copy_nodes(before, stage)
         record = train(stage, data, loop, time_limit=time_limit, **options)
@@ -220,7 +220,7 @@ def _ensemble(network: MirrorNetwork, data: TrainingData, loss: Loss) -> tuple[l
     rows = data.validation[0].to(data.X.device)
     out = network(data.X[rows]).reshape(network.n_replicas, len(rows), -1)
     y = data.y[rows].unsqueeze(0)
-    weight = None if data.weight is None else data.weight[rows].unsqueeze(0)
+    weight = None if data.sample_weight is None else data.sample_weight[rows].unsqueeze(0)
     order = loss.mean(out, y, weight).argsort()
     losses = [float(loss.mean(out[order[: k + 1]].mean(0, keepdim=True), y, weight)) for k in range(len(order))]
     size = int(np.nanargmin(losses)) + 1 if np.isfinite(losses).any() else 1

@@ -38,7 +38,11 @@ def depth_beats_width(profile: Profile, progress: Progress) -> Finding:
         for width in mirror_widths:
             points.append(
                 _measure(
-                    n, "mirrored", lambda r, g=graph, w=width: mirror(g, w, 2, replicas=r, random_state=0), rows, steps
+                    n,
+                    "mirrored",
+                    lambda r, g=graph, w=width: mirror(g, w, 2, n_replicas=r, random_state=0),
+                    rows,
+                    steps,
                 )
             )
         for width in shallow_widths:
@@ -46,7 +50,7 @@ def depth_beats_width(profile: Profile, progress: Progress) -> Finding:
                 _measure(
                     n,
                     "shallow",
-                    lambda r, n=n, w=width: dense(n, w, 1, replicas=r, random_state=0),
+                    lambda r, n=n, w=width: dense(n, w, 1, n_replicas=r, random_state=0),
                     rows,
                     steps,
                     solve_last_layer,

@@ -175,7 +175,7 @@ def _trained(draw: Draw, d: int, layers: int, parameters: int, rows: int, steps:
 
     tried = []
     for rate in _RATES:
-        network = dense(d, width, layers - 1, activation="relu", out_channels=2, replicas=3, random_state=0)
+        network = dense(d, width, layers - 1, activation="relu", out_channels=2, n_replicas=3, random_state=0)
         config = TrainingConfig(n_steps=steps, batch_size=256, learning_rate=rate, weight_decay=0, clip_norm=1.0)
         tried.append(Trials(np.minimum(run_vector_trials(network, draw, rows, config, finish=finish).errors, 1.0)))
     return _Trained(count(network).parameters, min(tried, key=lambda t: t.median))

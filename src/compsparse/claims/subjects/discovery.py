@@ -87,7 +87,7 @@ def _fitted(
     X, y = code.encoded(sample.X), sample.y[:, None]
     # second-order steps are for small networks
     config = replace(plan.fit, refine_iterations=0) if graph.size == 1 else plan.fit
-    return fit_model(graph, code, X, y, config=config, width=width, seed=seed, device=device)
+    return fit_model(graph, code, X, y, config=config, width=width, random_state=seed, device=device)
 
 
 def _unexplained(test: Sample, predicted: np.ndarray) -> float:

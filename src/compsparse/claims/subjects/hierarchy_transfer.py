@@ -59,7 +59,7 @@ def _trained(
 ) -> tuple[SymbolNetwork, list[tuple[HierarchySample, HierarchySample]]]:
     """One network of all runs as replicas; its first layers from another network of as many."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    network = runs[0].network(replicas=len(runs), seeds=[r.seed for r in runs])
+    network = runs[0].network(n_replicas=len(runs), seeds=[r.seed for r in runs])
     if start is not None:
         with torch.no_grad():
             for new, old in zip(network.layers, start.layers, strict=False):  # type: ignore[arg-type]
@@ -123,7 +123,7 @@ def _shift(learner: Any, v: int, seeds: int, narrow: int, wide: int, full: bool,
     runs = [replace(base, seed=seed) for seed in range(seeds)]
     data = [_spread(run, narrow, n_train) for run in runs]
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    network = base.network(replicas=seeds, seeds=range(seeds)).to(device)
+    network = base.network(n_replicas=seeds, seeds=range(seeds)).to(device)
     train_runs(network, runs, [train for train, _ in data], progress)
     fresh = [run.model.sample(base.n_test, random_state=10_000 + run.seed) for run in runs]
     return _Shift(misclassified(network, [test for _, test in data]), misclassified(network, fresh))

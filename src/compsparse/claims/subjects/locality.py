@@ -20,9 +20,9 @@ def locality_not_sharing(profile: Profile, progress: Progress) -> Finding:
     task = tanh_tree(8)
     graph = task.graph.structure()
     makers = {
-        _NAMES[0]: lambda r: dense(8, 64, 3, replicas=r, random_state=0),
-        _NAMES[1]: lambda r: mirror(graph, 16, 2, replicas=r, random_state=0),
-        _NAMES[2]: lambda r: mirror(graph, 16, 2, share="level", replicas=r, random_state=0),
+        _NAMES[0]: lambda r: dense(8, 64, 3, n_replicas=r, random_state=0),
+        _NAMES[1]: lambda r: mirror(graph, 16, 2, n_replicas=r, random_state=0),
+        _NAMES[2]: lambda r: mirror(graph, 16, 2, share="level", n_replicas=r, random_state=0),
     }
     config = TrainingConfig(n_steps=steps, batch_size=64)
     errors: dict[tuple[str, int], Trials] = {}

@@ -91,7 +91,7 @@ def width_drops_out(profile: Profile, progress: Progress) -> Finding:
     ratios: dict[int, float] = {}
     supports: dict[int, tuple[int, float]] = {}
     for i, width in enumerate(widths):
-        runs = descend(X, y, width=width, n_steps=n_steps, replicas=8, random_state=1).networks
+        runs = descend(X, y, width=width, n_steps=n_steps, n_replicas=8, random_state=1).networks
         fit = sorted((run for run in runs if run.residual <= 0.01), key=lambda run: run.cost)
         ratios[width] = fit[0].cost / best.value if fit else math.inf
         if fit:
@@ -136,7 +136,9 @@ def label_noise_finds_the_sparse_optimum(profile: Profile, progress: Progress) -
     rows: list[dict[str, Any]] = []
     medians, lowest = [], math.inf
     for i, steps in enumerate(lengths):
-        runs = descend(X, y, width=width, regulariser="label-noise", n_steps=steps, replicas=2, groups=groups).networks
+        runs = descend(
+            X, y, width=width, regulariser="label-noise", n_steps=steps, n_replicas=2, groups=groups
+        ).networks
         ratios = []
         for r, run in enumerate(runs):
             points = data[r // 2][0]

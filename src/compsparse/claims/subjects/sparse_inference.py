@@ -57,7 +57,7 @@ def lista_beats_ista(profile: Profile, progress: Progress) -> Finding:
     errors, gaps = _plain_errors(W, task, depths), _plain_gaps(W, gap, depths)
     for depth in depths:
         for name, (variant, select, rate) in _FAMILIES.items():
-            network = UnrolledNetwork(W, _LAM, depth, variant, select=select, replicas=_SEEDS)
+            network = UnrolledNetwork(W, _LAM, depth, variant, select=select, n_replicas=_SEEDS)
             config = TrainingConfig(n_steps=steps, batch_size=256, learning_rate=rate, weight_decay=0)
             errors[name, depth] = run_vector_trials(network, _codes(task), rows, config)
         gaps["SLISTA", depth] = _learned_steps(task, depth, gap, rows, steps)
@@ -114,7 +114,7 @@ def _learned_steps(task: SparseCodes, depth: int, gap: _LassoGap, rows: int, ste
         return X, X
 
     config = TrainingConfig(n_steps=steps, batch_size=256, learning_rate=3e-2, weight_decay=0)
-    network = UnrolledNetwork(task.dictionary, _LAM, depth, "steps", replicas=_SEEDS)
+    network = UnrolledNetwork(task.dictionary, _LAM, depth, "steps", n_replicas=_SEEDS)
     train_on_draws(network, draw, rows, config, loss=gap.loss)
     with torch.no_grad():
         codes = network.cpu().double()(gap.X)
@@ -244,7 +244,7 @@ def _gaussian(d: int) -> _Setting:
 
 def _shallow_error(setting: _Setting, width: int, rows: int, steps: int) -> Trials:
     d = setting.d
-    network = dense(d, width, 1, activation="relu", out_channels=2 * d, replicas=2, random_state=0)
+    network = dense(d, width, 1, activation="relu", out_channels=2 * d, n_replicas=2, random_state=0)
     config = TrainingConfig(n_steps=steps, batch_size=128, learning_rate=1e-2, weight_decay=0)
     task = SparseCodes(setting.W, setting.k, "sphere")
     return run_vector_trials(network, _codes(task), rows, config)

@@ -58,7 +58,9 @@ def subgraph_suffices(profile: Profile, progress: Progress) -> Finding:
     for name, shape in networks.items():
         width, depth = (64, 3) if name == "dense" else (_WIDTH, 2)
         make = partial(mirror, shape, width, depth)
-        errors[name] = run_trials(lambda r, make=make: make(replicas=r, random_state=0), task, rows, config, restarts=2)  # type: ignore[misc]
+        errors[name] = run_trials(
+            lambda r, make=make: make(n_replicas=r, random_state=0), task, rows, config, restarts=2
+        )  # type: ignore[misc]
         progress.update(len(errors), len(networks), name)
     return _judge(errors)
 

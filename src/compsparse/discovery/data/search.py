@@ -167,9 +167,9 @@ class Search:
             self.told_apart[inner.members] = apart
             self._note("merge", inner.members, best, 0)
 
-    def fit_tree(self, units: Units, steps: int = LONG, replicas: int = 4) -> Trial:
+    def fit_tree(self, units: Units, steps: int = LONG, n_replicas: int = 4) -> Trial:
         """A trial of the units as they are, under a free function of them."""
-        return self.table.fit(units, [free(units.every)], Effort(replicas, steps))
+        return self.table.fit(units, [free(units.every)], Effort(n_replicas, steps))
 
     # ---- merges --------------------------------------------------------------------------
 

@@ -97,7 +97,7 @@ class Units:
         if not graph.nodes:
             return None
         distinct, own = per_distinct_seed(seeds)
-        network = mirror(graph, NODE_WIDTH, NODE_DEPTH, replicas=len(distinct), seeds=distinct, device=device)
+        network = mirror(graph, NODE_WIDTH, NODE_DEPTH, n_replicas=len(distinct), seeds=distinct, device=device)
         keep_(network, torch.as_tensor(own))
         index = torch.as_tensor(folds, device=device)
         with torch.no_grad():

@@ -20,13 +20,13 @@ class Settings(TypedDict, total=False):
 
     Attributes:
         whitened: see :func:`symbol_codes`.
-        replicas: how many independent copies to hold; None for an ordinary module.
+        n_replicas: how many independent copies to hold; None for an ordinary module.
         random_state: seed of the initial weights; replica r gets the same ones in any company.
         seeds: one seed per replica instead.
     """
 
     whitened: bool
-    replicas: int | None
+    n_replicas: int | None
     random_state: int | np.random.Generator | None
     seeds: Sequence[int] | None
 
@@ -44,7 +44,7 @@ class SymbolNetwork(ReplicatedNetwork):
 
     def __init__(self, n_slots: int, n_symbols: int, n_outputs: int, **settings: Unpack[Settings]):
         check_sizes(n_slots=n_slots, n_symbols=n_symbols, n_outputs=n_outputs)
-        super().__init__(n_slots, n_outputs, settings.get("replicas"))
+        super().__init__(n_slots, n_outputs, settings.get("n_replicas"))
         self.n_symbols = n_symbols
         codes = symbol_codes(n_symbols, whitened=settings.get("whitened", False))
         self.register_buffer("codes", codes, persistent=False)
@@ -99,7 +99,7 @@ def symbol_codes(n_symbols: int, *, whitened: bool = False) -> Tensor:
 
 def starts(settings: Settings) -> list[torch.Generator]:
     """One generator of initial weights per replica."""
-    replicas, seeds = settings.get("replicas") or 1, settings.get("seeds")
+    replicas, seeds = settings.get("n_replicas") or 1, settings.get("seeds")
     seeds = replica_seeds(settings.get("random_state"), replicas) if seeds is None else seeds
     if len(seeds) != replicas:
         raise ConfigError(f"{replicas} replicas need as many seeds, got {len(seeds)}")

@@ -114,7 +114,7 @@ def descend(
     n_steps: int = 20_000,
     learning_rate: float | None = None,
     batch_size: int | None = None,
-    replicas: int = 3,
+    n_replicas: int = 3,
     random_state: int = 0,
     device: str | None = None,
     groups: Sequence[Sequence[int]] | None = None,
@@ -125,14 +125,14 @@ def descend(
         regulariser: ``none``, ``weight-decay`` (decay of all weights, lowered to nothing) or
             ``label-noise`` (fresh noise on the labels at every step, then none).
         strength: of the decay, or standard deviation of the noise.
-        replicas: starts on each data set.
+        n_replicas: starts on each data set.
         groups: row numbers of data sets to learn apart; one after the other they get ``replicas`` networks each.
     """
     if regulariser not in get_args(Regulariser):
         raise ConfigError(f"regulariser must be one of {get_args(Regulariser)}, got {regulariser!r}")
     table, target = _checked(X, y)
     rows = [list(range(len(table)))] if groups is None else [list(g) for g in groups]
-    mine = [g for g in rows for _ in range(replicas)]
+    mine = [g for g in rows for _ in range(n_replicas)]
     data = training_data(table, target, train=mine, dtype=torch.float64, device=device)
     noisy = regulariser == "label-noise"
     scale = 1.0 if noisy else 1.0 / width

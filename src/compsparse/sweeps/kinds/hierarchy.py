@@ -131,7 +131,7 @@ class HierarchyRun(Spec):
         if specs[0].learner == "clustering":
             return [_cluster(spec) for spec in specs]
         data = [spec.split() for spec in specs]
-        network = specs[0].network(replicas=len(specs), seeds=[spec.seed for spec in specs]).to(device)
+        network = specs[0].network(n_replicas=len(specs), seeds=[spec.seed for spec in specs]).to(device)
         training = train_runs(network, specs, [train for train, _ in data], progress)
         errors = misclassified(network, [test for _, test in data])
         results: list[dict[str, Any]] = [
