@@ -152,7 +152,7 @@ def test_weights_choose_the_rows_that_count():
     X = np.r_[sample.X, rng.uniform(-1, 1, (300, 4))]
     y = np.r_[sample.y, 5 * rng.standard_normal(300)]
     weight = np.r_[np.ones(300), np.zeros(300)]
-    found = from_data(X, y, weight=weight, fit=False, effort=0.5, random_state=0)
+    found = from_data(X, y, sample_weight=weight, fit=False, effort=0.5, random_state=0)
     assert found.modules == {frozenset({"x0", "x1"}), frozenset({"x2", "x3"})}
 
 
@@ -293,7 +293,7 @@ def test_bad_settings_get_one_sentence():
         with pytest.raises(ConfigError, match=message):
             from_data(GOOD, TARGET, fit=False, **settings)
     with pytest.raises(DataError, match="weight"):
-        from_data(GOOD, TARGET, weight=np.zeros(100), fit=False)
+        from_data(GOOD, TARGET, sample_weight=np.zeros(100), fit=False)
     with pytest.raises(DataError, match="as many names"):
         from_data(GOOD, TARGET, names=["a"], fit=False)
     with pytest.raises(DataError, match="none of them an input's"):

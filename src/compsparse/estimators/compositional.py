@@ -63,7 +63,7 @@ class _CompositionalEstimator(BaseEstimator):
                 table,
                 y,
                 outputs=outputs,
-                weight=weight,
+                sample_weight=weight,
                 classification=classification,
                 fit_config=FitConfig(n_restarts=self.n_restarts, training=training),
                 width=self.width,

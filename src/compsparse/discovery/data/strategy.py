@@ -47,7 +47,7 @@ def from_data(
     *,
     names: Sequence[str] | None = None,
     outputs: Sequence[str] | None = None,
-    weight: Any = None,
+    sample_weight: Any = None,
     classification: bool | None = None,
     fit: bool = True,
     fit_config: FitConfig | None = None,
@@ -63,7 +63,7 @@ def from_data(
     Args:
         X: a pandas or polars table, or an array; texts become categorical inputs.
         y: one target, or several numeric ones.
-        weight: sample weights.
+        sample_weight: one number >= 0 per row.
         classification: whether y holds classes; None decides by its type (texts and booleans do).
         fit: whether to fit the final model.
         effort: multiplies the training steps of every trial in the search.
@@ -79,7 +79,7 @@ def from_data(
         raise ConfigError(f"effort must be positive, got {effort}")
     progress = progress or Silent()
     _check_device(device)
-    weight = _checked_weight(weight, X)
+    weight = _checked_weight(sample_weight, X)
     if weight is not None and not weight.all():
         X, y, weight = _rows(X, weight > 0), _rows(y, weight > 0), weight[weight > 0]
     code = code_for(X, names, weight)
@@ -293,7 +293,7 @@ def _checked_weight(weight: Any, X: Any) -> np.ndarray | None:
     values = np.asarray(weight, dtype=float)
     n = len(X)
     if values.shape != (n,) or not np.isfinite(values).all() or (values < 0).any() or not values.any():
-        raise DataError(f"weight must hold one number >= 0 per row ({n}), not all of them zero")
+        raise DataError(f"sample_weight must hold one number >= 0 per row ({n}), not all of them zero")
     return values
 
 
