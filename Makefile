@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 # two workers on two cores: one thread each, or they wait for each other
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
+# COVERAGE=1 also measures which lines the tests run
+COVERED := $(if $(COVERAGE),--cov --cov-report=term:skip-covered)
 
 .PHONY: demo test test-quick lint types docs bench browser clean
 
@@ -17,7 +19,7 @@ report.html: $(VENV)/.demo $(shell find src -name '*.py' -o -name '*.csv' -o -na
 	@$(BIN)/compsparse demo --out $@ --model $(VENV)/demo-model.json > $(VENV)/demo.txt
 
 test: $(VENV)/.dev browser
-	$(PYTEST)
+	$(PYTEST) $(COVERED)
 
 test-quick: $(VENV)/.dev
 	$(PYTEST) -m "not slow"

@@ -1,16 +1,22 @@
 """Sphinx settings; warnings are errors in `make docs`."""
 
+import sys
+from pathlib import Path
+
 import compsparse
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 project = "compsparse"
 author = "the compsparse developers"
 copyright = "2026, the compsparse developers"
 version = release = compsparse.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax", "sphinx.ext.viewcode"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml", "sphinx.ext.viewcode"]
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
 exclude_patterns = ["_build"]
+html_math_renderer = "mathml"
 html_theme = "furo"
 html_title = "compsparse"
 autodoc_member_order = "bysource"
