@@ -24,8 +24,7 @@ from compsparse.networks.symbols import (
 )
 from compsparse.progress import Progress
 from compsparse.sweeps.spec import Spec
-from compsparse.tasks.hierarchy import HierarchySample, RandomHierarchy, SparseRandomHierarchy
-from compsparse.tasks.hierarchy.clustering import learn_hierarchy
+from compsparse.tasks.hierarchy import HierarchySample, RandomHierarchy, SparseRandomHierarchy, learn_hierarchy
 from compsparse.training import TrainingConfig, train
 from compsparse.training.data import TrainingData
 from compsparse.training.losses import CrossEntropy
