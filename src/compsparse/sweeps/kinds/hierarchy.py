@@ -149,7 +149,7 @@ class HierarchyRun(Spec):
         return results
 
     def network(self, **settings: Any) -> SymbolNetwork:
-        """The untrained network; settings as of :class:`~compsparse.networks.symbols.base.Settings`."""
+        """The untrained network; settings as of :class:`~compsparse.networks.symbols.SymbolNetworkOptions`."""
         model, settings = self.model, {"whitened": self.whitened, **settings}
         shape = (model.n_inputs, model.n_features, model.n_labels)
         depth = self.n_layers or model.n_levels

@@ -32,7 +32,8 @@ def exchange_synonyms(
     True
     """
     model, rng = sample.model, generator_from(random_state)
-    level, allow_identity = check_count("level", level, most=model.n_levels), check_flag("allow_identity", allow_identity)
+    level = check_count("level", level, most=model.n_levels)
+    check_flag("allow_identity", allow_identity)
     given = None if model.rule_probabilities is None else np.array(model.rule_probabilities)
     p = np.full(model.m, 1 / model.m) if given is None else given
     if not allow_identity and np.count_nonzero(p) < 2:
@@ -61,7 +62,8 @@ def diffeomorphism(
     (True, False)
     """
     model, rng = sample.model, generator_from(random_state)
-    level, allow_identity = check_count("level", level, most=model.n_levels), check_flag("allow_identity", allow_identity)
+    level = check_count("level", level, most=model.n_levels)
+    check_flag("allow_identity", allow_identity)
     if not allow_identity and model.n_placements == 1:
         raise ConfigError("allow_identity=False needs two placements of a tuple, and without empty slots it has one")
     slots = list(sample.slots)

@@ -194,9 +194,9 @@ def sub_patches(model: RandomHierarchy) -> np.ndarray:
     return np.arange(0, model.patch, model.n_empty + 1, dtype=small_int(model.patch - 1))
 
 
-def check_data(model: RandomHierarchy, X: Any) -> np.ndarray:
-    """X as an array of symbols, or an error that says what is wrong with it."""
-    X = np.asarray(X)
+def check_data(model: RandomHierarchy, data: Any) -> np.ndarray:
+    """The data as an array of symbols, or an error that says what is wrong with them."""
+    X = np.asarray(data)
     if X.ndim != 2 or X.shape[1] != model.n_inputs:
         raise DataError(f"expected data of shape (n, {model.n_inputs}), got {X.shape}")
     if not np.issubdtype(X.dtype, np.integer):
