@@ -143,13 +143,16 @@ def fit_graph(
     )
     network = fit.network(graph)
     loop_time = None if time_limit is None else time_limit * (1 - config.refine_share)
+    interrupted = False
     if config.layerwise:
         loop_time = None if loop_time is None else loop_time / graph.depth
         try:
             fit.train_lower_levels(graph, network, replace(loop, rungs=(), patience=None), loop_time)
         except KeyboardInterrupt:
-            loop_time = _NO_TIME
+            loop_time, interrupted = _NO_TIME, True
     training = fit.train(network, loop, loop_time, progress)
+    if interrupted:
+        training = replace(training, status=TrainingStatus.INTERRUPTED)
     if all(status is ReplicaStatus.DIVERGED for status in training.replica_status):
         raise TrainingError(
             f"all {config.n_restarts} restarts diverged: lower the learning rate (it was {loop.learning_rate:g})"
