@@ -162,7 +162,7 @@ def test_constituents_take_lists_numpy_numbers_and_odd_callables():
     ],
 )
 def test_odd_json_is_refused(text):
-    with pytest.raises(GraphError, match="version|incomplete"):
+    with pytest.raises(GraphError, match=r"version|incomplete"):
         FunctionGraph.from_json(text)
 
 

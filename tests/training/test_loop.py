@@ -242,7 +242,11 @@ def test_one_cycle_rises_and_falls():
         (lambda: TrainingConfig(clip_norm=0), ConfigError, "clip_norm must be"),
         (lambda: HuberLoss(0), ConfigError, "delta must be"),
         (lambda: TrainingConfig(optimizer="lamb"), ConfigError, "optimizer"),
-        (lambda: TrainingConfig(schedule="zigzag"), ConfigError, "schedule must be one of 'constant', 'cosine', 'one_cycle'"),
+        (
+            lambda: TrainingConfig(schedule="zigzag"),
+            ConfigError,
+            "schedule must be one of 'constant', 'cosine', 'one_cycle'",
+        ),
         (lambda: TrainingConfig(rungs=((2, 0.5),)), ConfigError, "rungs"),
         (lambda: ProximalL1(-1), ConfigError, "strength"),
         (

@@ -29,7 +29,7 @@ _MOST_ROWS_AT_ONCE = 1_000_000
 """Rows times replicas that one evaluation takes, to bound its memory."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TrainingConfig:
     """Settings of the loop; the defaults suit small networks on smooth targets.
 

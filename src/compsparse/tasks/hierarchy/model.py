@@ -55,8 +55,8 @@ class RandomHierarchy:
     multiplicity: int | None = None
     tuple_size: int = 2
     n_levels: int = 2
-    rule_probabilities: tuple[float, ...] | None = None
-    rules_seed: int = 0
+    rule_probabilities: tuple[float, ...] | None = field(default=None, kw_only=True)
+    rules_seed: int = field(default=0, kw_only=True)
     n_empty: int = field(default=0, init=False)
     placement: Placement = field(default="A", init=False)
 
@@ -219,8 +219,8 @@ class SparseRandomHierarchy(RandomHierarchy):
     36
     """
 
-    n_empty: int = 1
-    placement: Placement = "A"
+    n_empty: int = field(default=1, kw_only=True)
+    placement: Placement = field(default="A", kw_only=True)
 
 
 def _check_integers(model: RandomHierarchy) -> None:
