@@ -15,9 +15,15 @@ from compsparse.networks.symbols import (
     TransformerNetwork,
 )
 from compsparse.tasks import SparseRandomHierarchy, sincos_tree
-from compsparse.training import FitConfig, TrainingConfig, fit_graph, train, training_data
-from compsparse.training.data import TrainingData
-from compsparse.training.losses import CrossEntropy
+from compsparse.training import (
+    CrossEntropy,
+    FitConfig,
+    TrainingConfig,
+    TrainingData,
+    fit_graph,
+    train,
+    training_data,
+)
 
 
 def agreement() -> float:

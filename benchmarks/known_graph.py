@@ -22,15 +22,15 @@ MOST_SECONDS = 180
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=5)
-    seeds = parser.parse_args().seeds
+    parser.add_argument("--n-seeds", type=int, default=5)
+    n_seeds = parser.parse_args().n_seeds
     figures: dict[str, float] = {}
     bars: dict[str, tuple[str, float]] = {}
     rows, slowest = [], 0.0
     for task, n, bar in CASES:
         test = task.sample(10_000, random_state=10**6)
         by_model: dict[str, list[float]] = {}
-        for seed in range(seeds):
+        for seed in range(n_seeds):
             sample = task.sample(n, random_state=seed)
             models = {
                 "mirrored network": GraphRegressor(task.graph.structure(), random_state=seed),

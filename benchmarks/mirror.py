@@ -10,8 +10,7 @@ from _report import finish, median_seconds, print_table
 
 from compsparse.graph import balanced_tree
 from compsparse.networks import ReplicatedNetwork, mirror, replica_seeds, to_masked
-from compsparse.training import TrainingConfig, reused_allocations, train
-from compsparse.training.data import TrainingData
+from compsparse.training import TrainingConfig, TrainingData, reused_allocations, train
 
 BATCH = 256
 

@@ -48,6 +48,13 @@ def check_choice(what: str, value: Any, choices: Collection[str]) -> str:
     return value
 
 
+def check_options(what: str, given: Iterable[str], known: Collection[str]) -> None:
+    """Keywords that are handed on as a whole: the first that is not known is named."""
+    for name in given:
+        if name not in known:
+            raise ConfigError(f"{what} has no option {name!r}{did_you_mean(name, known)}")
+
+
 def input_names(n: int) -> tuple[str, ...]:
     """The usual names of inputs: x0, x1, …"""
     return tuple(f"x{i}" for i in range(n))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from compsparse.errors import ExpressionError, GraphError
 from compsparse.graph import FunctionGraph, expanded, fused, to_expression, trace
-from compsparse.graph.formula import Apply, Argument, Constant, evaluate, render
+from compsparse.graph.formula import Apply, Argument, Constant, formula_value, render
 from compsparse.graph.operations import OPERATIONS
 from compsparse.graph.parser import parse_formula
 
@@ -42,7 +42,7 @@ def test_rendered_formulas_read_back_to_the_same_function(formula):
     x = np.random.default_rng(0).uniform(-2, 2, (3, 20))
     with np.errstate(all="ignore"):
         np.testing.assert_array_equal(
-            np.broadcast_to(evaluate(formula, *x), 20), np.broadcast_to(evaluate(again, *x), 20)
+            np.broadcast_to(formula_value(formula, *x), 20), np.broadcast_to(formula_value(again, *x), 20)
         )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from compsparse.errors import DataError, GraphError
+from compsparse.errors import ConfigError, DataError, GraphError
 from compsparse.graph import (
     Constituent,
     FunctionGraph,
@@ -15,11 +15,13 @@ from compsparse.graph import (
     balanced_tree,
     chain,
     complete,
+    draw_svg,
     equivalent,
     pyramid,
     random_dag,
     random_tree,
     single_node,
+    trace,
 )
 
 
@@ -185,23 +187,40 @@ def test_generator_shapes():
 
 
 @pytest.mark.parametrize(
-    "make",
+    ("make", "message"),
     [
-        lambda: balanced_tree(0),
-        lambda: balanced_tree(4, arity=1),
-        lambda: chain(1),
-        lambda: random_dag(10, 2, 2),
-        lambda: pyramid(10, 3, 4),
-        lambda: pyramid(10, 4, 3, 2),
-        lambda: FunctionGraph.from_groups("ab"),
-        lambda: FunctionGraph.from_groups([["a", "b"], ["a"]]),
-        lambda: FunctionGraph.from_groups([[0, 9]], ["a", "b"]),
-        lambda: FunctionGraph.from_groups([[], "a"]),
+        (lambda: balanced_tree(0), "n_inputs must be a whole number >= 1, got 0"),
+        (lambda: single_node(1.5), "n_inputs must be a whole number >= 1, got 1.5"),
+        (lambda: balanced_tree(4, arity=1), "arity must be a whole number >= 2"),
+        (lambda: chain(1), "n_inputs must be a whole number >= 2"),
+        (lambda: random_dag(10, 2, 2), "2 nodes of at most 2 parents cannot join 10 inputs: at least 9"),
+        (lambda: random_dag(4, 5, random_state=-1), "random_state must be a whole number >= 0, got -1"),
+        (lambda: random_tree(4, random_state=0.5), "random_state must be a whole number >= 0, got 0.5"),
+        (lambda: pyramid(10, 3, 4), "stride 4 is larger than the kernel 3"),
+        (lambda: pyramid(10, 4, 3, 2), "do not cover a level of 3 exactly"),
+        (lambda: pyramid(10, 4, 3, 0), "n_levels must be a whole number >= 1"),
+        (lambda: trace(lambda x: x[0], 0), "inputs must be a whole number >= 1"),
+        (lambda: draw_svg(chain(3), direction="down"), "direction must be one of 'right', 'up'"),
+        (lambda: Constituent.from_callable(max, 2, smothness=1), "did you mean 'smoothness'"),
     ],
 )
-def test_impossible_families_are_refused(make):
-    with pytest.raises(GraphError):
+def test_impossible_families_are_refused(make, message):
+    with pytest.raises(ConfigError, match=message):
         make()
+
+
+@pytest.mark.parametrize(
+    ("groups", "inputs", "message"),
+    [
+        ("ab", None, "expected nested groups"),
+        ([["a", "b"], ["a"]], None, "input 'a' stands in two groups"),
+        ([[0, 9]], ["a", "b"], "group member 9"),
+        ([[], "a"], None, "a group of inputs is empty"),
+    ],
+)
+def test_bad_groups_are_refused(groups, inputs, message):
+    with pytest.raises(GraphError, match=message):
+        FunctionGraph.from_groups(groups, inputs)
 
 
 def test_groups_by_position():

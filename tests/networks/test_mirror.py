@@ -99,7 +99,9 @@ def test_kernels_follow_depth_and_plans_are_made_once():
 
 def test_sharing_is_convolution():
     network = convolutional(15, 3, 2, width=4, n_replicas=None, random_state=0)
-    assert count(network).parameters * 7 > count(local(15, 3, 2, width=4)).parameters
+    one_node = 3 * 4 + 4 + 4 + 1
+    assert count(network).parameters == 3 * one_node
+    assert count(local(15, 3, 2, width=4)).parameters == (7 + 3 + 1) * one_node
     x = torch.zeros(1, 15)
     moved = torch.zeros(1, 15)
     x[0, 0:3] = torch.tensor([1.0, 2.0, 3.0])
@@ -118,7 +120,7 @@ def test_counts_by_hand():
     shared = count(mirror(balanced_tree(8), width=3, depth=1, share="level"))
     assert shared.parameters == 3 * (2 * 3 + 3 + 3 + 1)
     assert shared.multiplies == 7 * 9
-    assert count(to_masked(mirror(balanced_tree(4), width=3, depth=1))).parameters >= 39
+    assert count(to_masked(mirror(balanced_tree(4), width=3, depth=1))).parameters == 39
 
 
 @pytest.mark.parametrize("name", ["tree", "shared", "dag"])
@@ -162,11 +164,22 @@ def test_onnx_runs_elsewhere_with_the_same_answers(name, tmp_path):
     [
         (lambda: mirror(balanced_tree(4), width=0), "width"),
         (lambda: mirror(balanced_tree(4), depth=-1), "depth"),
-        (lambda: mirror(balanced_tree(4), activation="sofa"), "unknown activation"),
-        (lambda: mirror(balanced_tree(4), share="some"), "share"),
+        (lambda: mirror(balanced_tree(4), activation="sofa"), "activation must be one of .*'silu'"),
+        (lambda: mirror(balanced_tree(4), share="some"), "share must be one of 'none', 'level', 'all'"),
+        (lambda: mirror(balanced_tree(4), share=3), "or a mapping from nodes to labels, got 3"),
         (lambda: mirror(balanced_tree(4), share={"x0": 1}), "'x0'"),
-        (lambda: mirror(balanced_tree(4), n_replicas=0), "replicas"),
-        (lambda: mirror(balanced_tree(4), n_replicas=2, seeds=[1]), "as many seeds"),
+        (lambda: mirror(balanced_tree(4), n_replicas=0), "n_replicas must be a whole number >= 1, got 0"),
+        (lambda: mirror(balanced_tree(4), n_replicas=1.5), "n_replicas must be a whole number >= 1, got 1.5"),
+        (lambda: mirror(balanced_tree(4), random_state=-1), "random_state must be a whole number >= 0, got -1"),
+        (lambda: mirror(balanced_tree(4), random_state=0.5), "random_state must be a whole number >= 0, got 0.5"),
+        (lambda: mirror(balanced_tree(4), seeds=3), "seeds must be a list"),
+        (lambda: mirror(balanced_tree(4), seeds=[-1]), "a seed must be a whole number >= 0"),
+        (lambda: mirror(balanced_tree(4), device="abacus"), "cannot use device 'abacus'"),
+        (lambda: dense(4, widht=3), "dense has no option 'widht'"),
+        (lambda: local(8, 2, 2, n_replica=3), "local has no option 'n_replica'; did you mean 'n_replicas'"),
+        (lambda: convolutional(8, 2, 2, share="all"), "convolutional has no option 'share'"),
+        (lambda: load("net.safetensors", device="abacus"), "cannot use device 'abacus'"),
+        (lambda: mirror(balanced_tree(4), n_replicas=2, seeds=[1]), "one seed for each of the 2 replicas, got 1"),
         (lambda: mirror(balanced_tree(1)), "no nodes"),
     ],
 )

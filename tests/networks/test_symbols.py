@@ -114,11 +114,15 @@ def test_whitened_codes_have_mean_zero_and_variance_one():
     [
         (lambda: HierarchicalCNN(8, 3, 4, patch=3), "cannot be divided into patches of 3"),
         (lambda: HierarchicalCNN(8, 3, 4, patch=2, n_layers=4), "1 to 3 layers of patch 2, got 4"),
-        (lambda: HierarchicalLCN(8, 3, 4, patch=2, width=0), "width must be a positive integer"),
-        (lambda: HierarchicalLCN(8, 3, 4, patch=2, width=2.5), "width must be a positive integer"),
+        (lambda: HierarchicalLCN(8, 3, 4, patch=2, width=0), "width must be a whole number >= 1"),
+        (lambda: HierarchicalLCN(8, 3, 4, patch=2, width=2.5), "width must be a whole number >= 1"),
         (lambda: TransformerNetwork(8, 3, 4, width=10, n_heads=4), "cannot be shared by 4 heads"),
-        (lambda: CommonCNN(8, 3, 4, variant="deep"), "must be 'plain' or 'residual'"),
-        (lambda: FullyConnectedNetwork(8, 3, 4, n_replicas=2, seeds=[1]), "2 replicas need as many seeds"),
+        (lambda: CommonCNN(8, 3, 4, variant="deep"), "variant must be one of 'plain', 'residual', got 'deep'"),
+        (lambda: FullyConnectedNetwork(8, 3, 4, n_replicas=2, seeds=[1]), "one seed for each of the 2 replicas, got 1"),
+        (lambda: FullyConnectedNetwork(8, 3, 4, random_state=-1), "random_state must be a whole number >= 0"),
+        (lambda: FullyConnectedNetwork(0, 3, 4), "n_slots must be a whole number >= 1, got 0"),
+        (lambda: CommonCNN(8, 3, 4, whitend=True), "CommonCNN has no option 'whitend'; did you mean 'whitened'"),
+        (lambda: symbol_codes(1, whitened=True), "n_symbols must be a whole number >= 2"),
     ],
 )
 def test_impossible_shapes_are_refused(make, words):

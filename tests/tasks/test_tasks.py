@@ -84,17 +84,23 @@ def test_random_targets_live_on_the_given_graph(graph):
 
 
 @pytest.mark.parametrize(
-    "make",
+    ("make", "message"),
     [
-        lambda: tanh_tree(7 + 1).sample(0),
-        lambda: tanh_tree(noise=-1),
-        lambda: friedman1(4),
-        lambda: Task("t", balanced_tree(4), box(4)),
-        lambda: Task("t", tanh_tree().graph, box(4)),
-        lambda: tanh_tree().with_correlation(1.0),
-        lambda: box(2, 1, 0),
+        (lambda: tanh_tree().sample(0), "n must be a whole number >= 1, got 0"),
+        (lambda: tanh_tree().sample(1.5), "n must be a whole number >= 1, got 1.5"),
+        (lambda: tanh_tree().sample(5, random_state=-1), "random_state must be a whole number >= 0, got -1"),
+        (lambda: tanh_tree().sample(5, random_state=0.5), "random_state must be a whole number >= 0, got 0.5"),
+        (lambda: random_target(balanced_tree(4), random_state="one"), "random_state must be"),
+        (lambda: tanh_tree(noise=-1), "noise must be a finite number >= 0"),
+        (lambda: friedman1(4), "n_inputs must be a whole number >= 5, got 4"),
+        (lambda: tanh_tree(0), "n_inputs must be a whole number >= 1"),
+        (lambda: Task("t", balanced_tree(4), box(4)), "needs a graph whose constituents are known"),
+        (lambda: Task("t", tanh_tree().graph, box(4)), "8 inputs need as many bounds, got 4"),
+        (lambda: tanh_tree().with_correlation(1.0), "correlation must be a finite number >= 0 and < 1"),
+        (lambda: box(2, 1, 0), "low < high"),
+        (lambda: box(0), "d must be a whole number >= 1"),
     ],
 )
-def test_impossible_tasks_are_refused(make):
-    with pytest.raises(ConfigError):
+def test_impossible_tasks_are_refused(make, message):
+    with pytest.raises(ConfigError, match=message):
         make()

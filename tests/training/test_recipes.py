@@ -16,8 +16,8 @@ from compsparse.training import (
     training_data,
 )
 from compsparse.training.data import TrainingData
-from compsparse.training.levenberg_marquardt import flat_weights, jacobian
-from compsparse.training.warm_start import copy_nodes, lower_part
+from compsparse.training.layerwise import copy_nodes, lower_part
+from compsparse.training.levenberg_marquardt import flat_weights, jacobian, set_flat_weights
 
 RNG = np.random.default_rng(0)
 X = torch.tensor(RNG.uniform(-1, 1, (80, 4)))
@@ -31,8 +31,6 @@ def test_jacobians_equal_finite_differences():
     rows = torch.stack([torch.arange(10), torch.arange(5, 15)])
     J, residual = jacobian(network, data, rows)
     theta = flat_weights(network)
-    from compsparse.training.levenberg_marquardt import set_flat_weights
-
     for k in (0, 7, theta.shape[1] - 1):
         step = torch.zeros_like(theta)
         step[:, k] = 1e-6
@@ -56,7 +54,7 @@ def test_one_step_solves_a_linear_problem_exactly(n):
         torch.testing.assert_close(net(X[:n])[0].detach(), A @ best, atol=1e-6, rtol=1e-6)
 
 
-def test_refinement_never_makes_validation_worse_and_ends_flat():
+def test_refinement_never_makes_validation_worse_and_fits_a_smooth_target():
     task = tanh_tree(4)
     sample = task.sample(300, random_state=0)
     network = mirror(task.graph, width=6, n_replicas=3, random_state=0, dtype=torch.float64)
@@ -108,15 +106,15 @@ def test_copied_nodes_compute_the_same():
     torch.testing.assert_close(stage.blocks[0].weights[0], whole.blocks[0].weights[0])
 
 
-@pytest.mark.parametrize("warm_start", [False, True])
-def test_restarts_and_a_second_order_finish_fit_a_known_tree(warm_start):
+@pytest.mark.parametrize("layerwise", [False, True])
+def test_restarts_and_a_second_order_finish_fit_a_known_tree(layerwise):
     task = tanh_tree(4)
     sample, test = task.sample(400, random_state=0), task.sample(2000, random_state=1)
     config = FitConfig(
         n_restarts=6,
         n_keep=2,
         training=TrainingConfig(n_steps=400, batch_size=64, rungs=((0.5, 0.5),)),
-        warm_start=warm_start,
+        layerwise=layerwise,
         refine_iterations=30,
     )
     X_train = torch.tensor(sample.X, dtype=torch.float32)
@@ -130,18 +128,18 @@ def test_restarts_and_a_second_order_finish_fit_a_known_tree(warm_start):
 
 
 def test_interruption_at_any_stage_returns_a_network_and_says_so(monkeypatch):
-    from compsparse.training import recipes
-
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
     settings = {"validation": range(60, 80), "random_state": 0, "width": 4}
-    config = FitConfig(n_restarts=2, training=TrainingConfig(n_steps=40), refine_iterations=5, warm_start=True)
+    config = FitConfig(n_restarts=2, training=TrainingConfig(n_steps=40), refine_iterations=5, layerwise=True)
     monkeypatch.setattr("compsparse.training.levenberg_marquardt._Refiner._iterate", interrupted)
     fit = fit_graph(balanced_tree(4), X.float(), Y[:, :1].float(), config, **settings)
     assert fit.status is TrainingStatus.INTERRUPTED
-    monkeypatch.setattr(recipes, "_warm_up", interrupted)
+    monkeypatch.setattr("compsparse.training.recipes._Restarts.train_lower_levels", interrupted)
     fit = fit_graph(balanced_tree(4), X.float(), Y[:, :1].float(), config, **settings)
+    assert fit.status is TrainingStatus.INTERRUPTED
+    assert fit.refinement is None
     assert fit.training.n_steps == 1
     assert fit.network.n_replicas >= 1
 
@@ -150,6 +148,38 @@ def test_restarts_that_all_diverge_are_an_error():
     wild = FitConfig(n_restarts=2, training=TrainingConfig(n_steps=100, optimizer="sgd", learning_rate=1e8))
     with pytest.raises(TrainingError, match="all 2 restarts diverged: lower the learning rate"):
         fit_graph(balanced_tree(4), X.float(), Y[:, :1].float(), wild, validation=range(60, 80), random_state=0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"random_state": -1}, "random_state must be a whole number >= 0"),
+        ({"time_limit": 0}, "time_limit must be a finite number > 0"),
+        ({"width": 2.5}, "width must be a whole number"),
+        ({"activation": "sofa"}, "activation must be one of"),
+        ({"share": "levels"}, "share must be one of .*did you mean 'level'"),
+        ({"validation": [0, 80]}, "row numbers between 0 and 79"),
+        ({"validation": range(80)}, "leave none to train on"),
+    ],
+)
+def test_bad_settings_of_a_fit_get_one_sentence(settings, message):
+    with pytest.raises(ConfigError, match=message):
+        fit_graph(balanced_tree(4), X.float(), Y[:, :1].float(), **settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_restarts": 0}, "n_restarts must be a whole number >= 1"),
+        ({"n_keep": 1.5}, "n_keep must be a whole number"),
+        ({"layerwise": 1}, "layerwise must be True or False"),
+        ({"refine_iterations": -1}, "refine_iterations"),
+        ({"refine_share": 1.0}, "refine_share must be a finite number >= 0 and < 1"),
+    ],
+)
+def test_bad_fit_configs_get_one_sentence(settings, message):
+    with pytest.raises(ConfigError, match=message):
+        FitConfig(**settings)
 
 
 def test_a_fit_without_validation_uses_all_rows():

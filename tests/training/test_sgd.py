@@ -8,6 +8,7 @@ import torch
 
 from compsparse.errors import ConfigError
 from compsparse.networks import dense, replica_seeds, select
+from compsparse.networks.replicas import replica_buffers
 from compsparse.training import TrainingConfig, train
 from compsparse.training.data import BatchStream, TrainingData
 from compsparse.training.record import ReplicaStatus, TrainingStatus
@@ -111,6 +112,10 @@ def test_a_network_with_masks_per_replica_comes_back_whole():
 
     candidates = [Candidate(frozenset({0, 1}), frozenset({2, 3})), Candidate(frozenset(), frozenset(range(4)))]
     network = CandidateNetwork(candidates, [range(i, i + 1) for i in range(4)], 1, [0, 1])
+    masks = [buffer.clone() for _, _, buffer in replica_buffers(network)]
     data = TrainingData(X, Y, train=(ROWS[0], ROWS[2]))
-    train(network, data, config(n_epochs=3, evaluate_every=1, learning_rate=1e-3))
+    record = train(network, data, config(n_epochs=3, evaluate_every=1, learning_rate=1e-3))
+    assert record.best_step.tolist() == [6, 18]  # the first replica left the program, and its masks with it
+    assert masks
+    assert all(torch.equal(a, b) for a, (_, _, b) in zip(masks, replica_buffers(network), strict=True))
     assert network(X).shape == (2, 300, 1)

@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from compsparse.errors import ConfigError, DataError
 from compsparse.graph import FunctionGraph, input_names, single_node
 from compsparse.graph.parser import variables
-from compsparse.networks import MirrorNetwork
+from compsparse.networks import MirrorNetwork, Sharing
 from compsparse.progress import ProgressBar, Silent
 from compsparse.training import FitConfig, Loss, TrainingConfig, TrainingStatus, fit_graph
 from compsparse.training.recipes import HALVING_TWICE
@@ -35,7 +35,7 @@ class GraphEstimator(BaseEstimator):
         depth: int = 2,
         activation: str = "silu",
         channels: int = 1,
-        share: str = "none",
+        share: Sharing = "none",
         n_restarts: int = 64,
         n_keep: int = 4,
         n_steps: int = 4000,
@@ -122,7 +122,7 @@ class GraphEstimator(BaseEstimator):
                 weight_decay=self.weight_decay,
                 rungs=HALVING_TWICE,
             ),
-            warm_start=self.layerwise,
+            layerwise=self.layerwise,
             refine_iterations=self.refine_iterations,
         )
 

@@ -1,15 +1,15 @@
 """Function graphs: build, evaluate, trace, compare, count, draw. Needs no torch."""
 
+from compsparse.checks import input_names
 from compsparse.graph.builder import GraphBuilder
 from compsparse.graph.comparison import GraphComparison, compare, equivalent
 from compsparse.graph.complexity import Complexity, ComplexityTerm
-from compsparse.graph.constituent import Constituent
+from compsparse.graph.constituent import Constituent, DeclaredProperties
 from compsparse.graph.expression import expanded, from_expression, fused, to_expression
 from compsparse.graph.function_graph import FunctionGraph, Kind, Node
 from compsparse.graph.generators import (
     balanced_tree,
     chain,
-    input_names,
     pyramid,
     random_dag,
     random_tree,
@@ -26,6 +26,7 @@ __all__ = [
     "Complexity",
     "ComplexityTerm",
     "Constituent",
+    "DeclaredProperties",
     "FunctionGraph",
     "GraphBuilder",
     "GraphComparison",

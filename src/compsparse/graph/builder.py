@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from compsparse.errors import GraphError
-from compsparse.graph.constituent import Constituent
+from compsparse.graph.constituent import Constituent, DeclaredProperties
 from compsparse.graph.formula import Apply, Argument, Constant, Formula
 from compsparse.graph.function_graph import FunctionGraph, Kind, Node
 
@@ -37,7 +37,7 @@ class GraphBuilder:
         *,
         kind: Kind | None = None,
         channels: int = 1,
-        **declared: Any,
+        **declared: Unpack[DeclaredProperties],
     ) -> str:
         """Adds a node and returns its name.
 
@@ -73,6 +73,7 @@ class OperationRecorder:
         self._known: dict[tuple[Formula, tuple[str, ...]], str] = {}
 
     def apply(self, operation: str, operands: Sequence[str | float]) -> str:
+        """The name of the node that holds the operation's value."""
         parents = tuple(dict.fromkeys(o for o in operands if isinstance(o, str)))
         formula = Apply(
             operation,

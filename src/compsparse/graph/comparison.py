@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from compsparse.errors import GraphError
 from compsparse.graph.function_graph import FunctionGraph
@@ -20,7 +21,7 @@ def equivalent(a: FunctionGraph, b: FunctionGraph, *, rename_inputs: bool = Fals
         return _numbered(a, numbers) == _numbered(b, numbers)
     from networkx.algorithms.isomorphism import DiGraphMatcher
 
-    def same_node(u: dict, v: dict) -> bool:
+    def same_node(u: dict[str, Any], v: dict[str, Any]) -> bool:
         keys = ("role", "constituent", "kind", "channels", "output")
         return all(u.get(key) == v.get(key) for key in keys)
 

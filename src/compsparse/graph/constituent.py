@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
+from compsparse.checks import check_options
 from compsparse.errors import GraphError
 from compsparse.graph import formula as formulas
 from compsparse.graph.formula import Constant, Formula
+from compsparse.graph.operations import is_torch
 from compsparse.graph.parser import parse_formula
+
+
+class DeclaredProperties(TypedDict, total=False):
+    """What can be said of a constituent beside its function; see :class:`Constituent`."""
+
+    smoothness: float | None
+    value_range: tuple[float, float] | None
+    lipschitz: tuple[float, ...] | None
 
 
 @dataclass(frozen=True)
@@ -50,37 +60,55 @@ class Constituent:
             raise GraphError(f"{self.name!r} has {self.arity} arguments but {len(self.lipschitz)} Lipschitz constants")
 
     @classmethod
-    def from_formula(cls, formula: Formula, arity: int, **declared: Any) -> Constituent:
+    def from_formula(
+        cls, formula: Formula, arity: int, *, name: str | None = None, **declared: Unpack[DeclaredProperties]
+    ) -> Constituent:
         """What is not declared follows from the formula's operations."""
+        _check_declared(declared)
         known: dict[str, Any] = {
             "smoothness": formulas.smoothness(formula),
             "value_range": formulas.value_range(formula),
             "lipschitz": formulas.lipschitz(formula, arity),
         }
         known |= {key: value for key, value in declared.items() if value is not None}
-        name = formulas.render(formula, argument_names(arity))
-        return cls(**{"name": name, **known}, arity=arity, formula=formula)
+        return cls(name or formulas.render(formula, argument_names(arity)), arity, formula, **known)
 
     @classmethod
-    def from_expression(cls, text: str, arguments: Sequence[str], **declared: Any) -> Constituent:
+    def from_expression(
+        cls, text: str, arguments: Sequence[str], *, name: str | None = None, **declared: Unpack[DeclaredProperties]
+    ) -> Constituent:
         """The function written as an expression of the named arguments.
 
         >>> h = Constituent.from_expression("tanh(2*a*b)", ["a", "b"])
         >>> h.smoothness, h.value_range
         (inf, (-1.0, 1.0))
         """
-        return cls.from_formula(parse_formula(text, arguments), len(arguments), **declared)
+        return cls.from_formula(parse_formula(text, arguments), len(arguments), name=name, **declared)
 
     @classmethod
-    def from_callable(cls, function: Callable[..., Any], arity: int, **declared: Any) -> Constituent:
+    def from_callable(
+        cls,
+        function: Callable[..., Any],
+        arity: int,
+        *,
+        name: str | None = None,
+        **declared: Unpack[DeclaredProperties],
+    ) -> Constituent:
         """Any callable that maps ``arity`` arrays of one shape to an array of that shape."""
-        name = declared.pop("name", None) or getattr(function, "__name__", type(function).__name__)
-        return cls(name=name, arity=arity, function=function, **declared)
+        _check_declared(declared)
+        return cls(
+            name or str(getattr(function, "__name__", type(function).__name__)),
+            arity,
+            function=function,
+            smoothness=declared.get("smoothness"),
+            value_range=declared.get("value_range"),
+            lipschitz=declared.get("lipschitz"),
+        )
 
     def __call__(self, *arguments: Any) -> Any:
         if len(arguments) != self.arity:
             raise GraphError(f"{self.name!r} takes {self.arity} arguments, got {len(arguments)}")
-        return self.compiled(torch=any(formulas.is_torch(a) for a in arguments))(*arguments)
+        return self.compiled(torch=any(is_torch(a) for a in arguments))(*arguments)
 
     def compiled(self, *, torch: bool) -> Callable[..., Any]:
         """The bare function for arrays of one kind."""
@@ -88,7 +116,7 @@ class Constituent:
             value = self.formula.value
             return lambda first, *_: 0 * first + value
         if self.formula is not None:
-            return formulas.compiled(self.formula, self.arity, torch)
+            return formulas.compile_formula(self.formula, self.arity, torch)
         if self.function is None:
             raise GraphError(f"constituent {self.name!r} has no function to evaluate")
         return self.function
@@ -97,6 +125,10 @@ class Constituent:
     def is_smooth(self) -> bool | None:
         """Whether first derivatives are bounded (memo's Definition 3); None if unknown."""
         return None if self.smoothness is None else self.smoothness >= 1
+
+
+def _check_declared(declared: DeclaredProperties) -> None:
+    check_options("a constituent", declared, DeclaredProperties.__annotations__)
 
 
 def argument_names(arity: int) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from compsparse.checks import check_count
 from compsparse.errors import GraphError
 from compsparse.graph.builder import OperationRecorder
 from compsparse.graph.constituent import Constituent
@@ -57,6 +58,7 @@ def to_expression(graph: FunctionGraph, most_characters: int = 100_000) -> list[
         GraphError: a constituent has no formula, an input's name is no identifier, or the
             text would pass ``most_characters`` (shared nodes can make it exponentially long).
     """
+    most_characters = check_count("most_characters", most_characters)
     for name in graph.inputs:
         if not name.isidentifier():
             raise GraphError(f"input {name!r} is not an identifier and cannot stand in an expression")

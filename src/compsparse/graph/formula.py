@@ -23,6 +23,8 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
+    """A number."""
+
     value: float
 
 
@@ -56,7 +58,7 @@ def substitute(formula: Formula, arguments: Sequence[Formula]) -> Formula:
 
 
 @lru_cache(maxsize=4096)
-def compiled(formula: Formula, arity: int, torch: bool) -> Callable[..., Any]:
+def compile_formula(formula: Formula, arity: int, torch: bool) -> Callable[..., Any]:
     """The formula as a function of ``arity`` arrays, for numpy or for torch."""
     match formula:
         case Argument(index):
@@ -74,13 +76,13 @@ def compiled(formula: Formula, arity: int, torch: bool) -> Callable[..., Any]:
             return lambda a, *_: function(a, value)
         case (Constant(value), Argument(0)):
             return lambda a, *_: function(value, a)
-    parts = [compiled(operand, arity, torch) for operand in operands]
+    parts = [compile_formula(operand, arity, torch) for operand in operands]
     return lambda *args: function(*[part(*args) for part in parts])
 
 
-def evaluate(formula: Formula, *arguments: Any) -> Any:
+def formula_value(formula: Formula, *arguments: Any) -> Any:
     """The formula's value on arrays (numpy or torch)."""
-    return compiled(formula, len(arguments), any(is_torch(a) for a in arguments))(*arguments)
+    return compile_formula(formula, len(arguments), any(is_torch(a) for a in arguments))(*arguments)
 
 
 def smoothness(formula: Formula) -> float:

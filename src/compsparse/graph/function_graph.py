@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from compsparse.graph.modules import ModuleTree
 
 Kind = Literal["prime", "complete"]
+"""See :class:`Node`."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,7 @@ class Node:
 
     @property
     def arity(self) -> int:
+        """Number of parents."""
         return len(self.parents)
 
     @property
@@ -140,6 +142,7 @@ class FunctionGraph:
     # ---- ways out ------------------------------------------------------------------------
 
     def to_json(self, indent: int | None = None) -> str:
+        """JSON text that :meth:`from_json` reads; a callable without formula is kept by its name alone."""
         from compsparse.graph.json_format import dumps
 
         return dumps(self, indent=indent)
@@ -200,6 +203,7 @@ class FunctionGraph:
 
     @property
     def n_inputs(self) -> int:
+        """Number of inputs, inert ones included."""
         return len(self.inputs)
 
     @property
@@ -209,6 +213,7 @@ class FunctionGraph:
 
     @property
     def n_edges(self) -> int:
+        """Number of (parent, node) pairs."""
         return sum(n.arity for n in self.nodes)
 
     @property
@@ -226,6 +231,7 @@ class FunctionGraph:
 
     @property
     def depth(self) -> int:
+        """Nodes on the longest path from an input."""
         return max(self.levels.values(), default=0)
 
     @cached_property

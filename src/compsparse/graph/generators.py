@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import count
 
-import numpy as np
-
-from compsparse.errors import GraphError
+from compsparse.checks import RandomState, check_count, generator_from, input_names
+from compsparse.errors import ConfigError
 from compsparse.graph.constituent import Constituent
 from compsparse.graph.function_graph import FunctionGraph, Node
 
@@ -15,16 +14,9 @@ ConstituentChoice = Constituent | Callable[[int], Constituent | None] | None
 """A constituent for every node, or a function from a node's arity to its constituent."""
 
 
-def input_names(n_inputs: int) -> tuple[str, ...]:
-    """Default names x0, x1, …"""
-    if not isinstance(n_inputs, (int, np.integer)) or n_inputs < 1:
-        raise GraphError(f"the number of inputs must be a positive integer, got {n_inputs!r}")
-    return tuple(f"x{i}" for i in range(n_inputs))
-
-
 def single_node(n_inputs: int, constituent: ConstituentChoice = None) -> FunctionGraph:
     """One node over all inputs: the graph of a function without structure."""
-    names = input_names(n_inputs)
+    names = input_names(check_count("n_inputs", n_inputs))
     return FunctionGraph(names, [_node("y", names, constituent)])
 
 
@@ -34,8 +26,8 @@ def balanced_tree(n_inputs: int, arity: int = 2, constituent: ConstituentChoice 
     >>> balanced_tree(8).depth, balanced_tree(8).size
     (3, 7)
     """
-    _check_at_least("arity", arity, 2)
-    level = list(input_names(n_inputs))
+    names, arity = input_names(check_count("n_inputs", n_inputs)), check_count("arity", arity, least=2)
+    level = list(names)
     nodes: list[Node] = []
     while len(level) > 1:
         above = []
@@ -45,13 +37,12 @@ def balanced_tree(n_inputs: int, arity: int = 2, constituent: ConstituentChoice 
                 nodes.append(_node(f"h{len(nodes)}", group, constituent))
             above.append(nodes[-1].name if len(group) > 1 else group[0])
         level = above
-    return FunctionGraph(input_names(n_inputs), nodes, level)
+    return FunctionGraph(names, nodes, level)
 
 
 def chain(n_inputs: int, constituent: ConstituentChoice = None) -> FunctionGraph:
     """h(h(h(x0, x1), x2), x3) …: the deepest binary tree."""
-    names = input_names(n_inputs)
-    _check_at_least("n_inputs", n_inputs, 2)
+    names = input_names(check_count("n_inputs", n_inputs, least=2))
     nodes = [_node("h0", names[:2], constituent)]
     for i, name in enumerate(names[2:], start=1):
         nodes.append(_node(f"h{i}", (nodes[-1].name, name), constituent))
@@ -62,19 +53,19 @@ def random_tree(
     n_inputs: int,
     max_arity: int = 2,
     constituent: ConstituentChoice = None,
-    random_state: int | np.random.Generator | None = None,
+    random_state: RandomState = None,
 ) -> FunctionGraph:
     """A tree that joins random parts, each node taking 2 to ``max_arity`` of them."""
-    _check_at_least("max_arity", max_arity, 2)
-    rng = np.random.default_rng(random_state)
-    parts = list(input_names(n_inputs))
+    names, max_arity = input_names(check_count("n_inputs", n_inputs)), check_count("max_arity", max_arity, least=2)
+    rng = generator_from(random_state)
+    parts = list(names)
     nodes: list[Node] = []
     while len(parts) > 1:
         k = min(len(parts), int(rng.integers(2, max_arity + 1)))
         chosen = sorted(rng.choice(len(parts), size=k, replace=False))
         nodes.append(_node(f"h{len(nodes)}", [parts[i] for i in chosen], constituent))
         parts = [p for i, p in enumerate(parts) if i not in chosen] + [nodes[-1].name]
-    return FunctionGraph(input_names(n_inputs), nodes, parts)
+    return FunctionGraph(names, nodes, parts)
 
 
 def random_dag(
@@ -82,21 +73,22 @@ def random_dag(
     n_nodes: int,
     max_arity: int = 2,
     constituent: ConstituentChoice = None,
-    random_state: int | np.random.Generator | None = None,
+    random_state: RandomState = None,
 ) -> FunctionGraph:
     """A graph with bounded in-degree in which every input and node reaches the output.
 
     Each node takes 2 to ``max_arity`` earlier values, those that nothing uses yet first once
     there is just enough room left to use them all.
     """
-    _check_at_least("max_arity", max_arity, 2)
+    n_inputs, n_nodes = check_count("n_inputs", n_inputs, least=2), check_count("n_nodes", n_nodes)
+    max_arity = check_count("max_arity", max_arity, least=2)
     fewest = -(-(n_inputs - 1) // (max_arity - 1))
-    if n_nodes < max(fewest, 1) or n_inputs < 2:
-        raise GraphError(
+    if n_nodes < fewest:
+        raise ConfigError(
             f"{n_nodes} nodes of at most {max_arity} parents cannot join {n_inputs} inputs: "
-            f"at least {max(fewest, 1)} nodes and 2 inputs are needed"
+            f"at least {fewest} nodes are needed"
         )
-    rng = np.random.default_rng(random_state)
+    rng = generator_from(random_state)
     values, unused, nodes = list(input_names(n_inputs)), list(input_names(n_inputs)), []
     for i in range(n_nodes):
         k = min(len(values), int(rng.integers(2, max_arity + 1)))
@@ -125,20 +117,21 @@ def pyramid(
     >>> pyramid(15, kernel=3, stride=2).size
     11
     """
-    _check_at_least("kernel", kernel, 2)
-    _check_at_least("stride", stride, 1)
+    n_inputs = check_count("n_inputs", n_inputs)
+    n_levels = None if n_levels is None else check_count("n_levels", n_levels)
+    kernel, stride = check_count("kernel", kernel, least=2), check_count("stride", stride)
     if stride > kernel:
-        raise GraphError(f"stride {stride} is larger than the kernel {kernel}: some inputs would be skipped")
+        raise ConfigError(f"stride {stride} is larger than the kernel {kernel}: some inputs would be skipped")
     names = input_names(n_inputs)
     if n_inputs < kernel:
-        raise GraphError(f"{n_inputs} inputs are fewer than the kernel's {kernel}")
+        raise ConfigError(f"{n_inputs} inputs are fewer than the kernel's {kernel}")
     level: Sequence[str] = names
     nodes: list[Node] = []
     for done in count():
         if len(level) == 1 or done == n_levels:
             break
         if (len(level) - kernel) % stride or len(level) < kernel:
-            raise GraphError(f"patches of {kernel} at stride {stride} do not cover a level of {len(level)} exactly")
+            raise ConfigError(f"patches of {kernel} at stride {stride} do not cover a level of {len(level)} exactly")
         starts = range(0, len(level) - kernel + 1, stride)
         new = [_node(f"h{len(nodes) + i}", level[s : s + kernel], constituent) for i, s in enumerate(starts)]
         nodes += new
@@ -146,11 +139,6 @@ def pyramid(
     if len(level) > 1:
         nodes.append(_node("y", level, constituent))
     return FunctionGraph(names, nodes, [nodes[-1].name])
-
-
-def _check_at_least(name: str, value: int, least: int) -> None:
-    if not isinstance(value, (int, np.integer)) or value < least:
-        raise GraphError(f"{name} must be an integer >= {least}, got {value!r}")
 
 
 def _node(name: str, parents: Sequence[str], choice: ConstituentChoice) -> Node:

@@ -15,7 +15,7 @@ from compsparse.graph.function_graph import FunctionGraph, Kind, Node
 _NODE_NAME = re.compile(r"g\d+_*")
 
 
-class complete(tuple):
+class complete(tuple[Any, ...]):
     """A group whose regroupings are modules too: a sum, a product, a norm.
 
     >>> graph = FunctionGraph.from_groups([complete("a", "b", "c"), "d"])

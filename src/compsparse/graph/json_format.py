@@ -12,8 +12,8 @@ from compsparse.graph.formula import render
 from compsparse.graph.function_graph import FunctionGraph, Node
 from compsparse.graph.parser import parse_formula
 
-FORMAT = "compsparse.graph"
-VERSION = 1
+_FORMAT = "compsparse.graph"
+_VERSION = 1
 
 
 def dumps(graph: FunctionGraph, indent: int | None = None) -> str:
@@ -31,9 +31,10 @@ def loads(text: str) -> FunctionGraph:
 
 
 def to_dict(graph: FunctionGraph) -> dict[str, Any]:
+    """The graph as plain lists and dictionaries, as JSON holds them."""
     return {
-        "format": FORMAT,
-        "version": VERSION,
+        "format": _FORMAT,
+        "version": _VERSION,
         "inputs": list(graph.inputs),
         "nodes": [_node_to_dict(n) for n in graph.nodes],
         "outputs": list(graph.outputs),
@@ -41,10 +42,11 @@ def to_dict(graph: FunctionGraph) -> dict[str, Any]:
 
 
 def from_dict(data: Any) -> FunctionGraph:
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise GraphError(f"not a graph: expected a JSON object with format {FORMAT!r}")
-    if data.get("version") not in range(1, VERSION + 1):
-        raise GraphError(f"the graph has format version {data.get('version')}; this compsparse reads up to {VERSION}")
+    """The graph that :func:`to_dict` took apart."""
+    if not isinstance(data, dict) or data.get("format") != _FORMAT:
+        raise GraphError(f"not a graph: expected a JSON object with format {_FORMAT!r}")
+    if data.get("version") not in range(1, _VERSION + 1):
+        raise GraphError(f"the graph has format version {data.get('version')}; this compsparse reads up to {_VERSION}")
     try:
         nodes = [_node_from_dict(n) for n in data["nodes"]]
         return FunctionGraph(data["inputs"], nodes, data["outputs"])

@@ -39,6 +39,7 @@ class Operation:
 
     @property
     def torch(self) -> Callable[..., Any]:
+        """The same function for tensors."""
         return _torch_function(self.torch_name, needs_tensors=self.name in _TENSORS_ONLY)
 
 
@@ -56,7 +57,7 @@ _COMPARISONS = {"gt", "lt", "ge", "le"}
 def _torch_function(name: str, *, needs_tensors: bool) -> Callable[..., Any]:
     import torch
 
-    function = attrgetter(name)(torch)
+    function: Callable[..., Any] = attrgetter(name)(torch)
     if not needs_tensors and name not in _COMPARISONS:
         return function
 

@@ -43,7 +43,7 @@ def variables(text: str) -> list[str]:
             raise ExpressionError(f"{name!r} is a number", text, position)
         return names.setdefault(name, Argument(len(names)))
 
-    parse(text, collect)
+    _parse(text, collect)
     return list(names)
 
 
@@ -58,10 +58,10 @@ def parse_formula(text: str, arguments: Sequence[str]) -> Formula:
             raise ExpressionError(f"unknown variable {name!r}, expected one of {list(index)}{hint}", text, position)
         return Argument(index[name])
 
-    return parse(text, lookup)
+    return _parse(text, lookup)
 
 
-def parse(text: str, variable: Callable[[str, int], Formula]) -> Formula:
+def _parse(text: str, variable: Callable[[str, int], Formula]) -> Formula:
     """Parses ``text``; ``variable(name, position)`` says what each variable stands for."""
     return _Parser(text, variable).whole()
 

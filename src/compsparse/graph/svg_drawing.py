@@ -7,6 +7,7 @@ from html import escape
 from itertools import pairwise
 from typing import Literal
 
+from compsparse.checks import check_choice
 from compsparse.graph.function_graph import FunctionGraph
 from compsparse.graph.layout import coordinates
 
@@ -45,6 +46,7 @@ def draw_svg(
         labels: text to show instead of a node's formula.
         hover: text a browser shows when the pointer rests on a node; by default its definition.
     """
+    check_choice("direction", direction, ("right", "up"))
     text = {name: _shortened((labels or {}).get(name) or _label(graph, name)) for name in graph.index}
     width = {name: max(26.0, _CHARACTER * len(t) + 16) for name, t in text.items()}
     centre, canvas_width, canvas_height = _place(graph, width, direction)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from compsparse.checks import check_count
 from compsparse.graph.function_graph import FunctionGraph
 
 _MARK = {"complete": " ⊕", "prime": "", None: ""}
@@ -12,6 +13,7 @@ def draw_text(graph: FunctionGraph, most_lines: int = 200) -> str:
 
     Complete nodes carry the mark ⊕.
     """
+    most_lines = check_count("most_lines", most_lines)
     lines: list[str] = []
     drawn: set[str] = set()
     left_out = 0

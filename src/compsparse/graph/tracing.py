@@ -6,13 +6,14 @@ import builtins
 import inspect
 import math
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
 from typing import Any
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from compsparse.checks import check_count, input_names
 from compsparse.errors import TraceError
 from compsparse.graph.builder import OperationRecorder
 from compsparse.graph.expression import fused
@@ -47,7 +48,7 @@ def trace(
         if parameters is None:
             raise TraceError(f"say how many inputs {_called(function)} has: trace(f, n) or trace(f, names)")
         inputs = parameters
-    names = [f"x{i}" for i in range(inputs)] if isinstance(inputs, (int, np.integer)) else list(inputs)
+    names = list(inputs) if isinstance(inputs, Iterable) else list(input_names(check_count("inputs", inputs)))
     if not names:
         raise TraceError(f"{_called(function)} needs at least one input to be traced")
     recorder = OperationRecorder(names)
@@ -206,6 +207,7 @@ class SymbolVector(NDArrayOperatorsMixin):
         raise TraceError(f"np.{function.__name__} cannot be traced")
 
     def sum(self, axis: Any = None) -> Any:
+        """The sum of the row."""
         return np.sum(self)  # type: ignore[call-overload]
 
 

@@ -4,8 +4,16 @@ from compsparse.networks.activations import ACTIVATIONS
 from compsparse.networks.counts import NetworkSize, count
 from compsparse.networks.export import load, save, to_onnx
 from compsparse.networks.masked import MaskedNetwork, to_masked
-from compsparse.networks.mirroring import MirrorConfig, MirrorNetwork, convolutional, dense, local, mirror
-from compsparse.networks.plan import Plan, make_plan
+from compsparse.networks.mirroring import (
+    MirrorConfig,
+    MirrorNetwork,
+    MirrorOptions,
+    convolutional,
+    dense,
+    local,
+    mirror,
+)
+from compsparse.networks.plan import NetworkPlan, Sharing, make_plan
 from compsparse.networks.replicas import ReplicatedNetwork, only, replica_seeds, select
 
 __all__ = [
@@ -13,9 +21,11 @@ __all__ = [
     "MaskedNetwork",
     "MirrorConfig",
     "MirrorNetwork",
+    "MirrorOptions",
+    "NetworkPlan",
     "NetworkSize",
-    "Plan",
     "ReplicatedNetwork",
+    "Sharing",
     "convolutional",
     "count",
     "dense",

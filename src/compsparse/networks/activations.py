@@ -8,10 +8,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from compsparse.errors import ConfigError
+from compsparse.checks import check_choice
 
 
 def identity(x: Tensor) -> Tensor:
+    """x itself: a network without nonlinearity."""
     return x
 
 
@@ -23,10 +24,9 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "sin": torch.sin,
     "identity": identity,
 }
+"""All activation functions by name."""
 
 
 def activation(name: str) -> Callable[[Tensor], Tensor]:
-    try:
-        return ACTIVATIONS[name]
-    except KeyError:
-        raise ConfigError(f"unknown activation {name!r}, expected one of {list(ACTIVATIONS)}") from None
+    """The activation function of a name."""
+    return ACTIVATIONS[check_choice("activation", name, ACTIVATIONS)]

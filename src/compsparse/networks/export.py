@@ -11,11 +11,13 @@ from collections.abc import Iterator
 
 import torch
 
-from compsparse.errors import ConfigError, DataError, MissingDependencyError
+from compsparse.checks import check_device
+from compsparse.errors import ConfigError, DataError
 from compsparse.files import whole_file
 from compsparse.graph import FunctionGraph
 from compsparse.networks.mirroring import MirrorConfig, MirrorNetwork
 from compsparse.networks.replicas import ReplicatedNetwork
+from compsparse.optional import needs
 
 _FORMAT = "compsparse.mirror/1"
 
@@ -25,7 +27,7 @@ def save(network: MirrorNetwork, path: str | os.PathLike[str]) -> None:
 
     The file appears whole or not at all.
     """
-    safetensors = _needs("safetensors.torch", "safetensors")
+    safetensors = needs("safetensors.torch", "saved networks", "export")
     config = network.config
     if not isinstance(config.share, str):
         raise ConfigError("only networks whose sharing is 'none', 'level' or 'all' can be saved")
@@ -41,7 +43,8 @@ def save(network: MirrorNetwork, path: str | os.PathLike[str]) -> None:
 
 def load(path: str | os.PathLike[str], device: str | torch.device | None = None) -> MirrorNetwork:
     """Reads what :func:`save` wrote."""
-    _needs("safetensors", "safetensors")
+    needs("safetensors", "saved networks", "export")
+    place = check_device(device)
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -57,13 +60,13 @@ def load(path: str | os.PathLike[str], device: str | torch.device | None = None)
     graph = FunctionGraph.from_json(about["graph"])
     network = MirrorNetwork(graph, MirrorConfig(**config), replicas, [0] * (replicas or 1))
     network.to(next(iter(tensors.values())).dtype).load_state_dict(tensors)
-    return network.to(device)
+    return network.to(place)
 
 
 def to_onnx(network: ReplicatedNetwork, path: str | os.PathLike[str]) -> None:
     """Writes the network as an ONNX model with a free batch size: ``x`` (batch, inputs) -> ``y``."""
-    _needs("onnx", "onnx")
-    _needs("onnxscript", "onnxscript")
+    for module in ("onnx", "onnxscript"):
+        needs(module, "ONNX models", "export")
     was_training = network.training
     parameter = next(network.parameters())
     sample = torch.zeros(3, network.n_inputs, dtype=parameter.dtype, device=parameter.device)
@@ -97,12 +100,3 @@ def _quiet() -> Iterator[None]:
     finally:
         for logger, level in zip(loggers, levels, strict=True):
             logger.setLevel(level)
-
-
-def _needs(module: str, package: str):  # type: ignore[no-untyped-def]
-    import importlib
-
-    try:
-        return importlib.import_module(module)
-    except ImportError:
-        raise MissingDependencyError(f"this needs the package {package}: pip install 'compsparse[export]'") from None

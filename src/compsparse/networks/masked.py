@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from compsparse.checks import RandomState
 from compsparse.errors import ConfigError
 from compsparse.networks.activations import activation
 from compsparse.networks.mirroring import MirrorNetwork
@@ -31,9 +32,11 @@ class MaskedNetwork(ReplicatedNetwork):
         activation_name: str = "silu",
         *,
         n_replicas: int | None = None,
-        random_state: int | None = None,
+        random_state: RandomState = None,
         dtype: torch.dtype = torch.float32,
     ):
+        if not masks or len(masks) != len(active):
+            raise ConfigError(f"every layer needs a mask and its active units, got {len(masks)} and {len(active)}")
         super().__init__(masks[0].shape[1], masks[-1].shape[0], n_replicas)
         self.activation = activation(activation_name)
         self.weights, self.biases = nn.ParameterList(), nn.ParameterList()
@@ -49,6 +52,7 @@ class MaskedNetwork(ReplicatedNetwork):
             self.register_buffer(f"active_{i}", units.bool().unsqueeze(-1))
 
     def run(self, columns: Tensor) -> Tensor:
+        """From ``(R, n_inputs, batch)`` to ``(R, n_outputs, batch)``, layer after layer."""
         h = columns
         for i, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
             h = torch.baddbmm(bias.unsqueeze(-1), weight * self.get_buffer(f"mask_{i}"), h)
@@ -120,11 +124,11 @@ def to_masked(network: MirrorNetwork) -> MaskedNetwork:
     return masked
 
 
-Wire = tuple[int, int]
+_Wire = tuple[int, int]
 """A row of a buffer of the plan."""
 
 
-def _read_wires(network: MirrorNetwork, i: int) -> list[Wire]:
+def _read_wires(network: MirrorNetwork, i: int) -> list[_Wire]:
     plan = network.plan
     read = plan.groups[i].read if i < len(plan.groups) else plan.output
     sizes = [network.n_inputs, *(len(g.nodes) * plan.blocks[g.block].channels for g in plan.groups)]
@@ -132,9 +136,9 @@ def _read_wires(network: MirrorNetwork, i: int) -> list[Wire]:
     return available if read.rows is None else [available[row] for row in read.rows]
 
 
-def _last_use(network: MirrorNetwork) -> dict[Wire, int]:
+def _last_use(network: MirrorNetwork) -> dict[_Wire, int]:
     """The last level that reads each wire; outputs are read after the last."""
-    last: dict[Wire, int] = {}
+    last: dict[_Wire, int] = {}
     for i, group in enumerate(network.plan.groups):
         level = network.graph.levels[group.nodes[0]]
         for wire in _read_wires(network, i):
@@ -147,11 +151,11 @@ def _last_use(network: MirrorNetwork) -> dict[Wire, int]:
 def _level_layers(
     network: MirrorNetwork,
     here: list[tuple[int, Group]],
-    wires: list[Wire],
-    needed_after: dict[Wire, int],
+    wires: list[_Wire],
+    needed_after: dict[_Wire, int],
     level: int,
     like: Tensor,
-) -> tuple[list[_Layer], list[Wire]]:
+) -> tuple[list[_Layer], list[_Wire]]:
     carried = [w for w in wires if needed_after.get(w, 0) > level]
     column_of = {wire: c for c, wire in enumerate(wires)}
     # where each node's units stand in the previous layer: first the wires it reads
@@ -184,7 +188,7 @@ def _level_layers(
     return layers, carried + new
 
 
-def _reorder_output(network: MirrorNetwork, layer: _Layer, wires: list[Wire]) -> None:
+def _reorder_output(network: MirrorNetwork, layer: _Layer, wires: list[_Wire]) -> None:
     rows = torch.tensor([wires.index(w) for w in _read_wires(network, len(network.plan.groups))])
     layer.weight, layer.bias = layer.weight[:, rows], layer.bias[:, rows]
     layer.mask, layer.active = layer.mask[rows], layer.active[rows]

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypedDict, Unpack
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
+from compsparse.checks import RandomState, check_count, check_device, check_options
 from compsparse.errors import ConfigError
 from compsparse.graph import FunctionGraph, pyramid, single_node
 from compsparse.networks.activations import activation as check_activation
 from compsparse.networks.cells import Cells
-from compsparse.networks.plan import Group, Plan, Read, Sharing, make_plan
-from compsparse.networks.replicas import ReplicatedNetwork, generators_for, replica_seeds
+from compsparse.networks.plan import Group, NetworkPlan, Read, Sharing, make_plan
+from compsparse.networks.replicas import ReplicatedNetwork, chosen_seeds, generators_for
 
 
 @dataclass(frozen=True)
@@ -38,17 +39,34 @@ class MirrorConfig:
 
     def __post_init__(self) -> None:
         for name, least in (("width", 1), ("depth", 0), ("channels", 1), ("out_channels", 1)):
-            value = getattr(self, name)
-            if not isinstance(value, (int, np.integer)) or value < least:
-                raise ConfigError(f"{name} must be an integer >= {least}, got {value!r}")
-            object.__setattr__(self, name, int(value))
+            object.__setattr__(self, name, check_count(name, getattr(self, name), least))
         check_activation(self.activation)
 
 
+class MirrorOptions(TypedDict, total=False):
+    """What :func:`dense`, :func:`local` and :func:`convolutional` hand on to :func:`mirror`, which explains them."""
+
+    activation: str
+    channels: int
+    out_channels: int
+    n_replicas: int | None
+    random_state: RandomState
+    seeds: Sequence[int] | None
+    device: str | torch.device | None
+    dtype: torch.dtype
+
+
 class MirrorNetwork(ReplicatedNetwork):
-    """The network that :func:`mirror` makes."""
+    """The network that :func:`mirror` makes; nodes that no output needs are left out.
+
+    Args:
+        seeds: one per replica, for the initial weights.
+    """
 
     def __init__(self, graph: FunctionGraph, config: MirrorConfig, n_replicas: int | None, seeds: Sequence[int]):
+        graph = graph.pruned()
+        if graph.size == 0:
+            raise ConfigError("the graph has no nodes to mirror: its outputs are inputs")
         plan = make_plan(graph, config.channels, config.out_channels, config.share)
         super().__init__(graph.n_inputs, plan.n_outputs, n_replicas)
         self.graph, self.config, self.plan = graph, config, plan
@@ -62,6 +80,7 @@ class MirrorNetwork(ReplicatedNetwork):
             self.register_buffer(f"rows_{i}", rows, persistent=False)
 
     def run(self, columns: Tensor) -> Tensor:
+        """From ``(R, n_inputs, batch)`` to ``(R, n_outputs, batch)``, group after group of the plan."""
         buffers = [columns]
         for i, group in enumerate(self.plan.groups):
             cells = self.cells(group)
@@ -82,7 +101,7 @@ class MirrorNetwork(ReplicatedNetwork):
         return source if rows is None else source.index_select(1, rows)
 
 
-def _reads(plan: Plan) -> list[Read]:
+def _reads(plan: NetworkPlan) -> list[Read]:
     return [*(group.read for group in plan.groups), plan.output]
 
 
@@ -96,7 +115,7 @@ def mirror(
     out_channels: int = 1,
     share: Sharing | Mapping[str, object] = "none",
     n_replicas: int | None = None,
-    random_state: int | np.random.Generator | None = None,
+    random_state: RandomState = None,
     seeds: Sequence[int] | None = None,
     device: str | torch.device | None = None,
     dtype: torch.dtype = torch.float32,
@@ -109,38 +128,36 @@ def mirror(
     Args:
         n_replicas: how many independent copies to hold; None for an ordinary module.
         random_state: seed of the initial weights; replica r gets the same ones in any company.
-        seeds: one seed per replica instead.
+        seeds: a list with one seed per replica instead.
+        device: where the weights live; None takes the CPU.
 
     >>> from compsparse.graph import balanced_tree
     >>> net = mirror(balanced_tree(8), width=16, random_state=0)
     >>> net(torch.zeros(5, 8)).shape
     torch.Size([5, 1])
     """
-    graph = graph.pruned()
-    if graph.size == 0:
-        raise ConfigError("the graph has no nodes to mirror: its outputs are inputs")
     config = MirrorConfig(width, depth, activation, channels, out_channels, share)
-    if seeds is None:
-        seeds = replica_seeds(random_state, n_replicas or 1)
-    elif len(seeds) != (n_replicas or 1):
-        raise ConfigError(f"{n_replicas or 1} replicas need as many seeds, got {len(seeds)}")
-    return MirrorNetwork(graph, config, n_replicas, seeds).to(device=device, dtype=dtype)
+    chosen = chosen_seeds(random_state, seeds, 1 if n_replicas is None else check_count("n_replicas", n_replicas))
+    return MirrorNetwork(graph, config, n_replicas, chosen).to(device=check_device(device), dtype=dtype)
 
 
-def dense(n_inputs: int, width: int = 64, depth: int = 2, **settings: object) -> MirrorNetwork:
+def dense(n_inputs: int, width: int = 64, depth: int = 2, **options: Unpack[MirrorOptions]) -> MirrorNetwork:
     """An ordinary dense network: the mirror of a single node over all inputs."""
-    return mirror(single_node(n_inputs), width, depth, **settings)  # type: ignore[arg-type]
+    check_options("dense", options, MirrorOptions.__annotations__)
+    return mirror(single_node(n_inputs), width, depth, **options)
 
 
 def local(
-    n_inputs: int, kernel: int, stride: int, width: int = 16, depth: int = 1, **settings: object
+    n_inputs: int, kernel: int, stride: int, width: int = 16, depth: int = 1, **options: Unpack[MirrorOptions]
 ) -> MirrorNetwork:
     """A locally connected network: the mirror of a convolutional pyramid, weights not shared."""
-    return mirror(pyramid(n_inputs, kernel, stride), width, depth, **settings)  # type: ignore[arg-type]
+    check_options("local", options, MirrorOptions.__annotations__)
+    return mirror(pyramid(n_inputs, kernel, stride), width, depth, **options)
 
 
 def convolutional(
-    n_inputs: int, kernel: int, stride: int, width: int = 16, depth: int = 1, **settings: object
+    n_inputs: int, kernel: int, stride: int, width: int = 16, depth: int = 1, **options: Unpack[MirrorOptions]
 ) -> MirrorNetwork:
     """A convolutional network: the same pyramid with the weights of each level shared."""
-    return mirror(pyramid(n_inputs, kernel, stride), width, depth, share="level", **settings)  # type: ignore[arg-type]
+    check_options("convolutional", options, MirrorOptions.__annotations__)
+    return mirror(pyramid(n_inputs, kernel, stride), width, depth, share="level", **options)

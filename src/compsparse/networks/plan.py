@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, get_args
 
+from compsparse.checks import check_choice
 from compsparse.errors import ConfigError
 from compsparse.graph import FunctionGraph
 
 Sharing = Literal["none", "level", "all"]
+"""Which nodes share their weights; see :func:`make_plan`."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Block:
+class WeightBlock:
     """Weights of ``count`` node networks that map ``fan_in`` numbers to ``channels``."""
 
     count: int
@@ -51,9 +53,17 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Plan:
+class NetworkPlan:
+    """What runs in which order, with which weights, and where the outputs are read.
+
+    Attributes:
+        groups: in the order in which they run.
+        blocks: the weights; groups name theirs by its place here.
+        output: the rows that are the network's outputs.
+    """
+
     groups: tuple[Group, ...]
-    blocks: tuple[Block, ...]
+    blocks: tuple[WeightBlock, ...]
     output: Read
     n_outputs: int
 
@@ -63,7 +73,7 @@ def make_plan(
     channels: int = 1,
     out_channels: int = 1,
     share: Sharing | Mapping[str, object] = "none",
-) -> Plan:
+) -> NetworkPlan:
     """The plan of a graph; plans of equal graphs are made once.
 
     Args:
@@ -74,9 +84,9 @@ def make_plan(
             many numbers share one set of weights.
     """
     if isinstance(share, str):
-        if share not in ("none", "level", "all"):
-            raise ConfigError(f"share must be 'none', 'level', 'all' or a mapping from nodes to labels, got {share!r}")
-        labels: tuple[tuple[str, object], ...] | str = share
+        labels: tuple[tuple[str, object], ...] | str = check_choice("share", share, get_args(Sharing))
+    elif not isinstance(share, Mapping):
+        raise ConfigError(f"share must be 'none', 'level', 'all' or a mapping from nodes to labels, got {share!r}")
     else:
         unknown = [name for name in share if name not in graph or name in graph.inputs]
         if unknown:
@@ -88,7 +98,7 @@ def make_plan(
 @lru_cache(maxsize=256)
 def _make_plan(
     graph: FunctionGraph, channels: int, out_channels: int, share: str | tuple[tuple[str, object], ...]
-) -> Plan:
+) -> NetworkPlan:
     width = dict.fromkeys(graph.inputs, 1)
     for node in graph.nodes:
         width[node.name] = out_channels if node.name in graph.outputs else max(node.channels, channels)
@@ -101,14 +111,14 @@ def _make_plan(
 
     place: dict[str, tuple[int, int]] = {name: (0, i) for i, name in enumerate(graph.inputs)}
     rows_in = {0: len(graph.inputs)}
-    blocks: dict[tuple[object, ...], Block] = {}
+    blocks: dict[tuple[object, ...], WeightBlock] = {}
     block_index: dict[tuple[object, ...], int] = {}
     groups: list[Group] = []
     for key in sorted(members, key=lambda k: (k[0], k[1], k[2])):
         names = members[key]
         _, fan_in, node_channels, shared_label = key
         block_key: tuple[object, ...] = ("shared", *key[1:]) if shared_label is not None else ("own", *key)
-        blocks.setdefault(block_key, Block(1 if shared_label is not None else len(names), fan_in, node_channels))
+        blocks.setdefault(block_key, WeightBlock(1 if shared_label is not None else len(names), fan_in, node_channels))
         block_index.setdefault(block_key, len(block_index))
         wires = [wire for name in names for p in graph[name].parents for wire in _wires(place[p], width[p])]
         groups.append(Group(tuple(names), _read(wires, rows_in), block_index[block_key], shared_label is not None))
@@ -116,7 +126,7 @@ def _make_plan(
             place[name] = (len(groups), i * node_channels)
         rows_in[len(groups)] = len(names) * node_channels
     wires = [wire for name in graph.outputs for wire in _wires(place[name], width[name])]
-    return Plan(tuple(groups), tuple(blocks.values()), _read(wires, rows_in), len(wires))
+    return NetworkPlan(tuple(groups), tuple(blocks.values()), _read(wires, rows_in), len(wires))
 
 
 def _labels(graph: FunctionGraph, share: str | tuple[tuple[str, object], ...]) -> dict[str, object]:

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from compsparse.checks import RandomState, check_count
 from compsparse.errors import ConfigError, DataError
 
 
@@ -29,13 +30,14 @@ class ReplicatedNetwork(nn.Module, ABC):
 
     def __init__(self, n_inputs: int, n_outputs: int, n_replicas: int | None):
         super().__init__()
-        if n_replicas is not None and (not isinstance(n_replicas, (int, np.integer)) or n_replicas < 1):
-            raise ConfigError(f"n_replicas must be a positive integer or None, got {n_replicas!r}")
+        if n_replicas is not None:
+            check_count("n_replicas", n_replicas)
         self.n_inputs, self.n_outputs = n_inputs, n_outputs
         self.has_replicas = n_replicas is not None
 
     @property
     def n_replicas(self) -> int:
+        """How many replicas there are; 1 for an ordinary module."""
         return next(self.parameters()).shape[0]
 
     @abstractmethod
@@ -43,6 +45,7 @@ class ReplicatedNetwork(nn.Module, ABC):
         """From ``(R, n_inputs, batch)`` to ``(R, n_outputs, batch)``."""
 
     def forward(self, x: Tensor) -> Tensor:
+        """From ``(batch, n_inputs)`` or ``(R, batch, n_inputs)`` to outputs of the shape that the class says."""
         return self.rows(self.run(self.columns(x)), x)
 
     def columns(self, x: Tensor) -> Tensor:
@@ -100,12 +103,24 @@ def only(network: Network, replica: int = 0) -> Network:
     return chosen
 
 
-def replica_seeds(random_state: int | np.random.Generator | None, n_replicas: int) -> list[int]:
+def replica_seeds(random_state: RandomState, n_replicas: int) -> list[int]:
     """One seed per replica; the r-th does not depend on how many there are."""
+    n_replicas = check_count("n_replicas", n_replicas)
     if isinstance(random_state, np.random.Generator):
         return [int(s) for s in random_state.integers(2**62, size=n_replicas)]
-    children = np.random.SeedSequence(random_state).spawn(n_replicas)
+    entropy = None if random_state is None else check_count("random_state", random_state, least=0)
+    children = np.random.SeedSequence(entropy).spawn(n_replicas)
     return [int(child.generate_state(1, np.uint64)[0] >> 2) for child in children]
+
+
+def chosen_seeds(random_state: RandomState, seeds: Sequence[int] | None, n_replicas: int) -> list[int]:
+    """The seeds that were given, one per replica, or else those of :func:`replica_seeds`."""
+    if seeds is None:
+        return replica_seeds(random_state, n_replicas)
+    if not isinstance(seeds, Sequence) or isinstance(seeds, str) or len(seeds) != n_replicas:
+        found = len(seeds) if isinstance(seeds, Sequence) else repr(seeds)
+        raise ConfigError(f"seeds must be a list with one seed for each of the {n_replicas} replicas, got {found}")
+    return [check_count("a seed", seed, least=0) for seed in seeds]
 
 
 def per_replica_normal(shape: Sequence[int], generators: Sequence[torch.Generator]) -> Tensor:
@@ -126,4 +141,5 @@ def per_distinct_seed(seeds: Sequence[int]) -> tuple[list[int], list[int]]:
 
 
 def generators_for(seeds: Sequence[int]) -> list[torch.Generator]:
+    """One generator of initial weights per seed."""
     return [torch.Generator().manual_seed(int(seed)) for seed in seeds]

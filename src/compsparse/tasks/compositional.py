@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
+from compsparse.checks import RandomState, generator_from
 from compsparse.errors import ConfigError
 from compsparse.graph import Constituent, FunctionGraph, balanced_tree, input_names
 from compsparse.graph.formula import Apply, Argument, Constant, Formula
@@ -23,7 +26,7 @@ def sincos_tree(n_inputs: int = 8, noise: float = 0.0) -> Task:
     return Task("sincos", balanced_tree(n_inputs, constituent=_pairs_only(h)), box(n_inputs), noise)
 
 
-def _pairs_only(constituent: Constituent):  # type: ignore[no-untyped-def]
+def _pairs_only(constituent: Constituent) -> Callable[[int], Constituent]:
     def choose(arity: int) -> Constituent:
         if arity != 2:
             raise ConfigError(f"a binary tree has no node of {arity} parents")
@@ -41,15 +44,13 @@ def shared_dag(noise: float = 0.0) -> Task:
     return Task("dag", FunctionGraph.from_expression(text, input_names(8)), box(8), noise)
 
 
-def random_target(
-    graph: FunctionGraph, random_state: int | np.random.Generator | None = None, noise: float = 0.0
-) -> Task:
+def random_target(graph: FunctionGraph, random_state: RandomState = None, noise: float = 0.0) -> Task:
     """A random smooth function on a given graph, its constituents drawn at random.
 
     Each node computes tanh of a random quadratic form of its parents, with every linear and
     every pairwise coefficient between 0.5 and 1.5 in size, scaled to keep tanh out of saturation.
     """
-    rng = np.random.default_rng(random_state)
+    rng = generator_from(random_state)
     nodes = [Node(n.name, n.parents, _random_constituent(n.arity, rng)) for n in graph.nodes]
     return Task("random", FunctionGraph(graph.inputs, nodes, graph.outputs), box(graph.n_inputs), noise)
 

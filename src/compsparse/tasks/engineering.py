@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 
-from compsparse.errors import ConfigError
+from compsparse.checks import check_count
 from compsparse.graph import FunctionGraph, input_names
 from compsparse.tasks.task import Task, box, on
 
 
 def friedman1(n_inputs: int = 10, noise: float = 0.0) -> Task:
     """10 sin(pi x0 x1) + 20 (x2 - 0.5)^2 + 10 x3 + 5 x4 on [0, 1]^d; inputs from x5 on are inert."""
-    if n_inputs < 5:
-        raise ConfigError(f"Friedman's first function has at least 5 inputs, got {n_inputs}")
+    n_inputs = check_count("n_inputs", n_inputs, least=5)
     text = "10*sin(pi*x0*x1) + 20*(x2 - 0.5)**2 + 10*x3 + 5*x4"
     return Task("friedman1", FunctionGraph.from_expression(text, input_names(n_inputs)), box(n_inputs, 0, 1), noise)
 
@@ -32,7 +31,7 @@ def friedman3(noise: float = 0.0) -> Task:
     return Task("friedman3", FunctionGraph.from_expression(text, input_names(4)), _CIRCUIT, noise)
 
 
-BOREHOLE_INPUTS = ("rw", "r", "Tu", "Hu", "Tl", "Hl", "L", "Kw")
+_BOREHOLE_INPUTS = ("rw", "r", "Tu", "Hu", "Tl", "Hl", "L", "Kw")
 
 
 def borehole(noise: float = 0.0) -> Task:
@@ -54,4 +53,4 @@ def borehole(noise: float = 0.0) -> Task:
             (9855, 12_045),
         ]
     )
-    return Task("borehole", FunctionGraph.from_expression(text, BOREHOLE_INPUTS), bounds, noise)
+    return Task("borehole", FunctionGraph.from_expression(text, _BOREHOLE_INPUTS), bounds, noise)

@@ -9,6 +9,7 @@ from functools import lru_cache
 import numpy as np
 from scipy import special
 
+from compsparse.checks import RandomState, check_count, check_number, generator_from
 from compsparse.errors import ConfigError
 from compsparse.graph import FunctionGraph
 
@@ -29,14 +30,14 @@ class UniformInputs:
     correlation: float = 0.0
 
     def __post_init__(self) -> None:
-        if not 0 <= self.correlation < 1:
-            raise ConfigError(f"correlation must lie in [0, 1), got {self.correlation}")
+        check_number("correlation", self.correlation, least=0, below=1)
         for low, high in self.bounds:
-            if not low < high:
+            if not check_number("a bound", low) < check_number("a bound", high):
                 raise ConfigError(f"bounds must be (low, high) with low < high, got ({low}, {high})")
 
-    def sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
-        d = len(self.bounds)
+    def sample(self, n: int, random_state: RandomState = None) -> np.ndarray:
+        """Draws ``n`` rows of inputs."""
+        n, rng, d = check_count("n", n), generator_from(random_state), len(self.bounds)
         if self.correlation:
             rho = self.correlation
             z = np.sqrt(1 - rho) * rng.standard_normal((n, d)) + np.sqrt(rho) * rng.standard_normal((n, 1))
@@ -44,7 +45,7 @@ class UniformInputs:
         else:
             unit = rng.random((n, d))
         low, high = np.array(self.bounds).T
-        return low + unit * (high - low)
+        return np.asarray(low + unit * (high - low))
 
 
 @dataclass(frozen=True)
@@ -76,18 +77,15 @@ class Task:
     noise: float = 0.0
 
     def __post_init__(self) -> None:
-        if not self.noise >= 0:
-            raise ConfigError(f"noise must be >= 0, got {self.noise}")
+        check_number("noise", self.noise, least=0)
         if len(self.inputs.bounds) != self.graph.n_inputs:
             raise ConfigError(f"{self.graph.n_inputs} inputs need as many bounds, got {len(self.inputs.bounds)}")
         if not self.graph.has_functions:
             raise ConfigError(f"task {self.name!r} needs a graph whose constituents are known")
 
-    def sample(self, n: int, random_state: int | np.random.Generator | None = None) -> Sample:
+    def sample(self, n: int, random_state: RandomState = None) -> Sample:
         """Draws ``n`` rows; the same seed gives the same rows, whatever the noise level."""
-        if n < 1:
-            raise ConfigError(f"a sample needs at least one row, got n={n}")
-        rng = np.random.default_rng(random_state)
+        rng = generator_from(random_state)
         X = self.inputs.sample(n, rng)
         clean = self.graph(X)
         noise = rng.standard_normal(clean.shape)
@@ -99,19 +97,22 @@ class Task:
         return _scale(self.graph, self.inputs)
 
     def with_noise(self, noise: float) -> Task:
+        """The same task with another noise level."""
         return replace(self, noise=noise)
 
     def with_correlation(self, correlation: float) -> Task:
+        """The same task with correlated inputs; see :class:`UniformInputs`."""
         return replace(self, inputs=replace(self.inputs, correlation=correlation))
 
 
 @lru_cache(maxsize=128)
 def _scale(graph: FunctionGraph, inputs: UniformInputs) -> np.ndarray:
-    return graph(inputs.sample(_SCALE_SAMPLE, np.random.default_rng(0))).std(axis=0)
+    return np.asarray(graph(inputs.sample(_SCALE_SAMPLE, 0)).std(axis=0))
 
 
 def box(d: int, low: float = -1.0, high: float = 1.0) -> UniformInputs:
     """Independent inputs, uniform on one interval."""
+    d = check_count("d", d)
     return UniformInputs(((low, high),) * d)
 
 

@@ -2,6 +2,7 @@
 
 from compsparse.training.data import TrainingData, training_data
 from compsparse.training.last_layer import solve_last_layer
+from compsparse.training.layerwise import copy_nodes, lower_part
 from compsparse.training.levenberg_marquardt import Refinement, refine
 from compsparse.training.loop import Callback, TrainingConfig, TrainingState, train
 from compsparse.training.losses import CrossEntropy, HuberLoss, Loss, SquaredLoss
@@ -9,8 +10,7 @@ from compsparse.training.memory import reused_allocations
 from compsparse.training.penalties import Penalty, ProximalL1, ProximalPenalty, SmoothPenalty, SquaredNorm
 from compsparse.training.recipes import FitConfig, GraphFit, fit_graph
 from compsparse.training.record import ReplicaStatus, Training, TrainingStatus
-from compsparse.training.schedules import SCHEDULES
-from compsparse.training.warm_start import copy_nodes, lower_part
+from compsparse.training.schedules import SCHEDULES, Schedule
 
 __all__ = [
     "SCHEDULES",
@@ -25,6 +25,7 @@ __all__ = [
     "ProximalPenalty",
     "Refinement",
     "ReplicaStatus",
+    "Schedule",
     "SmoothPenalty",
     "SquaredLoss",
     "SquaredNorm",

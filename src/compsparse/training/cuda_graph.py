@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 _WARM_UP = 3
+_new_stream: Callable[[], torch.cuda.Stream] = torch.cuda.Stream
 
 
 class CapturedStep:
@@ -37,10 +38,11 @@ class CapturedStep:
         self.graph.replay()
 
     def forget(self) -> None:
+        """Drops the recording."""
         self.graph = self.rows = None
 
     def _run_aside(self, rows: Tensor) -> None:
-        stream, current = torch.cuda.Stream(), torch.cuda.current_stream()
+        stream, current = _new_stream(), torch.cuda.current_stream()
         stream.wait_stream(current)
         with torch.cuda.stream(stream):
             self.body(rows)
@@ -54,7 +56,7 @@ class CapturedStep:
         gc.disable()
         torch.cuda.synchronize()
         try:
-            with torch.cuda.stream(torch.cuda.Stream()):
+            with torch.cuda.stream(_new_stream()):
                 self.graph.capture_begin()
                 try:
                     self.body(self.rows)

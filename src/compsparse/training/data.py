@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from compsparse.errors import DataError
+from compsparse.checks import check_count, check_device, check_flag, row_text
+from compsparse.errors import ConfigError, DataError
 
 
 @dataclass(frozen=True)
@@ -32,9 +33,11 @@ class TrainingData:
 
     @property
     def n_rows(self) -> int:
+        """Rows of the table."""
         return self.X.shape[0]
 
     def train_rows(self, n_replicas: int) -> tuple[Tensor, ...]:
+        """The rows that each of so many replicas learns from."""
         return self.train or (torch.arange(self.n_rows),) * n_replicas
 
     def for_replicas(self, chosen: Sequence[int]) -> TrainingData:
@@ -51,7 +54,7 @@ def training_data(
     sample_weight: object | None = None,
     train: Sequence[Sequence[int]] | None = None,
     validation: Sequence[Sequence[int]] | None = None,
-    classes: bool = False,
+    classification: bool = False,
     device: str | torch.device | None = None,
     dtype: torch.dtype = torch.float32,
 ) -> TrainingData:
@@ -59,13 +62,15 @@ def training_data(
 
     Args:
         train, validation: row numbers, one sequence per replica.
-        classes: y holds class numbers, not values.
+        classification: y holds class numbers, not values.
+        device: where the data live; None takes the CPU.
     """
+    check_device(device)
     table = _finite(X, "X", dtype, device)
     if table.ndim != 2 or table.shape[0] == 0:
         raise DataError(f"X must be a table of at least one row, got shape {tuple(table.shape)}")
-    if classes:
-        target = torch.as_tensor(np.asarray(y), dtype=torch.long, device=device)
+    if check_flag("classification", classification):
+        target = _class_numbers(y, device)
     else:
         target = _finite(y, "y", dtype, device)
         target = target.unsqueeze(-1) if target.ndim == 1 else target
@@ -82,18 +87,30 @@ def _finite(values: object, name: str, dtype: torch.dtype, device: str | torch.d
     tensor = tensor.to(device=device, dtype=dtype)
     if not bool(torch.isfinite(tensor).all()):
         bad = int((~torch.isfinite(tensor.reshape(tensor.shape[0], -1))).any(1).nonzero()[0])
-        raise DataError(f"{name} holds NaN or infinite values, first in row {bad}")
+        raise DataError(f"{name} holds NaN or infinite values, first in {row_text(bad)}")
     return tensor
 
 
+def _class_numbers(values: object, device: str | torch.device | None) -> Tensor:
+    tensor = torch.as_tensor(values if isinstance(values, Tensor) else np.asarray(values), device=device)
+    if tensor.is_floating_point() or tensor.is_complex() or tensor.ndim != 1 or bool((tensor < 0).any()):
+        raise DataError(
+            "classes must be one whole number >= 0 per row, "
+            f"got {str(tensor.dtype).removeprefix('torch.')} of shape {tuple(tensor.shape)}"
+        )
+    return tensor.long()
+
+
 def _rows(subsets: Sequence[Sequence[int]] | None, n: int) -> tuple[Tensor, ...] | None:
-    if subsets is None:
-        return None
-    result = tuple(torch.as_tensor(np.asarray(rows), dtype=torch.long) for rows in subsets)
-    for rows in result:
-        if len(rows) == 0 or int(rows.min()) < 0 or int(rows.max()) >= n:
-            raise DataError(f"each replica needs row numbers between 0 and {n - 1}, at least one")
-    return result
+    return None if subsets is None else tuple(check_rows(rows, n) for rows in subsets)
+
+
+def check_rows(rows: Sequence[int] | np.ndarray, n: int) -> Tensor:
+    """Row numbers of a table of n rows, at least one."""
+    numbers = torch.as_tensor(np.asarray(rows))
+    if numbers.is_floating_point() or len(numbers) == 0 or int(numbers.min()) < 0 or int(numbers.max()) >= n:
+        raise ConfigError(f"each replica needs row numbers between 0 and {n - 1}, at least one")
+    return numbers.long()
 
 
 class BatchStream:
@@ -108,7 +125,7 @@ class BatchStream:
 
     def __init__(self, rows: Sequence[Tensor], batch_size: int, seeds: Sequence[int], device: torch.device):
         self.lengths = [len(r) for r in rows]
-        self.batch = min(batch_size, max(self.lengths))
+        self.batch = min(check_count("batch_size", batch_size), max(self.lengths))
         self.rows = padded(rows, device)
         self.seeds = torch.tensor([int(s) % 2**63 for s in seeds], dtype=torch.long, device=device)
         self.block = self.rows[:0]

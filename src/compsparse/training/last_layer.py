@@ -7,16 +7,17 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from compsparse.checks import check_number
 from compsparse.errors import ConfigError
 from compsparse.networks.cells import Cells
 from compsparse.networks.mirroring import MirrorNetwork
 from compsparse.training.data import TrainingData
 
-RIDGES = (1e-8, 1e-6, 1e-4, 1e-2)
+_RIDGES = (1e-8, 1e-6, 1e-4, 1e-2)
 
 
 @torch.no_grad()
-def solve_last_layer(network: MirrorNetwork, data: TrainingData, ridges: Sequence[float] = RIDGES) -> Tensor:
+def solve_last_layer(network: MirrorNetwork, data: TrainingData, ridges: Sequence[float] = _RIDGES) -> Tensor:
     r"""Replaces each replica's output weights by the minimiser of
     :math:`\frac1n\|y - Hv - c\|^2 + \rho s\|v\|^2`, in place; s is the mean variance of the features.
 
@@ -33,6 +34,9 @@ def solve_last_layer(network: MirrorNetwork, data: TrainingData, ridges: Sequenc
         raise ConfigError("the closed form does not know sample weights")
     if len(network.plan.groups) != 1 or network.graph.size != 1:
         raise ConfigError("only a dense network (a graph of one node) has its last layer in closed form")
+    if not ridges:
+        raise ConfigError("there must be at least one ridge to try")
+    ridges = [check_number("a ridge", ridge, least=0) for ridge in ridges]
     cells = network.cells(network.plan.groups[0])
     losses = []
     train_rows = data.train_rows(network.n_replicas)

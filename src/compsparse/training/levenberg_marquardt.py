@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from compsparse.errors import ConfigError, DataError
+from compsparse.checks import check_count, check_number, check_time_limit
+from compsparse.errors import DataError
 from compsparse.networks.replicas import ReplicatedNetwork
 from compsparse.progress import Progress, Silent
 from compsparse.training.data import TrainingData
@@ -67,8 +68,9 @@ def refine(
     """
     if not data.y.is_floating_point():
         raise DataError("refinement is for squared loss: y must hold numbers, not classes")
-    if n_iterations < 0 or not ridge >= 0 or not damping > 0:
-        raise ConfigError("n_iterations and ridge must be >= 0 and damping positive")
+    n_iterations, patience = check_count("n_iterations", n_iterations, least=0), check_count("patience", patience)
+    ridge, damping = check_number("ridge", ridge, least=0), check_number("damping", damping, above=0)
+    time_limit = check_time_limit(time_limit)
     rows = data.train_rows(network.n_replicas)
     if any(len(r) != len(rows[0]) for r in rows):
         raise DataError("refinement needs equally many training rows for every replica")
@@ -146,7 +148,8 @@ class _Refiner:
     @torch.no_grad()
     def _loss(self, rows: Tensor) -> Tensor:
         out = self.network(self.data.X[rows]).reshape(*rows.shape, -1)
-        return (_root_weights(self.data, rows) * (out - self.data.y[rows])).square().sum((1, 2))
+        errors: Tensor = _root_weights(self.data, rows) * (out - self.data.y[rows])
+        return errors.square().sum((1, 2))
 
 
 class _DampedSystem:
@@ -199,6 +202,7 @@ def flat_weights(network: ReplicatedNetwork) -> Tensor:
 
 
 def set_flat_weights(network: ReplicatedNetwork, flat: Tensor) -> None:
+    """The way back from :func:`flat_weights`."""
     start = 0
     for parameter in network.parameters():
         size = parameter[0].numel()

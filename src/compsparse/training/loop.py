@@ -11,8 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from compsparse.checks import RandomState, check_choice, check_count, check_number, check_time_limit
 from compsparse.errors import ConfigError, DataError
-from compsparse.networks.replicas import ReplicatedNetwork, keep_, replica_buffers, replica_seeds
+from compsparse.networks.replicas import ReplicatedNetwork, chosen_seeds, keep_, replica_buffers
 from compsparse.progress import Progress, Silent
 from compsparse.training.cuda_graph import CapturedStep
 from compsparse.training.data import BatchStream, TrainingData, padded
@@ -28,7 +29,7 @@ _MOST_ROWS_AT_ONCE = 1_000_000
 """Rows times replicas that one evaluation takes, to bound its memory."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TrainingConfig:
     """Settings of the loop; the defaults suit small networks on smooth targets.
 
@@ -61,14 +62,19 @@ class TrainingConfig:
     rungs: tuple[tuple[float, float], ...] = ()
 
     def __post_init__(self) -> None:
-        if self.n_steps < 1 or self.evaluate_every < 1 or (self.n_epochs is not None and self.n_epochs < 1):
-            raise ConfigError("n_steps, n_epochs and evaluate_every must be at least 1")
-        if self.batch_size is not None and self.batch_size < 1:
-            raise ConfigError(f"batch_size must be positive or None, got {self.batch_size}")
-        if not self.learning_rate > 0 or self.weight_decay < 0:
-            raise ConfigError("learning_rate must be positive and weight_decay not negative")
-        if self.optimizer not in ("adamw", "sgd"):
-            raise ConfigError(f"optimizer must be 'adamw' or 'sgd', got {self.optimizer!r}")
+        for name in ("n_steps", "evaluate_every"):
+            check_count(name, getattr(self, name))
+        for name in ("n_epochs", "batch_size", "patience"):
+            if getattr(self, name) is not None:
+                check_count(name, getattr(self, name))
+        check_number("learning_rate", self.learning_rate, above=0)
+        check_number("weight_decay", self.weight_decay, least=0)
+        check_number("momentum", self.momentum, least=0, below=1)
+        if self.stop_at_loss is not None:
+            check_number("stop_at_loss", self.stop_at_loss)
+        if self.clip_norm is not None:
+            check_number("clip_norm", self.clip_norm, above=0)
+        check_choice("optimizer", self.optimizer, ("adamw", "sgd"))
         if any(not (0 < at < 1 and 0 < kept <= 1) for at, kept in self.rungs):
             raise ConfigError(f"rungs are (share of steps, share kept) pairs between 0 and 1, got {self.rungs}")
         schedule(self.schedule)
@@ -99,7 +105,7 @@ def train(
     callbacks: Sequence[Callback] = (),
     progress: Progress | None = None,
     time_limit: float | None = None,
-    random_state: int | None = None,
+    random_state: RandomState = None,
     seeds: Sequence[int] | None = None,
 ) -> Training:
     """Trains every replica of the network in place and returns what happened.
@@ -109,16 +115,16 @@ def train(
 
     Args:
         random_state: seed of the batch order; replica r gets the same one in any company.
-        seeds: one seed per replica instead.
+        seeds: a list with one seed per replica instead.
     """
     config = config or TrainingConfig()
     loss = loss or SquaredLoss()
     n = network.n_replicas
     _check(network, data, config, loss, n)
-    seeds = replica_seeds(random_state, n) if seeds is None else seeds
+    seeds, limit = chosen_seeds(random_state, seeds, n), check_time_limit(time_limit)
     run = _Run(network, data, config, loss, penalties, seeds)
     with reused_allocations():
-        return run.train(callbacks, progress or Silent(), time_limit)
+        return run.train(callbacks, progress or Silent(), limit)
 
 
 def _check(network: ReplicatedNetwork, data: TrainingData, config: TrainingConfig, loss: Loss, n: int) -> None:
@@ -273,7 +279,7 @@ class _Run:
         for smooth in self.smooth:
             total = total + smooth.value(self.network).sum()
         self.optimizer.zero_grad(set_to_none=True)
-        total.backward()
+        torch.autograd.backward(total)
         if self.config.clip_norm is not None:
             self._clip(self.config.clip_norm)
         self.optimizer.step()

@@ -8,6 +8,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from compsparse.checks import check_number
+
 
 class Loss(ABC):
     """A loss that is a weighted mean of one term per sample."""
@@ -20,16 +22,19 @@ class Loss(ABC):
         """How many target columns of numbers go with so many outputs."""
         return n_outputs
 
-    def mean(self, prediction: Tensor, target: Tensor, weight: Tensor | None = None) -> Tensor:
+    def mean(self, prediction: Tensor, target: Tensor, sample_weight: Tensor | None = None) -> Tensor:
         """The weighted mean over samples, per replica."""
         terms = self.per_sample(prediction, target)
-        return terms.mean(-1) if weight is None else (terms * weight).sum(-1) / weight.sum(-1)
+        if sample_weight is None:
+            return terms.mean(-1)
+        return (terms * sample_weight).sum(-1) / sample_weight.sum(-1)
 
 
 class SquaredLoss(Loss):
     """Mean over outputs of (prediction - target)^2."""
 
     def per_sample(self, prediction: Tensor, target: Tensor) -> Tensor:
+        """The squared error of each sample."""
         return (prediction - target).square().mean(-1)
 
 
@@ -37,9 +42,10 @@ class HuberLoss(Loss):
     """Squared near zero, absolute beyond ``delta``: outliers pull less."""
 
     def __init__(self, delta: float = 1.0):
-        self.delta = delta
+        self.delta = check_number("delta", delta, above=0)
 
     def per_sample(self, prediction: Tensor, target: Tensor) -> Tensor:
+        """Huber's function of each sample's error."""
         return functional.huber_loss(prediction, target, reduction="none", delta=self.delta).mean(-1)
 
 
@@ -47,6 +53,7 @@ class CrossEntropy(Loss):
     """Negative log likelihood of integer classes under softmax logits, one per channel."""
 
     def per_sample(self, prediction: Tensor, target: Tensor) -> Tensor:
+        """The negative log probability of each sample's class."""
         log_p = torch.log_softmax(prediction, dim=-1)
         classes = target.expand(prediction.shape[:-1]).unsqueeze(-1)
         return -log_p.gather(-1, classes).squeeze(-1)

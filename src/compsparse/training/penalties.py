@@ -13,6 +13,7 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
+from compsparse.checks import check_number
 from compsparse.errors import ConfigError
 from compsparse.networks.replicas import ReplicatedNetwork
 
@@ -26,22 +27,28 @@ def weights_only(name: str) -> bool:
 
 
 class _Penalty:
+    """A strength, and the parameters it applies to."""
+
     def __init__(self, strength: float, applies_to: Selector = weights_only):
-        if not strength >= 0:
-            raise ConfigError(f"the strength of {type(self).__name__} must be >= 0, got {strength}")
-        self.strength, self.applies_to = strength, applies_to
+        self.strength = check_number(f"the strength of {type(self).__name__}", strength, least=0)
+        self.applies_to = applies_to
 
     def selected(self, network: ReplicatedNetwork) -> Iterator[Tensor]:
+        """The parameters that the penalty acts on."""
         return (p for name, p in network.named_parameters() if self.applies_to(name))
 
 
 class SmoothPenalty(_Penalty, ABC):
+    """A penalty that is added to the loss."""
+
     @abstractmethod
     def value(self, network: ReplicatedNetwork) -> Tensor:
         """The penalty of each replica, differentiable in the weights."""
 
 
 class ProximalPenalty(_Penalty, ABC):
+    """A penalty that acts on the weights after each step."""
+
     @abstractmethod
     def value(self, network: ReplicatedNetwork) -> Tensor:
         """The penalty of each replica."""
@@ -52,12 +59,14 @@ class ProximalPenalty(_Penalty, ABC):
 
 
 Penalty: TypeAlias = SmoothPenalty | ProximalPenalty
+"""What the training loop takes."""
 
 
 class SquaredNorm(SmoothPenalty):
     r"""Weight decay as part of the loss: :math:`\lambda \|w\|_2^2`."""
 
     def value(self, network: ReplicatedNetwork) -> Tensor:
+        """The strength times the squared norm of each replica's weights."""
         return self.strength * sum_over(p.square().flatten(1).sum(1) for p in self.selected(network))
 
 
@@ -65,15 +74,18 @@ class ProximalL1(ProximalPenalty):
     r""":math:`\lambda \|w\|_1` by soft thresholding, which sets weights to exactly zero."""
 
     def value(self, network: ReplicatedNetwork) -> Tensor:
+        """The strength times the sum of the sizes of each replica's weights."""
         return self.strength * sum_over(p.abs().flatten(1).sum(1) for p in self.selected(network))
 
     @torch.no_grad()
     def prox_(self, network: ReplicatedNetwork, step: float) -> None:
+        """Moves every weight towards zero by the strength times the step, and no further than zero."""
         for parameter in self.selected(network):
             parameter.copy_(torch.nn.functional.softshrink(parameter, self.strength * step))
 
 
 def sum_over(terms: Iterator[Tensor]) -> Tensor:
+    """The sum of at least one term per parameter."""
     total = None
     for term in terms:
         total = term if total is None else total + term

@@ -8,32 +8,37 @@ are finished by Levenberg-Marquardt and averaged where that helps on the validat
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from compsparse.checks import RandomState, check_count, check_flag, check_number, check_time_limit
 from compsparse.errors import ConfigError, TrainingError
 from compsparse.graph import FunctionGraph
-from compsparse.networks.mirroring import MirrorNetwork, mirror
+from compsparse.networks.mirroring import MirrorConfig, MirrorNetwork
+from compsparse.networks.plan import Sharing
 from compsparse.networks.replicas import replica_seeds, select
 from compsparse.progress import Progress, Silent
-from compsparse.training.data import TrainingData
+from compsparse.training.data import TrainingData, check_rows
+from compsparse.training.layerwise import copy_nodes, lower_part
 from compsparse.training.levenberg_marquardt import Refinement, refine
 from compsparse.training.loop import TrainingConfig, train
 from compsparse.training.losses import Loss, SquaredLoss
 from compsparse.training.penalties import Penalty
 from compsparse.training.record import ReplicaStatus, Training, TrainingStatus
-from compsparse.training.warm_start import copy_nodes, lower_part
 
 HALVING_TWICE = ((0.2, 0.5), (0.4, 0.5))
+"""Rungs of :class:`TrainingConfig` at which the worse half of the restarts leaves."""
 _LARGEST_JACOBIAN = 4e7
 """Entries above which the second-order finish is left out for its memory."""
 _FINISH_WORK = 2e12
 """Multiplications the finish may spend (under a minute on two cores); counted, not timed, so that fits repeat."""
 _FEWEST_ITERATIONS = 5
+_NO_TIME = 1e-9
+"""Seconds that are over after one step, so that there is a network to return."""
 
 
 def _default_training() -> TrainingConfig:
@@ -48,7 +53,7 @@ class FitConfig:
         n_restarts: replicas that start.
         n_keep: most replicas in the final ensemble.
         training: settings of the training loop.
-        warm_start: learn the lower levels first (see :mod:`~compsparse.training.warm_start`).
+        layerwise: learn the lower levels first (see :mod:`~compsparse.training.layerwise`).
         refine_iterations: most Levenberg-Marquardt steps; 0 leaves the finish out.
         refine_share: largest share of the time limit, if there is one, left for the finish.
     """
@@ -56,15 +61,16 @@ class FitConfig:
     n_restarts: int = 64
     n_keep: int = 4
     training: TrainingConfig = field(default_factory=_default_training)
-    warm_start: bool = False
+    layerwise: bool = False
     refine_iterations: int = 60
     refine_share: float = 0.3
 
     def __post_init__(self) -> None:
-        if self.n_restarts < 1 or self.n_keep < 1:
-            raise ConfigError("n_restarts and n_keep must be at least 1")
-        if self.refine_iterations < 0 or not 0 <= self.refine_share < 1:
-            raise ConfigError("refine_iterations must be >= 0 and refine_share in [0, 1)")
+        check_count("n_restarts", self.n_restarts)
+        check_count("n_keep", self.n_keep)
+        check_flag("layerwise", self.layerwise)
+        check_count("refine_iterations", self.refine_iterations, least=0)
+        check_number("refine_share", self.refine_share, least=0, below=1)
 
 
 @dataclass(frozen=True)
@@ -106,100 +112,122 @@ def fit_graph(
     activation: str = "silu",
     channels: int = 1,
     out_channels: int = 1,
-    share: str = "none",
-    random_state: int | None = None,
+    share: Sharing | Mapping[str, object] = "none",
+    random_state: RandomState = None,
     progress: Progress | None = None,
     time_limit: float | None = None,
 ) -> GraphFit:
     """Fits networks that mirror ``graph`` to data and returns the best few as an ensemble.
 
     Args:
-        X, y: standardised tensors; y is (n, k) numbers, or (n,) classes with a loss for them.
+        X, y: standardised tensors on the device to fit on; y is (n, k) numbers, or (n,) classes with a loss for them.
         validation: rows that choose among restarts; the others train. None trains on all rows
             and chooses by training loss.
+        width, depth, activation, channels, out_channels, share: the shape of the networks; see
+            :class:`~compsparse.networks.MirrorConfig`.
+        time_limit: seconds for everything; the best networks so far are returned when they are over.
 
     Raises:
         TrainingError: every restart diverged.
     """
     started = time.perf_counter()
-    config = config or FitConfig()
-    progress = progress or Silent()
-    settings = {
-        "width": width,
-        "depth": depth,
-        "activation": activation,
-        "channels": channels,
-        "out_channels": out_channels,
-        "share": share,
-        "dtype": X.dtype,
-        "device": X.device,
-    }
+    config, progress, time_limit = config or FitConfig(), progress or Silent(), check_time_limit(time_limit)
     loop = config.training if validation is not None else replace(config.training, rungs=(), patience=None)
     seeds = replica_seeds(random_state, config.n_restarts)
-    network = mirror(graph, n_replicas=config.n_restarts, seeds=seeds, **settings)  # type: ignore[arg-type]
-    data = _data(X, y, sample_weight, validation, config.n_restarts)
+    fit = _Restarts(
+        MirrorConfig(width, depth, activation, channels, out_channels, share),
+        _data(X, y, sample_weight, validation, config.n_restarts),
+        loss or SquaredLoss(),
+        tuple(penalties),
+        seeds,
+    )
+    network = fit.network(graph)
     loop_time = None if time_limit is None else time_limit * (1 - config.refine_share)
-    options = {"loss": loss, "penalties": penalties, "seeds": seeds}
-    if config.warm_start:
-        stages = graph.depth
-        loop_time = None if loop_time is None else loop_time / stages
+    interrupted = False
+    if config.layerwise:
+        loop_time = None if loop_time is None else loop_time / graph.depth
         try:
-            _warm_up(graph, network, data, replace(loop, rungs=(), patience=None), settings, options, loop_time)
+            fit.train_lower_levels(graph, network, replace(loop, rungs=(), patience=None), loop_time)
         except KeyboardInterrupt:
-            loop_time = 0.0  # one step, so that there is a network to return
-    training = train(network, data, loop, progress=progress, time_limit=loop_time, **options)  # type: ignore[arg-type]
+            loop_time, interrupted = _NO_TIME, True
+    training = fit.train(network, loop, loop_time, progress)
+    if interrupted:
+        training = replace(training, status=TrainingStatus.INTERRUPTED)
     if all(status is ReplicaStatus.DIVERGED for status in training.replica_status):
         raise TrainingError(
             f"all {config.n_restarts} restarts diverged: lower the learning rate (it was {loop.learning_rate:g})"
         )
     finite = np.isfinite(training.train_loss)
     best = select(network, [i for i in training.ranking.tolist() if finite[i]][: config.n_keep])
-    data = data.for_replicas(range(best.n_replicas))
+    data = fit.data.for_replicas(range(best.n_replicas))
     refinement = None
     iterations = _finish_iterations(best, data, config)
-    squared = loss is None or isinstance(loss, SquaredLoss)
+    squared = isinstance(fit.loss, SquaredLoss)
     if iterations and squared and not penalties and training.status is not TrainingStatus.INTERRUPTED:
-        left = None if time_limit is None else time_limit - (time.perf_counter() - started)
+        left = None if time_limit is None else max(time_limit - (time.perf_counter() - started), _NO_TIME)
         refinement = refine(best, data, iterations, time_limit=left, progress=progress)
-    members, value = _ensemble(best, data, loss or SquaredLoss())
+    members, value = _ensemble(best, data, fit.loss)
     return GraphFit(select(best, members), value, training, refinement, time.perf_counter() - started)
 
 
+@dataclass(frozen=True)
+class _Restarts:
+    """What all networks of one fit share: their shape, their data, what they minimise, and one seed per restart."""
+
+    shape: MirrorConfig
+    data: TrainingData
+    loss: Loss
+    penalties: tuple[Penalty, ...]
+    seeds: list[int]
+
+    def network(self, graph: FunctionGraph) -> MirrorNetwork:
+        X = self.data.X
+        return MirrorNetwork(graph, self.shape, len(self.seeds), self.seeds).to(device=X.device, dtype=X.dtype)
+
+    def train(
+        self, network: MirrorNetwork, config: TrainingConfig, time_limit: float | None, progress: Progress | None = None
+    ) -> Training:
+        return train(
+            network,
+            self.data,
+            config,
+            loss=self.loss,
+            penalties=self.penalties,
+            seeds=self.seeds,
+            progress=progress,
+            time_limit=time_limit,
+        )
+
+    def train_lower_levels(
+        self, graph: FunctionGraph, network: MirrorNetwork, config: TrainingConfig, time_limit: float | None
+    ) -> None:
+        """Trains the lower levels under free upper parts and copies what they learned."""
+        before: MirrorNetwork | None = None
+        for level in range(1, graph.depth):
+            stage = self.network(lower_part(graph, level))
+            if before is not None:
+                copy_nodes(before, stage)
+            record = self.train(stage, config, time_limit)
+            before = stage
+            if record.status is TrainingStatus.INTERRUPTED:
+                copy_nodes(before, network)
+                raise KeyboardInterrupt
+        if before is not None:
+            copy_nodes(before, network)
+
+
 def _data(
-    X: Tensor, y: Tensor, weight: Tensor | None, validation: Sequence[int] | np.ndarray | None, n_replicas: int
+    X: Tensor, y: Tensor, sample_weight: Tensor | None, validation: Sequence[int] | np.ndarray | None, n_replicas: int
 ) -> TrainingData:
     if validation is None:
-        return TrainingData(X, y, weight)
-    held_out = torch.as_tensor(np.asarray(validation), dtype=torch.long)
+        return TrainingData(X, y, sample_weight)
+    held_out = check_rows(validation, len(X))
     is_train = torch.ones(len(X), dtype=torch.bool)
     is_train[held_out] = False
     rest = is_train.nonzero().squeeze(1)
-    return TrainingData(X, y, weight, (rest,) * n_replicas, (held_out,) * n_replicas)
-
-
-def _warm_up(
-    graph: FunctionGraph,
-    network: MirrorNetwork,
-    data: TrainingData,
-    loop: TrainingConfig,
-    settings: dict,
-    options: dict,
-    time_limit: float | None,
-) -> None:
-    """Trains the lower levels under free upper parts and copies what they learned."""
-    before: MirrorNetwork | None = None
-    for level in range(1, graph.depth):
-        part = lower_part(graph, level)
-        stage = mirror(part, n_replicas=network.n_replicas, seeds=options["seeds"], **settings)
-        if before is not None:
-            copy_nodes(before, stage)
-        record = train(stage, data, loop, time_limit=time_limit, **options)
-        before = stage
-        if record.status is TrainingStatus.INTERRUPTED:
-            copy_nodes(before, network)
-            raise KeyboardInterrupt
-    if before is not None:
-        copy_nodes(before, network)
+    if not len(rest):
+        raise ConfigError("the validation rows leave none to train on")
+    return TrainingData(X, y, sample_weight, (rest,) * n_replicas, (held_out,) * n_replicas)
 
 
 def _finish_iterations(network: MirrorNetwork, data: TrainingData, config: FitConfig) -> int:

@@ -60,4 +60,5 @@ class Training:
 
     @property
     def best(self) -> int:
+        """The replica that comes first in the ranking."""
         return int(self.ranking[0])

@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from compsparse.errors import ConfigError
+from compsparse.checks import check_choice
 
 Schedule = Callable[[float], float]
+"""From the share of training done to a factor on the peak learning rate."""
 
 
 def constant(done: float) -> float:
+    """The peak rate throughout."""
     return 1.0
 
 
 def cosine(done: float) -> float:
+    """From the peak rate to zero along half a cosine."""
     return 0.5 * (1 + math.cos(math.pi * done))
 
 
@@ -26,12 +29,9 @@ def one_cycle(done: float, warm_up: float = 0.3, start: float = 0.04) -> float:
 
 
 SCHEDULES: dict[str, Schedule] = {"constant": constant, "cosine": cosine, "one_cycle": one_cycle}
+"""The schedules by name."""
 
 
 def schedule(name: str | Schedule) -> Schedule:
-    if callable(name):
-        return name
-    try:
-        return SCHEDULES[name]
-    except KeyError:
-        raise ConfigError(f"unknown schedule {name!r}, expected one of {list(SCHEDULES)}") from None
+    """The schedule of a name, or the function that was given."""
+    return name if callable(name) else SCHEDULES[check_choice("schedule", name, SCHEDULES)]

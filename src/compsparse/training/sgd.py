@@ -25,11 +25,13 @@ class ReplicaSGD:
             self._set = rates
 
     def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forgets the gradients."""
         for parameter in self.parameters:
             parameter.grad = None
 
     @torch.no_grad()
     def step(self) -> None:
+        """One step of every replica at its own rate."""
         for parameter, velocity in zip(self.parameters, self.velocity, strict=True):
             if parameter.grad is None:
                 continue

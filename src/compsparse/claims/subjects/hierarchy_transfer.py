@@ -17,7 +17,7 @@ from compsparse.report.figure import Figure
 from compsparse.sweeps.kinds.hierarchy import HierarchyRun, misclassified, train_runs
 from compsparse.sweeps.kinds.paper import rhm_protocol
 from compsparse.tasks.hierarchy import HierarchySample, SparseRandomHierarchy
-from compsparse.tasks.hierarchy.writing import write
+from compsparse.tasks.hierarchy.trees import write
 
 _SOURCE = f"the first check proposed on {TOMASINI}"
 

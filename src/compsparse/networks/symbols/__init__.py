@@ -1,6 +1,6 @@
 """Classifiers of rows of symbols, all with replicas and all layers on request."""
 
-from compsparse.networks.symbols.base import SymbolNetwork, symbol_codes
+from compsparse.networks.symbols.base import SymbolNetwork, SymbolNetworkOptions, symbol_codes
 from compsparse.networks.symbols.common import CommonCNN
 from compsparse.networks.symbols.fully_connected import FullyConnectedNetwork
 from compsparse.networks.symbols.hierarchical import HierarchicalCNN, HierarchicalLCN, HierarchicalNetwork
@@ -13,6 +13,7 @@ __all__ = [
     "HierarchicalLCN",
     "HierarchicalNetwork",
     "SymbolNetwork",
+    "SymbolNetworkOptions",
     "TransformerNetwork",
     "symbol_codes",
 ]

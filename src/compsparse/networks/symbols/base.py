@@ -7,27 +7,27 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import TypedDict, Unpack
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from compsparse.errors import ConfigError, DataError
-from compsparse.networks.replicas import ReplicatedNetwork, generators_for, per_replica_normal, replica_seeds
+from compsparse.checks import RandomState, check_count, check_flag, check_options
+from compsparse.errors import DataError
+from compsparse.networks.replicas import ReplicatedNetwork, chosen_seeds, generators_for, per_replica_normal
 
 
-class Settings(TypedDict, total=False):
+class SymbolNetworkOptions(TypedDict, total=False):
     """What every symbol network can be told.
 
     Attributes:
         whitened: see :func:`symbol_codes`.
         n_replicas: how many independent copies to hold; None for an ordinary module.
         random_state: seed of the initial weights; replica r gets the same ones in any company.
-        seeds: one seed per replica instead.
+        seeds: a list with one seed per replica instead.
     """
 
     whitened: bool
     n_replicas: int | None
-    random_state: int | np.random.Generator | None
+    random_state: RandomState
     seeds: Sequence[int] | None
 
 
@@ -37,16 +37,17 @@ class SymbolNetwork(ReplicatedNetwork):
     It reads integers ``(batch, n_slots)``, or such rows already encoded, ``(batch, n_slots, n_symbols)``
     floats; each with a leading dimension of replicas where every replica has a batch of its own.
 
-    All subclasses take :class:`Settings` as keywords.
+    All subclasses take :class:`SymbolNetworkOptions` as keywords.
     """
 
     codes: Tensor
 
-    def __init__(self, n_slots: int, n_symbols: int, n_outputs: int, **settings: Unpack[Settings]):
-        check_sizes(n_slots=n_slots, n_symbols=n_symbols, n_outputs=n_outputs)
-        super().__init__(n_slots, n_outputs, settings.get("n_replicas"))
-        self.n_symbols = n_symbols
-        codes = symbol_codes(n_symbols, whitened=settings.get("whitened", False))
+    def __init__(self, n_slots: int, n_symbols: int, n_outputs: int, **options: Unpack[SymbolNetworkOptions]):
+        check_options(type(self).__name__, options, SymbolNetworkOptions.__annotations__)
+        n_slots, n_outputs = check_count("n_slots", n_slots), check_count("n_outputs", n_outputs)
+        super().__init__(n_slots, n_outputs, options.get("n_replicas"))
+        codes = symbol_codes(n_symbols, whitened=options.get("whitened", False))
+        self.n_symbols = codes.shape[1]
         self.register_buffer("codes", codes, persistent=False)
 
     @abstractmethod
@@ -58,6 +59,7 @@ class SymbolNetwork(ReplicatedNetwork):
         """
 
     def forward(self, x: Tensor) -> Tensor:
+        """Class scores, ``(batch, n_outputs)`` or ``(R, batch, n_outputs)``."""
         *_, out = self.states(self.encoded(x))
         return out if self.has_replicas or self._has_own_batches(x) else out[0]
 
@@ -66,6 +68,7 @@ class SymbolNetwork(ReplicatedNetwork):
         return list(self.states(self.encoded(x)))
 
     def run(self, columns: Tensor) -> Tensor:
+        """From symbols ``(R, n_slots, batch)`` to class scores ``(R, n_outputs, batch)``."""
         *_, out = self.states(self.encoded(columns.transpose(-1, -2)))
         return out.transpose(-1, -2)
 
@@ -93,24 +96,15 @@ def symbol_codes(n_symbols: int, *, whitened: bool = False) -> Tensor:
     Whitened, every channel has mean 0 and variance 1 over the symbols, and an empty slot is coded as the
     absence of each.
     """
+    n_symbols = check_count("n_symbols", n_symbols, least=2 if check_flag("whitened", whitened) else 1)
     codes = torch.cat([torch.zeros(1, n_symbols), torch.eye(n_symbols)])
     return (codes * n_symbols - 1) / math.sqrt(n_symbols - 1) if whitened else codes
 
 
-def starts(settings: Settings) -> list[torch.Generator]:
+def initial_generators(options: SymbolNetworkOptions) -> list[torch.Generator]:
     """One generator of initial weights per replica."""
-    replicas, seeds = settings.get("n_replicas") or 1, settings.get("seeds")
-    seeds = replica_seeds(settings.get("random_state"), replicas) if seeds is None else seeds
-    if len(seeds) != replicas:
-        raise ConfigError(f"{replicas} replicas need as many seeds, got {len(seeds)}")
-    return generators_for(seeds)
-
-
-def check_sizes(**sizes: int) -> None:
-    """Every size must be a positive integer."""
-    for name, value in sizes.items():
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-            raise ConfigError(f"{name} must be a positive integer, got {value!r}")
+    replicas = options.get("n_replicas")
+    return generators_for(chosen_seeds(options.get("random_state"), options.get("seeds"), replicas or 1))
 
 
 class Affine(nn.Module):
@@ -155,4 +149,5 @@ class Readout(nn.Module):
 
     def forward(self, h: Tensor) -> Tensor:
         """From (R, batch, width) to (R, batch, n_outputs)."""
-        return self.layer(h)
+        scores: Tensor = self.layer(h)
+        return scores

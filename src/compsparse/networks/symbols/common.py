@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Literal, Unpack
+from typing import Literal, Unpack, get_args
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from compsparse.errors import ConfigError
-from compsparse.networks.symbols.base import Affine, Settings, SymbolNetwork, check_sizes, starts
+from compsparse.checks import check_choice, check_count
+from compsparse.networks.symbols.base import Affine, SymbolNetwork, SymbolNetworkOptions, initial_generators
 
-Variant = Literal["plain", "residual"]
+ConvolutionStyle = Literal["plain", "residual"]
+"""As in VGG networks, or with the residual branches of ResNets."""
 
 
 class CommonCNN(SymbolNetwork):
@@ -37,22 +38,24 @@ class CommonCNN(SymbolNetwork):
         n_blocks: int | None = None,
         width: int = 64,
         kernel: int = 3,
-        variant: Variant = "plain",
-        **settings: Unpack[Settings],
+        variant: ConvolutionStyle = "plain",
+        **options: Unpack[SymbolNetworkOptions],
     ):
-        super().__init__(n_slots, n_symbols, n_outputs, **settings)
+        super().__init__(n_slots, n_symbols, n_outputs, **options)
         n_blocks = max(1, math.ceil(math.log2(n_slots))) if n_blocks is None else n_blocks
-        check_sizes(n_blocks=n_blocks, width=width, kernel=kernel)
-        if variant not in ("plain", "residual"):
-            raise ConfigError(f"variant must be 'plain' or 'residual', got {variant!r}")
+        n_blocks, width, kernel = (
+            check_count(name, value) for name, value in (("n_blocks", n_blocks), ("width", width), ("kernel", kernel))
+        )
+        check_choice("variant", variant, get_args(ConvolutionStyle))
         self.kernel, self.residual = kernel, variant == "residual"
-        generators = starts(settings)
+        generators = initial_generators(options)
         fan_ins = [kernel * n_symbols, *[kernel * width] * (n_blocks - 1)]
         self.first = nn.ModuleList(_he(n, width, generators) for n in fan_ins)
         self.second = nn.ModuleList(_he(kernel * width, width, generators) for _ in fan_ins)
         self.readout = Affine(1, width, n_outputs, generators, scale=1 / math.sqrt(width))
 
     def states(self, x: Tensor) -> Iterator[Tensor]:
+        """The activations of every layer; see :meth:`SymbolNetwork.states`."""
         h = x
         for first, second in zip(self.first, self.second, strict=True):
             h = torch.relu(self._convolved(first, h))
@@ -80,4 +83,5 @@ def _pooled(h: Tensor) -> Tensor:
         return h
     if h.shape[2] % 2:
         h = torch.cat([h, h[:, :, -1:]], dim=2)
-    return h.unflatten(2, (-1, 2)).amax(3)
+    replicas, batch, positions, channels = h.shape
+    return h.view(replicas, batch, positions // 2, 2, channels).amax(3)

@@ -9,7 +9,8 @@ from typing import Unpack
 import torch
 from torch import Tensor, nn
 
-from compsparse.networks.symbols.base import Affine, Readout, Settings, SymbolNetwork, check_sizes, starts
+from compsparse.checks import check_count
+from compsparse.networks.symbols.base import Affine, Readout, SymbolNetwork, SymbolNetworkOptions, initial_generators
 
 
 class FullyConnectedNetwork(SymbolNetwork):
@@ -27,16 +28,17 @@ class FullyConnectedNetwork(SymbolNetwork):
         n_outputs: int,
         n_layers: int = 2,
         width: int = 64,
-        **settings: Unpack[Settings],
+        **options: Unpack[SymbolNetworkOptions],
     ):
-        super().__init__(n_slots, n_symbols, n_outputs, **settings)
-        check_sizes(n_layers=n_layers, width=width)
-        generators = starts(settings)
+        super().__init__(n_slots, n_symbols, n_outputs, **options)
+        n_layers, width = check_count("n_layers", n_layers), check_count("width", width)
+        generators = initial_generators(options)
         sizes = [n_slots * n_symbols, *[width] * (n_layers - 1)]
         self.layers = nn.ModuleList(Affine(1, n, width, generators, scale=1 / math.sqrt(n)) for n in sizes)
         self.readout = Readout(width, n_outputs, generators)
 
     def states(self, x: Tensor) -> Iterator[Tensor]:
+        """The activations of every layer; see :meth:`SymbolNetwork.states`."""
         h = x.flatten(2)
         for layer in self.layers:
             h = torch.relu(layer(h))

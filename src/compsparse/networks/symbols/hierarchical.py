@@ -9,8 +9,9 @@ from typing import ClassVar, Unpack
 import torch
 from torch import Tensor, nn
 
+from compsparse.checks import check_count
 from compsparse.errors import ConfigError
-from compsparse.networks.symbols.base import Affine, Readout, Settings, SymbolNetwork, check_sizes, starts
+from compsparse.networks.symbols.base import Affine, Readout, SymbolNetwork, SymbolNetworkOptions, initial_generators
 
 
 class HierarchicalNetwork(SymbolNetwork):
@@ -32,12 +33,12 @@ class HierarchicalNetwork(SymbolNetwork):
         patch: int,
         n_layers: int | None = None,
         width: int = 64,
-        **settings: Unpack[Settings],
+        **options: Unpack[SymbolNetworkOptions],
     ):
-        super().__init__(n_slots, n_symbols, n_outputs, **settings)
-        check_sizes(patch=patch, width=width)
+        super().__init__(n_slots, n_symbols, n_outputs, **options)
+        patch, width = check_count("patch", patch), check_count("width", width)
         self.patch, self.width = patch, width
-        generators = starts(settings)
+        generators = initial_generators(options)
         self.layers = nn.ModuleList()
         channels, positions = n_symbols, n_slots
         for _ in range(_depth(n_slots, patch, n_layers)):
@@ -48,6 +49,7 @@ class HierarchicalNetwork(SymbolNetwork):
         self.readout = Readout(width, n_outputs, generators)
 
     def states(self, x: Tensor) -> Iterator[Tensor]:
+        """The activations of every layer; see :meth:`SymbolNetwork.states`."""
         h = x if self.shared else x.transpose(1, 2)
         for layer in self.layers:
             h = self._shared(layer, h) if self.shared else self._local(layer, h)
@@ -87,13 +89,11 @@ class HierarchicalLCN(HierarchicalNetwork):
 
 def _depth(n_slots: int, patch: int, n_layers: int | None) -> int:
     deepest = _n_divisions(n_slots, patch)
-    n_layers = deepest if n_layers is None else n_layers
-    if n_layers < 1 or n_layers > deepest:
-        raise ConfigError(
-            f"{n_slots} slots can be read by 1 to {deepest} layers of patch {patch}, got {n_layers}"
-            if deepest
-            else f"{n_slots} slots cannot be divided into patches of {patch}"
-        )
+    n_layers = deepest if n_layers is None else check_count("n_layers", n_layers)
+    if not deepest:
+        raise ConfigError(f"{n_slots} slots cannot be divided into patches of {patch}")
+    if n_layers > deepest:
+        raise ConfigError(f"{n_slots} slots can be read by 1 to {deepest} layers of patch {patch}, got {n_layers}")
     return n_layers
 
 

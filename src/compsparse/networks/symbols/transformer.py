@@ -10,9 +10,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from compsparse.checks import check_count
 from compsparse.errors import ConfigError
 from compsparse.networks.replicas import per_replica_normal
-from compsparse.networks.symbols.base import Affine, Settings, SymbolNetwork, check_sizes, starts
+from compsparse.networks.symbols.base import Affine, SymbolNetwork, SymbolNetworkOptions, initial_generators
 
 
 class TransformerNetwork(SymbolNetwork):
@@ -31,19 +32,22 @@ class TransformerNetwork(SymbolNetwork):
         n_layers: int = 2,
         width: int = 64,
         n_heads: int = 4,
-        **settings: Unpack[Settings],
+        **options: Unpack[SymbolNetworkOptions],
     ):
-        super().__init__(n_slots, n_symbols, n_outputs, **settings)
-        check_sizes(n_layers=n_layers, width=width, n_heads=n_heads)
+        super().__init__(n_slots, n_symbols, n_outputs, **options)
+        n_layers, width, n_heads = (
+            check_count(name, value) for name, value in (("n_layers", n_layers), ("width", width), ("n_heads", n_heads))
+        )
         if width % n_heads:
             raise ConfigError(f"a width of {width} cannot be shared by {n_heads} heads")
-        generators = starts(settings)
+        generators = initial_generators(options)
         self.embed = Affine(1, n_symbols, width, generators, scale=1.0)
         self.places = nn.Parameter(per_replica_normal((1, n_slots, width), generators))
         self.blocks = nn.ModuleList(_Block(width, n_heads, generators) for _ in range(n_layers))
         self.readout = Affine(1, width, n_outputs, generators, scale=1 / math.sqrt(width))
 
     def states(self, x: Tensor) -> Iterator[Tensor]:
+        """The activations of every layer; see :meth:`SymbolNetwork.states`."""
         replicas, batch, slots, _ = x.shape
         h = self.embed(x.reshape(replicas, batch * slots, -1)).view(replicas, batch, slots, -1) + self.places
         for block in self.blocks:
@@ -65,17 +69,20 @@ class _Block(nn.Module):
         self.down = Affine(1, 4 * width, width, generators, scale=wide)
 
     def forward(self, h: Tensor) -> Tensor:
+        """From (R, batch, slots, width) to the same."""
         h = h + self._attended(_normed(h))
         replicas, batch, slots, width = h.shape
         rows = _normed(h).view(replicas, batch * slots, width)
-        return h + self.down(functional.gelu(self.up(rows))).view(h.shape)
+        change: Tensor = self.down(functional.gelu(self.up(rows)))
+        return h + change.view(h.shape)
 
     def _attended(self, h: Tensor) -> Tensor:
         replicas, batch, slots, width = h.shape
         parts = self.to_heads(h.reshape(replicas, batch * slots, width))
         query, key, value = parts.view(replicas * batch, slots, 3, self.n_heads, -1).permute(2, 0, 3, 1, 4)
         mixed = functional.scaled_dot_product_attention(query, key, value).transpose(1, 2)
-        return self.from_heads(mixed.reshape(replicas, batch * slots, width)).view(h.shape)
+        joined: Tensor = self.from_heads(mixed.reshape(replicas, batch * slots, width))
+        return joined.view(h.shape)
 
 
 def _normed(h: Tensor) -> Tensor:

@@ -24,8 +24,7 @@ from compsparse.networks.symbols import (
 )
 from compsparse.progress import Progress
 from compsparse.sweeps.spec import Spec
-from compsparse.tasks.hierarchy import HierarchySample, RandomHierarchy, SparseRandomHierarchy
-from compsparse.tasks.hierarchy.clustering import learn_hierarchy
+from compsparse.tasks.hierarchy import HierarchySample, RandomHierarchy, SparseRandomHierarchy, learn_hierarchy
 from compsparse.training import TrainingConfig, train
 from compsparse.training.data import TrainingData
 from compsparse.training.losses import CrossEntropy
@@ -150,7 +149,7 @@ class HierarchyRun(Spec):
         return results
 
     def network(self, **settings: Any) -> SymbolNetwork:
-        """The untrained network; settings as of :class:`~compsparse.networks.symbols.base.Settings`."""
+        """The untrained network; settings as of :class:`~compsparse.networks.symbols.SymbolNetworkOptions`."""
         model, settings = self.model, {"whitened": self.whitened, **settings}
         shape = (model.n_inputs, model.n_features, model.n_labels)
         depth = self.n_layers or model.n_levels

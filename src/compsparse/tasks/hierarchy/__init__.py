@@ -1,24 +1,23 @@
 """Random hierarchies: data made by production rules, dense or spread among empty slots.
 
-Datasets for torch are in :mod:`compsparse.tasks.hierarchy.bridge`, which alone needs torch.
+Datasets for torch are in :mod:`compsparse.tasks.hierarchy.datasets`, which alone needs torch.
 """
 
-from compsparse.tasks.hierarchy.clustering import LearnedHierarchy, learn_hierarchy
 from compsparse.tasks.hierarchy.drawing import draw_datum_svg, draw_datum_text
 from compsparse.tasks.hierarchy.encoding import one_hot
+from compsparse.tasks.hierarchy.inference import SymbolNoise, label_posterior, optimal_classifier, parse
+from compsparse.tasks.hierarchy.learning import LearnedHierarchy, learn_hierarchy
 from compsparse.tasks.hierarchy.model import EMPTY, RandomHierarchy, SparseRandomHierarchy
-from compsparse.tasks.hierarchy.noise import Noise
 from compsparse.tasks.hierarchy.operators import diffeomorphism, exchange_synonyms
-from compsparse.tasks.hierarchy.parsing import label_posterior, optimal_classifier, parse
 from compsparse.tasks.hierarchy.trees import HierarchySample
 
 __all__ = [
     "EMPTY",
     "HierarchySample",
     "LearnedHierarchy",
-    "Noise",
     "RandomHierarchy",
     "SparseRandomHierarchy",
+    "SymbolNoise",
     "diffeomorphism",
     "draw_datum_svg",
     "draw_datum_text",

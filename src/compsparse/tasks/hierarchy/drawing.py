@@ -1,14 +1,16 @@
-"""One datum and the tree that made it, drawn with characters or as SVG."""
+"""One datum and the tree that made it: laid out on a grid, drawn with characters or as SVG."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from html import escape
 from itertools import accumulate
 
 import numpy as np
 
-from compsparse.tasks.hierarchy.layout import DatumLayout, lay_out
+from compsparse.checks import check_count
+from compsparse.errors import ConfigError
 from compsparse.tasks.hierarchy.model import EMPTY
 from compsparse.tasks.hierarchy.trees import HierarchySample
 
@@ -16,6 +18,7 @@ from compsparse.tasks.hierarchy.trees import HierarchySample
 _SIGNS = {"ud>": "├", "ud<": "┤", "ud<>": "┼", "u<>": "┴", "u>": "└", "u<": "┘"} | {
     "d<>": "┬", "d>": "┌", "d<": "┐", "<>": "─"
 }  # fmt: skip
+_MOST_SLOTS = 40  # of a datum whose empty slots are drawn one by one
 _NAMES = 9  # characters that names of levels take
 _COLUMN, _ROW, _RADIUS, _BOX, _LEFT, _TOP = 30.0, 74.0, 13.0, 24.0, 76.0, 30.0
 _WIDEST = 1200.0
@@ -35,6 +38,116 @@ _STYLE = """
 .cs-datum .name { fill: var(--soft); text-anchor: start; font-size: 11px; }
 """
 
+# ---- layout: columns of slots, and levels above them --------------------------------------------------
+
+
+@dataclass(frozen=True)
+class DatumLayout:
+    """One datum on a grid.
+
+    Attributes:
+        symbols: for levels 0 to L, from left to right.
+        columns: for each column of the bottom row, its symbol (or EMPTY) and how many slots it stands for.
+        across: for levels 0 to L, the column above which each node stands.
+        empty: for levels 1 to L - 1 (at index level - 1), the columns above which empty nodes stand, if drawn.
+        rules: for levels 1 to L (at index level - 1), one sentence a node.
+    """
+
+    symbols: tuple[tuple[int, ...], ...]
+    columns: tuple[tuple[int, int], ...]
+    across: tuple[tuple[float, ...], ...]
+    empty: tuple[tuple[float, ...], ...]
+    rules: tuple[tuple[str, ...], ...]
+
+    @property
+    def n_levels(self) -> int:
+        """L, levels above the input."""
+        return len(self.rules)
+
+    def children(self, node: int) -> range:
+        """Numbers of a node's children in the level below."""
+        s = len(self.symbols[0]) // len(self.symbols[1])
+        return range(node * s, (node + 1) * s)
+
+    def name(self, level: int) -> str:
+        """What a level is called beside its row."""
+        return {0: "input", self.n_levels: "label"}.get(level, f"level {level}")
+
+
+def lay_out(sample: HierarchySample, i: int, one_by_one: bool | None = None) -> DatumLayout:
+    """The datum of row i; runs of empty slots share a column, by default if there are many slots."""
+    if check_count("i", i, least=0) >= len(sample):
+        raise ConfigError(f"there is no datum {i}: the sample has {len(sample)}, numbered from 0")
+    symbols = tuple(tuple(int(a) for a in level[i]) for level in sample.symbols)
+    if one_by_one is None:
+        one_by_one = sample.model.n_inputs <= _MOST_SLOTS
+    columns, of_symbol = _columns(sample.X[i], one_by_one)
+    across = _evenly(sample, i) if one_by_one else _above_children(of_symbol, sample.model.s, sample.model.n_levels)
+    empty = _between(across, sample.model.patch) if one_by_one else ((),) * (sample.model.n_levels - 1)
+    return DatumLayout(symbols, columns, across, empty, _sentences(sample, i))
+
+
+def _columns(row: np.ndarray, one_by_one: bool) -> tuple[tuple[tuple[int, int], ...], list[float]]:
+    columns: list[tuple[int, int]] = []
+    of_symbol: list[float] = []
+    for symbol in row.tolist():
+        if symbol == EMPTY and not one_by_one and columns and columns[-1][0] == EMPTY:
+            columns[-1] = (EMPTY, columns[-1][1] + 1)
+            continue
+        if symbol != EMPTY:
+            of_symbol.append(float(len(columns)))
+        columns.append((symbol, 1))
+    return tuple(columns), of_symbol
+
+
+def _evenly(sample: HierarchySample, i: int) -> tuple[tuple[float, ...], ...]:
+    """Every node above the middle of the slots that it stands for."""
+    patch, L = sample.model.patch, sample.model.n_levels
+    position = np.zeros(1, dtype=int)
+    across = [((patch**L - 1) / 2,)]
+    for level in range(L - 1, -1, -1):
+        position = (position[:, None] * patch + sample.slots[level][i]).ravel()
+        across.insert(0, tuple(((position + 0.5) * patch**level - 0.5).tolist()))
+    return tuple(across)
+
+
+def _between(across: tuple[tuple[float, ...], ...], patch: int) -> tuple[tuple[float, ...], ...]:
+    """Where the nodes of the inner levels that are empty would stand."""
+    L = len(across) - 1
+    whole = [[(k + 0.5) * patch**level - 0.5 for k in range(patch ** (L - level))] for level in range(L)]
+    return tuple(tuple(x for x in whole[level] if x not in across[level]) for level in range(1, L))
+
+
+def _above_children(of_symbol: list[float], s: int, n_levels: int) -> tuple[tuple[float, ...], ...]:
+    across = [of_symbol]
+    for _ in range(n_levels):
+        below = across[-1]
+        across.append([(below[k] + below[k + s - 1]) / 2 for k in range(0, len(below), s)])
+    return tuple(map(tuple, across))
+
+
+def _sentences(sample: HierarchySample, i: int) -> tuple[tuple[str, ...], ...]:
+    """What each node is written as, by which synonym, and where."""
+    model, found = sample.model, []
+    for level in range(1, model.n_levels + 1):
+        arrays = (sample.symbols[level], sample.choices[level - 1], sample.slots[level - 1])
+        nodes = zip(*(a[i].tolist() for a in arrays), strict=True)
+        found.append(
+            tuple(
+                _sentence(model.rules[level - 1][a, r].tolist(), a, r, slots, model.n_empty == 0)
+                for a, r, slots in nodes
+            )
+        )
+    return tuple(found)
+
+
+def _sentence(written: list[int], symbol: int, choice: int, slots: list[int], dense: bool) -> str:
+    sentence = f"{symbol} → {' '.join(map(str, written))} (synonym {choice})"
+    if dense:
+        return sentence
+    return f"{sentence}, in slots {' '.join(map(str, slots))}"
+
+
 # ---- characters ---------------------------------------------------------------------------------
 
 
@@ -52,6 +165,7 @@ def draw_datum_text(sample: HierarchySample, i: int = 0, width: int = 100) -> st
              ┌┴┐ ┌┴┐
     input    1 0 2 3
     """
+    check_count("width", width)
     for one_by_one in (None, False):
         found = lay_out(sample, i, one_by_one)
         tree = _tree(found)

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from compsparse.errors import ConfigError, DataError
+from compsparse.checks import check_count
+from compsparse.errors import DataError
 
 
 def one_hot(X: Any, n_features: int, *, whitened: bool = False, flat: bool = False, dtype: Any = None) -> Any:
@@ -22,30 +23,30 @@ def one_hot(X: Any, n_features: int, *, whitened: bool = False, flat: bool = Fal
     >>> one_hot(np.array([[1, -1]]), 3).tolist()
     [[[0.0, 1.0, 0.0], [0.0, 0.0, 0.0]]]
     """
+    n_features = check_count("n_features", n_features, least=2)
     table = _table(n_features, whitened)
     torch = sys.modules.get("torch")  # a tensor can only come from a torch that is loaded
     if torch is not None and isinstance(X, torch.Tensor):
         table = torch.as_tensor(table, dtype=dtype or torch.float32, device=X.device)
-        _check(X, n_features, is_integer=not (X.is_floating_point() or X.is_complex() or X.dtype == torch.bool))
+        check_symbols(X, n_features, is_integer=not (X.is_floating_point() or X.is_complex() or X.dtype == torch.bool))
         encoded = table[X.long()]
     else:
         X = np.asarray(X)
-        _check(X, n_features, is_integer=X.dtype.kind in "iu")
+        check_symbols(X, n_features, is_integer=X.dtype.kind in "iu")
         encoded = table.astype(dtype or np.float32)[X]
     return encoded.reshape(*X.shape[:-1], -1) if flat else encoded
 
 
 def _table(v: int, whitened: bool) -> np.ndarray:
     """A row per symbol, and a last one that the index of an empty slot, -1, stands for."""
-    if isinstance(v, bool) or not isinstance(v, (int, np.integer)) or v < 2:
-        raise ConfigError(f"n_features must be an integer of at least 2, got {v!r}")
     rows = np.eye(v + 1, v)
     return (rows * v - 1) / np.sqrt(v - 1) if whitened else rows
 
 
-def _check(X: Any, v: int, *, is_integer: bool) -> None:
+def check_symbols(X: Any, v: int, *, is_integer: bool) -> None:
+    """An array or tensor of symbols, or an error that says what else it holds."""
     if not is_integer or X.ndim < 1 or 0 in X.shape:
-        raise DataError(f"symbols to encode must be an array of integers, got {X.dtype} of shape {tuple(X.shape)}")
+        raise DataError(f"symbols must be an array of integers, got {X.dtype} of shape {tuple(X.shape)}")
     low, high = int(X.min()), int(X.max())
     if low < -1 or high >= v:
         raise DataError(f"with n_features={v} symbols go from -1 (empty) to {v - 1}, got {low if low < -1 else high}")

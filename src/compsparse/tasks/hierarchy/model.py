@@ -16,15 +16,18 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from compsparse.checks import RandomState, check_choice, check_count
 from compsparse.errors import ConfigError
 
 if TYPE_CHECKING:
     from compsparse.graph import FunctionGraph
-    from compsparse.tasks.hierarchy.sampling import RandomState
     from compsparse.tasks.hierarchy.trees import HierarchySample
 
 Placement = Literal["A", "B"]
+"""See :class:`SparseRandomHierarchy`."""
+
 EMPTY = -1
+"""What stands in a slot that holds no symbol."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,9 @@ class RandomHierarchy:
         tuple_size: s.
         n_levels: L.
         rule_probabilities: of the m synonyms of every symbol; None draws them uniformly.
-        rules_seed: production rules are drawn from it, each level from a stream of its own.
+        rules_seed: production rules are drawn from it, each level from a stream of its own. It is part of what the
+            model is, as its sizes are: models with equal fields are equal and have equal rules. So it is a whole
+            number and never a generator, unlike the ``random_state`` that data are drawn with.
 
     >>> model = RandomHierarchy(n_features=4, multiplicity=2, n_levels=3)
     >>> model.n_inputs, model.n_data
@@ -50,8 +55,8 @@ class RandomHierarchy:
     multiplicity: int | None = None
     tuple_size: int = 2
     n_levels: int = 2
-    rule_probabilities: tuple[float, ...] | None = None
-    rules_seed: int = 0
+    rule_probabilities: tuple[float, ...] | None = field(default=None, kw_only=True)
+    rules_seed: int = field(default=0, kw_only=True)
     n_empty: int = field(default=0, init=False)
     placement: Placement = field(default="A", init=False)
 
@@ -69,19 +74,23 @@ class RandomHierarchy:
 
     @property
     def v(self) -> int:
+        """Symbols per level below the top: ``n_features``."""
         return self.n_features
 
     @property
     def m(self) -> int:
+        """Synonyms per symbol: ``multiplicity``."""
         assert self.multiplicity is not None
         return self.multiplicity
 
     @property
     def s(self) -> int:
+        """Symbols that a symbol is written as: ``tuple_size``."""
         return self.tuple_size
 
     @property
     def n_labels(self) -> int:
+        """n_c, symbols at the top: ``n_classes``."""
         assert self.n_classes is not None
         return self.n_classes
 
@@ -93,7 +102,7 @@ class RandomHierarchy:
     @property
     def n_inputs(self) -> int:
         """d, slots of a datum."""
-        return self.patch**self.n_levels
+        return int(self.patch**self.n_levels)
 
     @property
     def n_inner(self) -> int:
@@ -104,18 +113,18 @@ class RandomHierarchy:
     def n_placements(self) -> int:
         """Ways to place the symbols of one tuple in their patch."""
         if self.placement == "A":
-            return (self.n_empty + 1) ** self.tuple_size
+            return int((self.n_empty + 1) ** self.tuple_size)
         return math.comb(self.patch, self.tuple_size)
 
     @property
     def n_data(self) -> int:
         """Different data that the model can draw."""
-        return self.n_labels * (self.m * self.n_placements) ** self.n_inner
+        return int(self.n_labels * (self.m * self.n_placements) ** self.n_inner)
 
     @property
     def natural_size(self) -> int:
         """n_c m^L, the training-set size that the theory of the dense model speaks of."""
-        return self.n_labels * self.m**self.n_levels
+        return int(self.n_labels * self.m**self.n_levels)
 
     # ---- rules ---------------------------------------------------------------------------
 
@@ -147,9 +156,9 @@ class RandomHierarchy:
 
     def sample(self, n: int, random_state: RandomState = None, *, replace: bool = True) -> HierarchySample:
         """n data with their trees; see :mod:`compsparse.tasks.hierarchy.sampling`."""
-        from compsparse.tasks.hierarchy.sampling import sample
+        from compsparse.tasks.hierarchy.sampling import sample_trees
 
-        return sample(self, n, random_state, replace=replace)
+        return sample_trees(self, n, random_state, replace=replace)
 
     def draw(self, n: int, random_state: RandomState = None) -> tuple[np.ndarray, np.ndarray]:
         """Inputs and labels of n data, the same as :meth:`sample` draws, without the trees."""
@@ -168,8 +177,8 @@ class RandomHierarchy:
     def split(
         self, n_train: int, n_test: int, random_state: RandomState = None
     ) -> tuple[HierarchySample, HierarchySample]:
-        """Training and test data, all different; see :mod:`compsparse.tasks.hierarchy.splits`."""
-        from compsparse.tasks.hierarchy.splits import split
+        """Training and test data, all different; see :mod:`compsparse.tasks.hierarchy.sampling`."""
+        from compsparse.tasks.hierarchy.sampling import split
 
         return split(self, n_train, n_test, random_state)
 
@@ -180,8 +189,8 @@ class RandomHierarchy:
         return datum(self, numbers)
 
     def read(self, X: Any) -> HierarchySample:
-        """The trees of inputs, each of which has one or none; see :mod:`compsparse.tasks.hierarchy.reading`."""
-        from compsparse.tasks.hierarchy.reading import read
+        """The trees of inputs, each of which has one or none; see :mod:`compsparse.tasks.hierarchy.trees`."""
+        from compsparse.tasks.hierarchy.trees import read
 
         return read(self, X)
 
@@ -210,8 +219,8 @@ class SparseRandomHierarchy(RandomHierarchy):
     36
     """
 
-    n_empty: int = 1
-    placement: Placement = "A"
+    n_empty: int = field(default=1, kw_only=True)
+    placement: Placement = field(default="A", kw_only=True)
 
 
 def _check_integers(model: RandomHierarchy) -> None:
@@ -220,11 +229,8 @@ def _check_integers(model: RandomHierarchy) -> None:
         value = getattr(model, name)
         if value is None and name in ("n_classes", "multiplicity"):
             continue
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < lowest:
-            raise ConfigError(f"{name} must be an integer of at least {lowest}, got {value!r}")
-        object.__setattr__(model, name, int(value))
-    if model.placement not in ("A", "B"):
-        raise ConfigError(f"placement must be 'A' or 'B', got {model.placement!r}")
+        object.__setattr__(model, name, check_count(name, value, least=lowest))
+    check_choice("placement", model.placement, ("A", "B"))
 
 
 def _check_rules(model: RandomHierarchy) -> None:

@@ -1,20 +1,65 @@
-"""Every datum has a number below ``n_data``, and every such number a datum.
+"""Numbers for everything that can be counted: the placements of a tuple, and the data of a model.
 
-A number is written with the label in front, then the nodes of the tree from the top down and from left to
-right, each a digit ``choice * n_placements + placement`` to the base ``multiplicity * n_placements``.
+A placement's number has, for placement A, digits to the base ``n_empty + 1``, one per child; for B it is that of the
+combinatorial number system, in which the slots c_1 < … < c_s have number C(c_1, 1) + … + C(c_s, s).
+
+Every datum has a number below ``n_data``, and every such number a datum. It is written with the label in front, then
+the nodes of the tree from the top down and from left to right, each a digit ``choice * n_placements + placement`` to
+the base ``multiplicity * n_placements``.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
-from compsparse.errors import DataError
+from compsparse.errors import ConfigError
 from compsparse.tasks.hierarchy.model import RandomHierarchy
-from compsparse.tasks.hierarchy.placements import integers_up_to, rank, unrank
-from compsparse.tasks.hierarchy.trees import HierarchySample, small_int
-from compsparse.tasks.hierarchy.writing import write
+from compsparse.tasks.hierarchy.trees import HierarchySample, small_int, sub_patches, write
+
+# ---- placements -------------------------------------------------------------------------------------
+
+
+def rank(model: RandomHierarchy, slots: np.ndarray) -> np.ndarray:
+    """Number of each placement, from 0 to ``n_placements`` - 1.
+
+    >>> from compsparse.tasks.hierarchy import SparseRandomHierarchy
+    >>> rank(SparseRandomHierarchy(n_empty=1, placement="B"), np.array([[0, 1], [0, 2], [2, 3]]))
+    array([0, 1, 5])
+    """
+    places = _places(model)
+    values = slots - sub_patches(model) if model.placement == "A" else slots
+    return np.asarray(sum((places[j][values[..., j]] for j in range(model.s)), start=places[0][0]))
+
+
+def unrank(model: RandomHierarchy, codes: np.ndarray) -> np.ndarray:
+    """Slots of the placements with these numbers."""
+    places, rest = _places(model), codes
+    slots = np.empty((*codes.shape, model.s), dtype=small_int(model.patch - 1))
+    for j in reversed(range(model.s)):
+        slots[..., j] = np.searchsorted(places[j], rest, side="right") - 1
+        rest = rest - places[j][slots[..., j]]
+    return slots + sub_patches(model) if model.placement == "A" else slots
+
+
+def _places(model: RandomHierarchy) -> list[np.ndarray]:
+    """What child j adds to the number of a placement, by its slot (B) or its slot in the sub-patch (A)."""
+    base, children = model.n_empty + 1, range(model.s)
+    if model.placement == "A":
+        values = [[digit * base**j for digit in range(base)] for j in children]
+    else:
+        values = [[math.comb(slot, j + 1) for slot in range(model.patch)] for j in children]
+    return [np.array(v, dtype=integers_up_to(model.n_placements)) for v in values]
+
+
+def integers_up_to(largest: int) -> type:
+    """int64 where it is large enough, Python's integers where it is not."""
+    return np.int64 if largest < 2**63 else object
+
+
+# ---- data -------------------------------------------------------------------------------------------
 
 
 def numbers(sample: HierarchySample) -> list[int]:
@@ -78,12 +123,12 @@ def _numbers(
 def _checked(model: RandomHierarchy, numbers: Sequence[int] | np.ndarray) -> np.ndarray:
     values = numbers if isinstance(numbers, np.ndarray) else np.array([*np.atleast_1d(numbers)], dtype=object)
     if values.ndim != 1 or not len(values):
-        raise DataError(f"data are asked for by a list of numbers, got an array of shape {values.shape}")
+        raise ConfigError(f"data are asked for by a list of numbers, got an array of shape {values.shape}")
     if values.dtype.kind in "iu":
         suspects = [values.min(), values.max()]
     else:
         suspects = [v for v in values if isinstance(v, bool) or not isinstance(v, int) or not 0 <= v < model.n_data]
     for value in suspects:
         if not isinstance(value, (int, np.integer)) or not 0 <= value < model.n_data:
-            raise DataError(f"the model's data have integer numbers from 0 to n_data - 1, got {value!r}")
+            raise ConfigError(f"the model's data have integer numbers from 0 to n_data - 1, got {value!r}")
     return values.astype(integers_up_to(model.n_data))

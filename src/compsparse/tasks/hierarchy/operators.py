@@ -6,16 +6,13 @@ A transformation at a level acts on every tuple of that level and of the levels 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from compsparse.checks import RandomState, check_count, check_flag, generator_from
 from compsparse.errors import ConfigError
 from compsparse.tasks.hierarchy.model import RandomHierarchy
-from compsparse.tasks.hierarchy.placements import draw_slots
-from compsparse.tasks.hierarchy.sampling import RandomState, draw_choices, generator
-from compsparse.tasks.hierarchy.trees import HierarchySample
-from compsparse.tasks.hierarchy.writing import write
+from compsparse.tasks.hierarchy.sampling import draw_choices, draw_slots
+from compsparse.tasks.hierarchy.trees import HierarchySample, write
 
 
 def exchange_synonyms(
@@ -34,8 +31,9 @@ def exchange_synonyms(
     >>> bool((other.choices[0] != data.choices[0]).all())
     True
     """
-    model, rng = sample.model, generator(random_state)
-    _check_level(model, level)
+    model, rng = sample.model, generator_from(random_state)
+    level = check_count("level", level, most=model.n_levels)
+    check_flag("allow_identity", allow_identity)
     given = None if model.rule_probabilities is None else np.array(model.rule_probabilities)
     p = np.full(model.m, 1 / model.m) if given is None else given
     if not allow_identity and np.count_nonzero(p) < 2:
@@ -63,8 +61,9 @@ def diffeomorphism(
     >>> bool((moved.symbols[0] == data.symbols[0]).all()), bool((moved.X == data.X).all())
     (True, False)
     """
-    model, rng = sample.model, generator(random_state)
-    _check_level(model, level)
+    model, rng = sample.model, generator_from(random_state)
+    level = check_count("level", level, most=model.n_levels)
+    check_flag("allow_identity", allow_identity)
     if not allow_identity and model.n_placements == 1:
         raise ConfigError("allow_identity=False needs two placements of a tuple, and without empty slots it has one")
     slots = list(sample.slots)
@@ -74,11 +73,6 @@ def diffeomorphism(
             _redraw_same(model, slots[below], drawn, rng)
         slots[below] = drawn
     return write(model, sample.y, sample.choices, slots)
-
-
-def _check_level(model: RandomHierarchy, level: Any) -> None:
-    if isinstance(level, bool) or not isinstance(level, (int, np.integer)) or not 1 <= level <= model.n_levels:
-        raise ConfigError(f"level must be an integer from 1 (the input's tuples) to {model.n_levels}, got {level!r}")
 
 
 def _other_choices(choices: np.ndarray, p: np.ndarray, rng: np.random.Generator) -> np.ndarray:

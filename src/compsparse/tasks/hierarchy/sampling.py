@@ -1,4 +1,4 @@
-"""Data drawn with replacement: whole trees, inputs and labels alone, or a stream of batches.
+"""Data drawn at random: whole trees, inputs and labels alone, a stream of batches, or data that all differ.
 
 Rows are drawn in blocks, so that little more memory is used than the data take. Integers come from numpy's
 rejection method, without bias.
@@ -7,21 +7,34 @@ rejection method, without bias.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from functools import lru_cache
 
 import numpy as np
 
+from compsparse.checks import RandomState, check_count, check_flag, generator_from
 from compsparse.errors import ConfigError
 from compsparse.tasks.hierarchy.model import RandomHierarchy
-from compsparse.tasks.hierarchy.placements import draw_slots
-from compsparse.tasks.hierarchy.trees import HierarchySample, small_int
-from compsparse.tasks.hierarchy.writing import blank, blocks, embed, expand, write
+from compsparse.tasks.hierarchy.numbering import datum, keys, unrank
+from compsparse.tasks.hierarchy.trees import (
+    HierarchySample,
+    blank,
+    blocks,
+    embed,
+    expand,
+    small_int,
+    sub_patches,
+    write,
+)
 
-RandomState = int | np.random.Generator | np.random.SeedSequence | None
+_LARGEST_TABLE = 2**16
+_ENUMERABLE = 2**20
+_MOST_ROUNDS = 200
+
 Latent = tuple[np.ndarray, tuple[np.ndarray, ...], tuple[np.ndarray, ...]]
+"""Labels, and for every level the choices and the slots: what data are written from."""
 
 
-def sample(
+def sample_trees(
     model: RandomHierarchy, n: int, random_state: RandomState = None, *, replace: bool = True
 ) -> HierarchySample:
     """n data with their trees.
@@ -31,27 +44,25 @@ def sample(
             make it among those not drawn yet.
 
     >>> model = RandomHierarchy(n_features=4, multiplicity=2, n_levels=2)
-    >>> data = sample(model, 3, random_state=0)
+    >>> data = sample_trees(model, 3, random_state=0)
     >>> data.X.shape, data.X.dtype, [level.shape for level in data.choices]
     ((3, 4), dtype('int8'), [(3, 2), (3, 1)])
     """
-    if not replace:
-        from compsparse.tasks.hierarchy.splits import sample_different
-
+    if not check_flag("replace", replace):
         return sample_different(model, n, random_state)
     return write(model, *draw_latent(model, n, random_state))
 
 
 def draw(model: RandomHierarchy, n: int, random_state: RandomState = None) -> tuple[np.ndarray, np.ndarray]:
-    """Inputs and labels of n data: those of :func:`sample`, without the memory that trees take.
+    """Inputs and labels of n data: those of :func:`sample_trees`, without the memory that trees take.
 
     >>> X, y = draw(RandomHierarchy(n_features=4, n_levels=3), 5, random_state=0)
     >>> X.shape, y.shape
     ((5, 8), (5,))
     """
-    checked_size("n", n)
+    n = check_count("n", n)
     X, y = blank(model, n, model.n_inputs), np.empty(n, dtype=small_int(model.n_labels - 1))
-    rng = generator(random_state)
+    rng = generator_from(random_state)
     for rows in blocks(model, n):
         y[rows], choices, slots = _latent(model, rows.stop - rows.start, rng)
         embed(model, expand(model, y[rows], choices)[0], slots, out=X[rows])
@@ -67,10 +78,8 @@ def batches(
     >>> [len(y) for X, y in batches(model, 10, 4, random_state=0)]
     [4, 4, 2]
     """
-    checked_size("batch_size", batch_size)
-    left = np.inf if n is None else checked_size("n", n)
-    entropy = entropy_of(random_state)
-    return _batches(model, left, batch_size, entropy)
+    left = np.inf if n is None else check_count("n", n)
+    return _batches(model, left, check_count("batch_size", batch_size), entropy_of(random_state))
 
 
 def _batches(
@@ -78,15 +87,19 @@ def _batches(
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     number = 0
     while left > 0:
-        yield draw(model, int(min(batch_size, left)), np.random.SeedSequence(entropy, spawn_key=(number,)))
+        yield draw(model, int(min(batch_size, left)), stream_of(entropy, number))
         left, number = left - batch_size, number + 1
+
+
+# ---- what trees are drawn from ------------------------------------------------------------------------
 
 
 def draw_latent(model: RandomHierarchy, n: int, random_state: RandomState) -> Latent:
     """Labels, choices and slots of n trees."""
-    blank(model, checked_size("n", n), model.n_inputs)  # refused before work begins, if at all
+    n = check_count("n", n)
+    blank(model, n, model.n_inputs)  # refused before work begins, if at all
     y, choices, slots = _room(model, n)
-    rng = generator(random_state)
+    rng = generator_from(random_state)
     for rows in blocks(model, n):
         y[rows], *drawn = _latent(model, rows.stop - rows.start, rng)
         for level, part in zip((*choices, *slots), (*drawn[0], *drawn[1]), strict=True):
@@ -106,24 +119,35 @@ def draw_choices(
     return np.searchsorted(cumulative, rng.random(shape), side="right").astype(small_int(m - 1))
 
 
-def checked_size(name: str, n: Any) -> int:
-    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
-        raise ConfigError(f"{name} must be an integer of at least 1, got {n!r}")
-    return int(n)
+def draw_slots(model: RandomHierarchy, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+    """Slots of the children of ``shape`` nodes, uniform over the placements, ``(*shape, s)``."""
+    s, dtype = model.s, small_int(model.patch - 1)
+    if model.n_placements == 1:
+        return np.broadcast_to(np.arange(s, dtype=dtype), (*shape, s))
+    if model.n_placements <= _LARGEST_TABLE:
+        codes = rng.integers(model.n_placements, size=shape, dtype=small_int(model.n_placements - 1))
+        return np.take(_table(model), codes, axis=0)
+    if model.placement == "A":
+        slots = rng.integers(model.n_empty + 1, size=(*shape, s), dtype=dtype)
+        slots += sub_patches(model)
+        return slots
+    keys = rng.random((*shape, model.patch))
+    return np.sort(np.argpartition(keys, s, axis=-1)[..., :s].astype(dtype), axis=-1)
 
 
-def generator(random_state: RandomState) -> np.random.Generator:
-    try:
-        return np.random.default_rng(random_state)
-    except (TypeError, ValueError):
-        raise ConfigError(
-            f"random_state must be an integer of at least 0, a numpy Generator or None, got {random_state!r}"
-        ) from None
+@lru_cache(maxsize=32)
+def _table(model: RandomHierarchy) -> np.ndarray:
+    return unrank(model, np.arange(model.n_placements))
 
 
 def entropy_of(random_state: RandomState) -> int:
     """128 random bits, for streams of random numbers to be spawned from."""
-    return int.from_bytes(generator(random_state).bytes(16), "little")
+    return int.from_bytes(generator_from(random_state).bytes(16), "little")
+
+
+def stream_of(entropy: int, *place: int) -> np.random.Generator:
+    """The stream of random numbers at a place, independent of those at other places."""
+    return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=place))
 
 
 def _latent(model: RandomHierarchy, n: int, rng: np.random.Generator) -> Latent:
@@ -143,3 +167,76 @@ def _room(model: RandomHierarchy, n: int) -> Latent:
         return np.empty(shape, level.dtype) if level.flags.writeable else np.broadcast_to(level[:1], shape)
 
     return room(first[0]), tuple(map(room, first[1])), tuple(map(room, first[2]))
+
+
+# ---- data that all differ ----------------------------------------------------------------------------
+
+
+def split(
+    model: RandomHierarchy, n_train: int, n_test: int, random_state: RandomState = None
+) -> tuple[HierarchySample, HierarchySample]:
+    """Training and test data, all different from one another.
+
+    >>> model = RandomHierarchy(n_features=4, multiplicity=2, n_levels=2)
+    >>> train, test = split(model, 20, 12, random_state=0)
+    >>> sorted(train.numbers + test.numbers) == list(range(model.n_data))
+    True
+    """
+    n_train, n_test = check_count("n_train", n_train), check_count("n_test", n_test)
+    whole = sample_different(model, n_train + n_test, random_state)
+    return whole.take(slice(n_train)), whole.take(slice(n_train, None))
+
+
+def sample_different(model: RandomHierarchy, n: int, random_state: RandomState = None) -> HierarchySample:
+    """n different data, drawn one after the other, each from those that are left."""
+    n, possible = check_count("n", n), n_possible(model)
+    if n > possible:
+        raise ConfigError(f"{n} different data were asked for, and the model can draw {possible}: ask for fewer")
+    rng = generator_from(random_state)
+    if model.rule_probabilities is None and possible <= 2 * n:
+        return datum(model, rng.permutation(possible)[:n])
+    if model.rule_probabilities is not None and model.n_data <= max(_ENUMERABLE, 2 * n):
+        return _first_of_all(model, n, rng)
+    return write(model, *_without_repeats(model, n, rng))
+
+
+def n_possible(model: RandomHierarchy) -> int:
+    """Data whose probability is not zero."""
+    if model.rule_probabilities is None:
+        return model.n_data
+    n_synonyms = int(np.count_nonzero(model.rule_probabilities))
+    return int(model.n_labels * (n_synonyms * model.n_placements) ** model.n_inner)
+
+
+def _first_of_all(model: RandomHierarchy, n: int, rng: np.random.Generator) -> HierarchySample:
+    """The n largest of log probability + Gumbel noise, which come in the order of successive draws."""
+    everything = datum(model, np.arange(model.n_data))
+    with np.errstate(divide="ignore"):
+        logarithms = np.log(np.asarray(model.rule_probabilities))
+    likely = sum(logarithms[chosen].sum(axis=1) for chosen in everything.choices)
+    order = np.argsort(-(likely + rng.gumbel(size=model.n_data)), kind="stable")
+    return everything.take(order[:n])
+
+
+def _without_repeats(model: RandomHierarchy, n: int, rng: np.random.Generator) -> Latent:
+    kept = draw_latent(model, n, rng)
+    for _ in range(_MOST_ROUNDS):
+        _, first = np.unique(keys(model, *kept), return_index=True)
+        if len(first) >= n:
+            return _rows(kept, np.sort(first)[:n]) if len(kept[0]) > n else kept
+        more = draw_latent(model, max(n - len(first), n // 8, 1), rng)
+        kept = _joined(_rows(kept, np.sort(first)), more)
+    raise ConfigError(
+        f"{n} different data could not be found, only {len(first)}: the rule probabilities make the others too rare; "
+        "ask for fewer"
+    )
+
+
+def _rows(latent: Latent, rows: np.ndarray) -> Latent:
+    y, choices, slots = latent
+    return y[rows], tuple(level[rows] for level in choices), tuple(level[rows] for level in slots)
+
+
+def _joined(a: Latent, b: Latent) -> Latent:
+    choices, slots = (tuple(map(np.concatenate, zip(a[i], b[i], strict=True))) for i in (1, 2))
+    return np.concatenate([a[0], b[0]]), choices, slots

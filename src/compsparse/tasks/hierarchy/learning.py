@@ -17,12 +17,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from compsparse.checks import RandomState, check_count, check_flag, generator_from, row_text
 from compsparse.errors import ConfigError, DataError
 from compsparse.tasks.hierarchy.model import EMPTY, RandomHierarchy
-from compsparse.tasks.hierarchy.noise import checked_data
-from compsparse.tasks.hierarchy.synonyms import assign, group_synonyms
+from compsparse.tasks.hierarchy.trees import check_data
 
 _MOST_COUNTS = 2**26
+_MOST_ROUNDS = 100
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class LearnedHierarchy:
 
     def evaluate(self, X: np.ndarray, y: np.ndarray) -> float:
         """Test error: the share of data given a wrong label."""
-        return float((self.predict(X) != checked_labels(self.model, X, y)).mean())
+        return float((self.predict(X) != check_labels(self.model, X, y)).mean())
 
     def symbols(self, X: np.ndarray) -> list[np.ndarray]:
         """For levels 0 to L - 1, ``(n, s^(L - level))`` symbols under their learned names."""
@@ -68,7 +69,7 @@ def learn_hierarchy(
     balanced: bool = True,
     n_sweeps: int = 0,
     n_restarts: int = 20,
-    random_state: int | None = 0,
+    random_state: RandomState = 0,
 ) -> LearnedHierarchy:
     """Learns the rules of a hierarchy of known sizes from data and labels.
 
@@ -85,10 +86,11 @@ def learn_hierarchy(
     >>> learned.predict(np.array([[0, 1], [1, 1]])).tolist()
     [0, 1]
     """
-    _check_settings(model, n_sweeps, n_restarts)
-    symbols, labels = read_symbols(model, X), checked_labels(model, X, y)
-    rng = np.random.default_rng(random_state)
-    size = model.m if balanced else None
+    n_sweeps, n_restarts = check_count("n_sweeps", n_sweeps, least=0), check_count("n_restarts", n_restarts)
+    _check_counts_fit(model)
+    symbols, labels = read_symbols(model, X), check_labels(model, X, y)
+    rng = generator_from(random_state)
+    size = model.m if check_flag("balanced", balanced) else None
     names: list[np.ndarray] = []
     for _ in range(1, model.n_levels):
         counts = label_statistics(model, _read(model, symbols, names)[-1], labels)
@@ -110,15 +112,16 @@ def label_statistics(model: RandomHierarchy, codes: np.ndarray, y: np.ndarray) -
 
 def read_symbols(model: RandomHierarchy, X: np.ndarray) -> np.ndarray:
     """``(n, s^L)`` symbols of the data in order, empty slots skipped."""
-    X = checked_data(model, X)
+    X = check_data(model, X)
     full, wanted = X != EMPTY, model.s**model.n_levels
     wrong = np.flatnonzero(full.sum(1) != wanted)
     if len(wrong):
-        raise DataError(f"row {wrong[0]} has {full[wrong[0]].sum()} symbols; every datum must have {wanted}")
-    return X[full].reshape(len(X), wanted).astype(np.intp)
+        first = int(wrong[0])
+        raise DataError(f"{row_text(first)} has {full[first].sum()} symbols; every datum must have {wanted}")
+    return np.asarray(X[full].reshape(len(X), wanted).astype(np.intp))
 
 
-def checked_labels(model: RandomHierarchy, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+def check_labels(model: RandomHierarchy, X: np.ndarray, y: np.ndarray) -> np.ndarray:
     """y as an array of labels that fits X, or an error that says why it does not."""
     y = np.asarray(y)
     if y.shape != (len(X),) or not len(y) or not np.issubdtype(y.dtype, np.integer):
@@ -128,9 +131,7 @@ def checked_labels(model: RandomHierarchy, X: np.ndarray, y: np.ndarray) -> np.n
     return y
 
 
-def _check_settings(model: RandomHierarchy, n_sweeps: int, n_restarts: int) -> None:
-    if n_sweeps < 0 or n_restarts < 1:
-        raise ConfigError(f"n_sweeps must be >= 0 and n_restarts >= 1, got {n_sweeps} and {n_restarts}")
+def _check_counts_fit(model: RandomHierarchy) -> None:
     size = model.v**model.s * model.s ** (model.n_levels - 1) * model.n_labels
     if size > _MOST_COUNTS:
         raise ConfigError(f"the label statistics of this model have {size:,} entries; {_MOST_COUNTS:,} is the most")
@@ -187,3 +188,88 @@ def _substituted(model: RandomHierarchy, codes: np.ndarray, children: np.ndarray
     weight = np.tile(_digits(model), codes.shape[1])
     without = np.repeat(codes, model.s, axis=1) - children * weight
     return np.asarray(without[..., None] + weight[:, None] * np.arange(model.v))
+
+
+# ---- groups of tuples -------------------------------------------------------------------------------
+
+
+def group_synonyms(
+    counts: np.ndarray, n_groups: int, group_size: int | None, rng: np.random.Generator, n_restarts: int = 20
+) -> np.ndarray:
+    r"""Group numbers of tuples whose labels are distributed alike.
+
+    Tuples t of one group g share the distributions :math:`p_g(y \mid j)` of the label at every location j, so that
+    the best groups maximise :math:`\sum_t \sum_{j, y} N_{tjy} \log p_{g(t)}(y \mid j)`; frequent tuples weigh more.
+    Groups and distributions are improved in turn from several k-means++ starts, and the best end is kept.
+
+    Args:
+        counts: ``(tuples, locations, labels)`` numbers N of data.
+        group_size: the most tuples that a group may have, if known.
+
+    >>> counts = np.array([[[9, 1]], [[2, 8]], [[8, 2]], [[5, 15]]])
+    >>> a, b, c, d = group_synonyms(counts, 2, None, np.random.default_rng(0))
+    >>> bool(a == c), bool(b == d), bool(a == b)
+    (True, True, False)
+    """
+    counts = counts.astype(float)
+    shape, scale = _whitened(counts)
+    ends = [_improved(counts, _first_groups(shape, scale, n_groups, rng), n_groups, None) for _ in range(n_restarts)]
+    best = max(ends, key=lambda end: end[1])[0]
+    return best if group_size is None else _improved(counts, best, n_groups, group_size)[0]
+
+
+def assign(score: np.ndarray, group_size: int | None) -> np.ndarray:
+    """For every row the column of best score, with at most ``group_size`` rows to a column if they fit.
+
+    >>> assign(np.array([[3.0, 1.0], [2.0, 1.9]]), 1).tolist()
+    [0, 1]
+    """
+    if group_size is None or score.shape[1] * group_size < len(score):
+        return np.asarray(score.argmax(1))
+    from scipy.optimize import linear_sum_assignment  # here, as it takes long to load
+
+    _, column = linear_sum_assignment(np.repeat(score, group_size, axis=1), maximize=True)
+    return np.asarray(column // group_size)
+
+
+def _improved(counts: np.ndarray, group: np.ndarray, k: int, size: int | None) -> tuple[np.ndarray, float]:
+    """Hard expectation maximisation: the groups at its end and their log likelihood."""
+    everywhere = _shares(counts.sum(0), 1 / counts.shape[2])
+    flat, value = counts.reshape(len(counts), -1), -np.inf
+    for _ in range(_MOST_ROUNDS):
+        members = np.eye(k)[group]
+        inside = _shares(np.tensordot(members.T, counts, 1), everywhere)
+        score = flat @ np.log(inside).reshape(k, -1).T
+        new = assign(score, size)
+        value = float(score[np.arange(len(new)), new].sum())
+        if np.array_equal(new, group):
+            break
+        group = new
+    return group, value
+
+
+def _shares(counts: np.ndarray, prior: np.ndarray | float) -> np.ndarray:
+    """Label distributions, smoothed by one datum that is distributed like ``prior``."""
+    return np.asarray((counts + prior) / (counts.sum(-1, keepdims=True) + 1))
+
+
+def _whitened(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Departures of labels from their average, in units such that their noise has variance 1 / scale^2."""
+    total = counts.sum(-1, keepdims=True)
+    average = _shares(counts.sum(0), 1 / counts.shape[2])
+    departure = (counts - total * average) / (np.maximum(total, 1) * np.sqrt(average))
+    scale = np.broadcast_to(np.sqrt(total), counts.shape)
+    return departure.reshape(len(counts), -1), scale.reshape(len(counts), -1)
+
+
+def _first_groups(shape: np.ndarray, scale: np.ndarray, k: int, rng: np.random.Generator) -> np.ndarray:
+    """k-means++: centres drawn in proportion to their squared distance from those before, and who is nearest."""
+    distance = np.full((len(shape), k), np.inf)
+    share = np.full(len(shape), 1 / len(shape))
+    for g in range(k):
+        centre = shape[rng.choice(len(shape), p=share)]
+        distance[:, g] = (((shape - centre) * scale) ** 2).sum(1)
+        nearest = distance.min(1)
+        if nearest.sum() > 0:
+            share = nearest / nearest.sum()
+    return np.asarray(distance.argmin(1))

@@ -1,28 +1,16 @@
-import subprocess
-import sys
+"""Rules, data and their numbers, against closed forms, enumerations and frequencies."""
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from torch.utils.data import DataLoader
+from tests.tasks.hierarchy.models import DENSE, HUGE, SMALL, SPARSE_A, SPARSE_B, UNEVEN
 
 from compsparse.errors import ConfigError, DataError
-from compsparse.graph import balanced_tree
-from compsparse.tasks import RandomHierarchy, SparseRandomHierarchy, diffeomorphism, exchange_synonyms, one_hot
-from compsparse.tasks.hierarchy import placements
-from compsparse.tasks.hierarchy.bridge import HierarchyDataset, HierarchyStream
-from compsparse.tasks.hierarchy.numbering import keys
-
-DENSE = RandomHierarchy(n_features=3, multiplicity=2, n_levels=2)
-SPARSE_A = SparseRandomHierarchy(n_features=2, n_levels=2, n_empty=1)
-SPARSE_B = SparseRandomHierarchy(n_features=2, multiplicity=1, n_levels=2, n_empty=1, placement="B")
-UNEVEN = RandomHierarchy(n_features=3, n_levels=2, rule_probabilities=(0.6, 0.1, 0.3))
-TRIPLES = SparseRandomHierarchy(n_features=3, n_classes=2, multiplicity=2, tuple_size=3, n_levels=1, n_empty=1)
-SMALL = [DENSE, SPARSE_A, SPARSE_B, UNEVEN, TRIPLES]
-HUGE = SparseRandomHierarchy(n_features=8, n_levels=5, n_empty=4)
+from compsparse.tasks import RandomHierarchy, SparseRandomHierarchy
+from compsparse.tasks.hierarchy import sampling
+from compsparse.tasks.hierarchy.numbering import keys, rank
 
 
 def by_hand(model, y, choices, slots):
@@ -99,11 +87,11 @@ def test_choices_and_slots_of_levels_are_independent():
 
 
 def test_placements_too_many_for_a_table_are_uniform_too(monkeypatch):
-    tabled = placements.draw_slots(SPARSE_B, (6000,), np.random.default_rng(0))
-    monkeypatch.setattr(placements, "_LARGEST_TABLE", 0)
+    tabled = sampling.draw_slots(SPARSE_B, (6000,), np.random.default_rng(0))
+    monkeypatch.setattr(sampling, "_LARGEST_TABLE", 0)
     for model in (SPARSE_A, SPARSE_B):
-        slots = placements.draw_slots(model, (6000,), np.random.default_rng(0))
-        counts = np.bincount(placements.rank(model, slots), minlength=model.n_placements)
+        slots = sampling.draw_slots(model, (6000,), np.random.default_rng(0))
+        counts = np.bincount(rank(model, slots), minlength=model.n_placements)
         assert stats.chisquare(counts).pvalue > 1e-4
         assert slots.dtype == tabled.dtype
 
@@ -190,14 +178,23 @@ def test_inputs_without_a_tree_are_refused():
     gone[1, np.argmax(X[1] >= 0)] = -1
     strange[2, 0] = 2
     moved[0] = np.sort(X[0])
-    for bad, problem in [(gone, "row 1.*4 symbols"), (strange, "row 2.*-1 to 1"), (moved, "row 0.*no placement")]:
+    for bad, problem in [
+        (gone, r"row 2 \(counted from 1\).*4 symbols"),
+        (strange, r"row 3 \(counted from 1\), slot 0 holds 2: symbols are 0 to 1"),
+        (moved, r"row 1 \(counted from 1\).*no placement"),
+    ]:
         with pytest.raises(DataError, match=problem):
             SPARSE_A.read(bad)
     unwritten = [p for p in np.ndindex(3, 3) if not (DENSE.rules[0] == p).all(axis=-1).any()]
-    with pytest.raises(DataError, match=r"row 0.*no rule of level 1"):
+    with pytest.raises(DataError, match=r"row 1 \(counted from 1\).*no rule of level 1"):
         DENSE.read(np.array([[*unwritten[0], *DENSE.rules[0][0, 0]]]))
-    for bad in (X[0], X.astype(float), X[:, :-1]):
-        with pytest.raises(DataError, match="rows of 16 integers"):
+    for bad, problem in [
+        (X[0], r"shape \(n, 16\), got \(16,\)"),
+        (X[:, :-1], r"shape \(n, 16\), got \(3, 15\)"),
+        (X.astype(float), "symbols as integers, got float64"),
+        (X[:0], "no data to read"),
+    ]:
+        with pytest.raises(DataError, match=problem):
             SPARSE_A.read(bad)
 
 
@@ -250,125 +247,6 @@ def test_hashes_of_data_beyond_64_bits_tell_them_apart():
     assert len(np.unique(keys(model, sample.y, sample.choices, sample.slots))) == 50_000
 
 
-# ---- operators ---------------------------------------------------------------------------
-
-WIDE = SparseRandomHierarchy(n_features=4, multiplicity=4, n_levels=3, n_empty=1)
-
-
-@pytest.mark.parametrize("allow_identity", [True, False])
-@pytest.mark.parametrize("level", [1, 2, 3])
-def test_synonyms_change_from_a_level_down(level, allow_identity):
-    data = WIDE.sample(4000, random_state=0)
-    other = exchange_synonyms(data, level, random_state=1, allow_identity=allow_identity)
-    np.testing.assert_array_equal(other.y, data.y)
-    for above in range(level, 4):
-        np.testing.assert_array_equal(other.symbols[above], data.symbols[above])
-    assert all(a is b for a, b in zip(other.slots, data.slots, strict=True))
-    np.testing.assert_array_equal(other.X >= 0, data.X >= 0)
-    assert WIDE.read(other.X).numbers == other.numbers
-    for below in range(1, 4):
-        same = (other.choices[below - 1] == data.choices[below - 1]).mean()
-        at_level_itself = 1 / 4 if allow_identity else 0
-        assert same == pytest.approx(1 if below > level else at_level_itself if below == level else 1 / 4, abs=0.03)
-
-
-@pytest.mark.parametrize("model", [WIDE, SparseRandomHierarchy(4, multiplicity=4, n_levels=3, placement="B")])
-@pytest.mark.parametrize("allow_identity", [True, False])
-def test_slots_change_from_a_level_down(model, allow_identity):
-    data = model.sample(4000, random_state=0)
-    moved = diffeomorphism(data, 2, random_state=1, allow_identity=allow_identity)
-    assert all(np.array_equal(a, b) for a, b in zip(moved.symbols, data.symbols, strict=True))
-    same = [(a == b).all(axis=-1).mean() for a, b in zip(moved.slots, data.slots, strict=True)]
-    share = 1 / model.n_placements
-    assert same == pytest.approx([share, share if allow_identity else 0, 1], abs=0.03)
-    assert model.read(moved.X).numbers == moved.numbers
-
-
-def test_exchanged_synonyms_follow_the_probabilities_of_the_others():
-    data = UNEVEN.sample(9000, random_state=0)
-    other = exchange_synonyms(data, 2, random_state=1, allow_identity=False)
-    after = other.choices[1][data.choices[1] == 0]
-    assert stats.chisquare(np.bincount(after, minlength=3)[1:], len(after) * np.array([0.25, 0.75])).pvalue > 1e-4
-    assert np.bincount(other.choices[0].ravel()) / 18_000 == pytest.approx([0.6, 0.1, 0.3], abs=0.02)
-
-
-def test_operators_say_what_cannot_be():
-    data = DENSE.sample(10, random_state=0)
-    with pytest.raises(ConfigError, match="two placements"):
-        diffeomorphism(data, 1, allow_identity=False)
-    with pytest.raises(ConfigError, match="two synonyms"):
-        exchange_synonyms(SPARSE_B.sample(10, random_state=0), 1, allow_identity=False)
-    for level in (0, 3, 1.0, True):
-        with pytest.raises(ConfigError, match="level must be an integer from 1"):
-            exchange_synonyms(data, level)
-
-
-# ---- encoding ----------------------------------------------------------------------------
-
-
-def test_one_hot_of_arrays_and_tensors():
-    X = SPARSE_A.sample(6, random_state=0).X
-    encoded = one_hot(X, 2)
-    assert encoded.shape == (6, 16, 2)
-    assert encoded.dtype == np.float32
-    np.testing.assert_array_equal(encoded.sum(axis=-1), X >= 0)
-    np.testing.assert_array_equal(encoded[X >= 0].argmax(axis=-1), X[X >= 0])
-    np.testing.assert_array_equal(one_hot(torch.from_numpy(X), 2).numpy(), encoded)
-    np.testing.assert_array_equal(one_hot(X, 2, flat=True), encoded.reshape(6, 32))
-    assert one_hot(torch.from_numpy(X), 2, flat=True, dtype=torch.float64).dtype == torch.float64
-
-
-@pytest.mark.parametrize("v", [2, 5, 8])
-def test_whitened_channels_have_mean_zero_and_variance_one(v):
-    symbols = one_hot(np.arange(v), v, whitened=True, dtype=float)
-    np.testing.assert_allclose(symbols.mean(axis=0), 0, atol=1e-12)
-    np.testing.assert_allclose(symbols.var(axis=0), 1)
-    np.testing.assert_allclose(symbols.diagonal(), np.sqrt(v - 1))
-    np.testing.assert_allclose(one_hot(np.array([-1]), v, whitened=True, dtype=float), -1 / np.sqrt(v - 1))
-
-
-def test_encoding_refuses_what_are_no_symbols():
-    for bad in (np.array([3]), np.array([-2]), np.array([0.0]), torch.tensor([3]), torch.tensor([True])):
-        with pytest.raises(DataError, match="symbols"):
-            one_hot(bad, 3)
-
-
-def test_hierarchies_need_no_torch():
-    code = "import sys, compsparse.tasks.hierarchy as h; h.one_hot([[0]], 2); assert 'torch' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
-# ---- graph and bridge --------------------------------------------------------------------
-
-
-def test_the_graph_is_the_tree_of_patches():
-    model = RandomHierarchy(4, n_levels=3)
-    assert model.graph == balanced_tree(8)
-    assert frozenset({"x2", "x3"}) in model.graph.modules
-    graph = SparseRandomHierarchy(8, n_levels=2, n_empty=2).graph
-    assert (graph.n_inputs, graph.size, graph.depth, graph.max_arity) == (36, 7, 2, 6)
-    assert graph.modules == {frozenset(f"x{6 * i + j}" for j in range(6)) for i in range(6)}
-
-
-def test_a_sample_in_a_data_loader():
-    data = SPARSE_A.sample(10, random_state=0)
-    x, y = next(iter(DataLoader(HierarchyDataset(data, whitened=True), batch_size=10)))
-    np.testing.assert_array_equal(x.numpy(), one_hot(data.X, 2, whitened=True, flat=True))
-    assert (x.dtype, y.dtype, y.tolist()) == (torch.float32, torch.int64, data.y.tolist())
-    x, label = HierarchyDataset(data, flat=False)[3]
-    assert (x.shape, int(label)) == ((16, 2), data.y[3])
-
-
-def test_a_stream_is_the_same_whatever_the_number_of_workers():
-    stream = HierarchyStream(SPARSE_A, 8, n_batches=5, random_state=0)
-    alone, shared = (list(DataLoader(stream, batch_size=None, num_workers=k)) for k in (0, 2))
-    assert len(alone) == len(shared) == 5
-    assert all(torch.equal(a[0], b[0]) and torch.equal(a[1], b[1]) for a, b in zip(alone, shared, strict=True))
-    assert not torch.equal(alone[0][0], alone[1][0])
-    stream.set_epoch(1)
-    assert not torch.equal(alone[0][0], next(iter(stream))[0])
-
-
 # ---- bad input ---------------------------------------------------------------------------
 
 
@@ -376,17 +254,21 @@ def test_a_stream_is_the_same_whatever_the_number_of_workers():
     ("ask", "problem"),
     [
         (lambda: RandomHierarchy(4, multiplicity=5), "at most 4 of its own; got multiplicity=5"),
-        (lambda: RandomHierarchy(4.5), "n_features must be an integer"),
-        (lambda: SparseRandomHierarchy(4, placement="C"), "placement must be 'A' or 'B'"),
+        (lambda: RandomHierarchy(4.5), "n_features must be a whole number >= 2, got 4.5"),
+        (lambda: SparseRandomHierarchy(4, placement="C"), "placement must be one of 'A', 'B', got 'C'"),
         (lambda: RandomHierarchy(3, rule_probabilities=(1, 2)), "3 numbers"),
-        (lambda: DENSE.sample(0), "n must be an integer of at least 1, got 0"),
-        (lambda: DENSE.draw(2.5), "n must be an integer of at least 1, got 2.5"),
-        (lambda: DENSE.batches(10, 0), "batch_size must be an integer of at least 1"),
+        (lambda: RandomHierarchy(rules_seed=-1), "rules_seed must be a whole number >= 0, got -1"),
+        (lambda: RandomHierarchy(rules_seed=np.random.default_rng(0)), "rules_seed must be a whole number >= 0"),
+        (lambda: DENSE.sample(0), "n must be a whole number >= 1, got 0"),
+        (lambda: DENSE.draw(2.5), "n must be a whole number >= 1, got 2.5"),
+        (lambda: DENSE.batches(10, 0), "batch_size must be a whole number >= 1, got 0"),
         (lambda: DENSE.sample(25, replace=False), "25 different data were asked for, and the model can draw 24"),
         (lambda: DENSE.split(20, 5), "25 different data were asked for"),
-        (lambda: DENSE.split(0, 5), "n_train must be"),
-        (lambda: DENSE.sample(5, random_state=-1), "random_state must be"),
-        (lambda: DENSE.sample(5, random_state="seed"), "random_state must be"),
+        (lambda: DENSE.split(0, 5), "n_train must be a whole number >= 1, got 0"),
+        (lambda: DENSE.split(5, 1.5), "n_test must be a whole number >= 1, got 1.5"),
+        (lambda: DENSE.sample(5, replace=None), "replace must be True or False"),
+        (lambda: DENSE.sample(5, random_state=-1), "random_state must be a whole number >= 0, got -1"),
+        (lambda: DENSE.sample(5, random_state=1.5), "random_state must be a whole number >= 0, got 1.5"),
         (lambda: SparseRandomHierarchy(4, n_levels=30).draw(5), "do not fit in memory"),
         (lambda: SparseRandomHierarchy(4, n_levels=30).sample(5), "do not fit in memory"),
         (
@@ -406,5 +288,5 @@ def test_bad_settings_get_one_sentence(ask, problem):
 
 @pytest.mark.parametrize("numbers", [[24], [-1], [0.5], ["a"], [], [True], np.array([3, 24]), [[1, 2]]])
 def test_bad_numbers_get_one_sentence(numbers):
-    with pytest.raises(DataError, match="numbers"):
+    with pytest.raises(ConfigError, match="numbers"):
         DENSE.datum(numbers)

@@ -1,4 +1,4 @@
-"""Data of a hierarchy for torch's DataLoader: a fixed sample, or a stream that never repeats."""
+"""Data sets for torch's DataLoader: a fixed sample of a hierarchy, or a stream that never repeats."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ import numpy as np
 import torch
 from torch.utils.data import Dataset, IterableDataset, get_worker_info
 
+from compsparse.checks import RandomState, check_count
 from compsparse.tasks.hierarchy.encoding import one_hot
 from compsparse.tasks.hierarchy.model import RandomHierarchy
-from compsparse.tasks.hierarchy.sampling import RandomState, checked_size, draw, entropy_of
+from compsparse.tasks.hierarchy.sampling import draw, entropy_of, stream_of
 from compsparse.tasks.hierarchy.trees import HierarchySample
 
-Item = tuple[torch.Tensor, torch.Tensor]
+_Pair = tuple[torch.Tensor, torch.Tensor]
 
 
-class HierarchyDataset(Dataset[Item]):
+class HierarchyDataset(Dataset[_Pair]):
     """A sample as (encoded input, label) pairs, encoded when asked for.
 
     >>> from torch.utils.data import DataLoader
@@ -31,16 +32,16 @@ class HierarchyDataset(Dataset[Item]):
     def __len__(self) -> int:
         return len(self.sample)
 
-    def __getitem__(self, row: int) -> Item:
+    def __getitem__(self, row: int) -> _Pair:
         return self.__getitems__([row])[0]
 
-    def __getitems__(self, rows: list[int]) -> list[Item]:
+    def __getitems__(self, rows: list[int]) -> list[_Pair]:
         """A whole batch, encoded at once; DataLoader calls this where it can."""
         x = _encoded(self.sample.model, self.sample.X[rows], self.whitened, self.flat)
         return list(zip(x, torch.from_numpy(self.sample.y[rows].astype(np.int64)), strict=True))
 
 
-class HierarchyStream(IterableDataset[Item]):
+class HierarchyStream(IterableDataset[_Pair]):
     """Fresh batches without end, or ``n_batches`` of them; for ``DataLoader(stream, batch_size=None)``.
 
     Batch i has a stream of random numbers of its own and workers take turns, so a seed gives the same batches in
@@ -64,20 +65,19 @@ class HierarchyStream(IterableDataset[Item]):
         flat: bool = True,
     ):
         self.model, self.whitened, self.flat = model, whitened, flat
-        self.batch_size = checked_size("batch_size", batch_size)
-        self.n_batches = None if n_batches is None else checked_size("n_batches", n_batches)
+        self.batch_size = check_count("batch_size", batch_size)
+        self.n_batches = None if n_batches is None else check_count("n_batches", n_batches)
         self.entropy, self.epoch = entropy_of(random_state), 0
 
     def set_epoch(self, epoch: int) -> None:
         """Moves on to other batches, before the DataLoader starts its workers."""
-        self.epoch = epoch
+        self.epoch = check_count("epoch", epoch, least=0)
 
-    def __iter__(self) -> Iterator[Item]:
+    def __iter__(self) -> Iterator[_Pair]:
         worker = get_worker_info()
         number, step = (0, 1) if worker is None else (worker.id, worker.num_workers)
         while self.n_batches is None or number < self.n_batches:
-            seed = np.random.SeedSequence(self.entropy, spawn_key=(self.epoch, number))
-            X, y = draw(self.model, self.batch_size, seed)
+            X, y = draw(self.model, self.batch_size, stream_of(self.entropy, self.epoch, number))
             yield _encoded(self.model, X, self.whitened, self.flat), torch.from_numpy(y.astype(np.int64))
             number += step
 

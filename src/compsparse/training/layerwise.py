@@ -1,4 +1,4 @@
-"""Layer-wise warm starts: learn the lower levels of a graph under a free upper part, level by level.
+"""Layerwise training: learn the lower levels of a graph under a free upper part, level by level.
 
 Stage l keeps the nodes up to level l and puts one dense node per output in place of everything
 above. That problem is easier than the whole graph, and what its lower nodes learn carries over.

@@ -1,0 +1,190 @@
+"""One language: a public name means one thing, does not hide a module, can be reached and says what it is."""
+
+import ast
+import dataclasses
+import importlib
+import inspect
+import pkgutil
+from collections import defaultdict
+from functools import cached_property
+from pathlib import Path
+
+import pytest
+
+import compsparse
+
+SOURCE = Path(compsparse.__file__).parent
+
+MEANT_TO_BE_DOUBLE = {
+    "CLAIMS",  # each subject's list of claims, which the registry collects
+}
+STILL_DOUBLE = (
+    "Cells",
+    "Curve",
+    "KINDS",
+    "Members",
+    "Method",
+    "Outcome",
+    "RandomState",
+    "Search",
+    "Status",
+    "Task",
+    "check_names",
+    "check_time_limit",
+    "descend",
+    "expanded",
+    "read_table",
+    "regrouped",
+    "shown",
+)
+"""Names that are being made single elsewhere; to be emptied."""
+
+STILL_WITHOUT_DOCSTRING = (
+    "Adaptive.starts",
+    "BestSubset.gap",
+    "Cells.signed_rays",
+    "Complexity.deep",
+    "Complexity.shallow",
+    "CompositionalClassifier.fit",
+    "CompositionalRegressor.fit",
+    "Descended.predict",
+    "Discovery.from_dict",
+    "Discovery.to_dict",
+    "Engine.start",
+    "Engine.submit",
+    "Figure.from_dict",
+    "Figure.to_dict",
+    "FittedGraph.from_dict",
+    "FittedGraph.to_dict",
+    "GraphClassifier.fit",
+    "GraphRegressor.fit",
+    "Law.text",
+    "Memorised.from_dict",
+    "Memorised.n_neurons",
+    "Memorised.to_dict",
+    "Memorised.to_json",
+    "MinimalReLURegressor.fit",
+    "NumberColumn.encoded",
+    "NumberColumn.width",
+    "Row.from_columns",
+    "Row.from_json",
+    "Row.of",
+    "Row.to_columns",
+    "Row.to_json",
+    "SparsestCode.gap",
+    "Spec.field_names",
+    "Spec.from_json",
+    "Spill.put",
+    "Spill.sentence",
+    "Store.close",
+    "Store.name",
+    "Sweep.from_dict",
+    "SweepRecord.failures",
+    "SweepState.new",
+    "SweepState.status",
+    "TableCode.names",
+    "TextColumn.encoded",
+    "TextColumn.width",
+    "Verdict.from_dict",
+    "Verdict.to_dict",
+    "get_claim",
+    "get_preset",
+)
+"""Public names and methods that are being described elsewhere; to be emptied."""
+
+
+def packages() -> list[str]:
+    """All packages, the root first; the command line is no library."""
+    found = [m.name for m in pkgutil.walk_packages(compsparse.__path__, "compsparse.") if m.ispkg]
+    return ["compsparse", *(name for name in found if not name.startswith("compsparse.cli"))]
+
+
+def exported(package: str) -> list[str]:
+    return list(getattr(importlib.import_module(package), "__all__", ()))
+
+
+@pytest.mark.parametrize("package", packages())
+def test_no_exported_name_is_that_of_a_module(package):
+    inside = {m.name for m in pkgutil.iter_modules(importlib.import_module(package).__path__)}
+    hidden = inside & set(exported(package))
+    if package == "compsparse":  # the root exports its packages as such
+        hidden = {name for name in hidden if not inspect.ismodule(getattr(compsparse, name))}
+    assert not hidden
+
+
+def definitions() -> dict[str, list[str]]:
+    """Public classes, functions and constants of modules, with the modules that define them."""
+    found = defaultdict(list)
+    for path in sorted(SOURCE.rglob("*.py")):
+        module = path.relative_to(SOURCE)
+        if module.parts[0] == "cli":
+            continue
+        for name in {n for node in ast.parse(path.read_text()).body for n in _names(node)}:
+            if not name.startswith("_"):
+                found[name].append(str(module))
+    return found
+
+
+def _names(node: ast.stmt) -> list[str]:
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return [node.name]
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    parts = [part for t in targets for part in (t.elts if isinstance(t, ast.Tuple) else [t])]
+    return [part.id for part in parts if isinstance(part, ast.Name)]
+
+
+def test_no_public_name_means_two_things():
+    allowed = MEANT_TO_BE_DOUBLE | set(STILL_DOUBLE)
+    double = {name: where for name, where in definitions().items() if len(where) > 1 and name not in allowed}
+    assert not double
+
+
+@pytest.mark.parametrize("package", packages())
+def test_exported_names_resolve_and_say_what_they_are(package):
+    module = importlib.import_module(package)
+    missing = [name for name in exported(package) if not hasattr(module, name)]
+    assert not missing
+    silent = [
+        place
+        for name in exported(package)
+        for place in without_docstring(name, getattr(module, name))
+        if place not in STILL_WITHOUT_DOCSTRING
+    ]
+    assert not silent
+
+
+def without_docstring(name: str, value: object) -> list[str]:
+    """The name itself or those of its public methods that have no docstring; constants and aliases need none."""
+    if inspect.isclass(value) and value.__module__.startswith("compsparse"):
+        own = [] if _described(value) else [name]
+        return own + [f"{name}.{m}" for m, method in _methods(value) if not (inspect.getdoc(method) or "").strip()]
+    if inspect.isfunction(value):
+        return [] if (value.__doc__ or "").strip() else [name]
+    return []
+
+
+def _described(cls: type) -> bool:
+    text = (cls.__doc__ or "").strip()
+    generated = dataclasses.is_dataclass(cls) and text.startswith(f"{cls.__name__}(")
+    return bool(text) and not generated
+
+
+def _methods(cls: type) -> list[tuple[str, object]]:
+    """Public methods and properties that the class or its bases in compsparse define."""
+    found = {}
+    for base in reversed(cls.__mro__):
+        if not base.__module__.startswith("compsparse"):
+            continue
+        for name, member in vars(base).items():
+            method = member.__func__ if isinstance(member, classmethod | staticmethod) else member
+            is_method = inspect.isfunction(method) or isinstance(method, property | cached_property)
+            if is_method and not name.startswith("_"):
+                found[name] = method.func if isinstance(method, cached_property) else method
+    return list(found.items())
+
+
+def test_every_package_is_reached_from_the_root():
+    found = {name.split(".")[1] for name in packages() if name.count(".") == 1}
+    unreachable = [name for name in sorted(found) if not inspect.ismodule(getattr(compsparse, name, None))]
+    assert not unreachable
+    assert found <= set(compsparse.__all__)
