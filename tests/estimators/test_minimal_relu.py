@@ -23,7 +23,7 @@ def test_it_meets_every_label_with_few_neurons():
 
 
 def test_two_labels_at_one_point_are_refused():
-    with pytest.raises(DataError, match="rows 0 and 1"):
+    with pytest.raises(DataError, match="rows 1 and 2"):
         MinimalReLURegressor().fit([[0.0], [0.0], [1.0]], [1.0, 2.0, 3.0])
 
 

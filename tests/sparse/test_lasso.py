@@ -11,8 +11,15 @@ from hypothesis import strategies as st
 from sklearn.linear_model import Lasso
 
 from compsparse.errors import ConfigError, DataError
-from compsparse.sparse import SignalStatus, fista, gaussian_dictionary, lasso, lasso_breakpoints, lasso_path
-from compsparse.sparse.gaps import lasso_gap
+from compsparse.sparse import (
+    SignalStatus,
+    fista,
+    gaussian_dictionary,
+    lasso,
+    lasso_breakpoints,
+    lasso_gap,
+    lasso_path,
+)
 
 RNG = np.random.default_rng(0)
 W = gaussian_dictionary(20, 50, random_state=0)
@@ -74,13 +81,13 @@ def test_agrees_with_scikit_learn():
     np.testing.assert_allclose(solution.codes, [model.fit(W, x).coef_ for x in X], atol=1e-5)
 
 
-def test_the_scalings_are_the_talks_and_half_of_it():
-    talk, half = lasso(X, W, 2 * LAMS), lasso(X, W, LAMS, scaling="half")
-    np.testing.assert_array_equal(talk.codes, half.codes)
-    np.testing.assert_allclose(talk.objective, 2 * half.objective)
-    np.testing.assert_allclose(talk.relative_gap, half.relative_gap)
-    by_definition = ((X - talk.codes @ W.T) ** 2).sum(1) + 2 * LAMS * np.abs(talk.codes).sum(1)
-    np.testing.assert_allclose(talk.objective, by_definition)
+def test_the_scalings_are_the_full_square_and_half_of_it():
+    full, half = lasso(X, W, 2 * LAMS), lasso(X, W, LAMS, scaling="half")
+    np.testing.assert_array_equal(full.codes, half.codes)
+    np.testing.assert_allclose(full.objective, 2 * half.objective)
+    np.testing.assert_allclose(full.relative_gap, half.relative_gap)
+    by_definition = ((X - full.codes @ W.T) ** 2).sum(1) + 2 * LAMS * np.abs(full.codes).sum(1)
+    np.testing.assert_allclose(full.objective, by_definition)
     steps = fista(X, W, 0.5, 3000)
     np.testing.assert_allclose(lasso(X, W, 0.5, 1e-13).codes, steps.numpy(), atol=2e-5)
 
@@ -222,13 +229,17 @@ BAD = [
     ({"lam": [1.0, 2.0]}, ConfigError, "one for each of the 12 signals, got shape"),
     ({"lam": "much"}, ConfigError, "lam must be a number"),
     ({"tol": np.nan}, ConfigError, "tol must be finite"),
-    ({"scaling": "sklearn"}, ConfigError, "scaling must be 'talk' or 'half'"),
+    ({"scaling": "sklearn"}, ConfigError, "scaling must be one of 'full', 'half'"),
     ({"method": "magic"}, ConfigError, "method must be one of"),
-    ({"max_iter": 0}, ConfigError, "max_iter must be a positive integer"),
-    ({"time_limit": 0}, ConfigError, "time_limit must be a positive number"),
+    ({"max_iter": 0}, ConfigError, "max_iter must be a whole number >= 1"),
+    ({"time_limit": 0}, ConfigError, "time_limit must be a finite number > 0"),
     ({"X": X[0]}, DataError, r"one signal is x\[None\]"),
     ({"X": X[:, :3]}, DataError, "signals of 3 entries do not fit a dictionary of shape"),
-    ({"X": np.where(X > 2, np.nan, X)}, DataError, r"signal \d+ holds NaN"),
+    (
+        {"X": np.where(X > 2, np.nan, X)},
+        DataError,
+        r"X holds NaN .* in row \d+ \(counted from 1\)",
+    ),
     ({"X": [["a"] * 20]}, DataError, "table of numbers"),
     ({"W": W.T, "X": X}, DataError, "signals of 20 entries do not fit a dictionary of shape .* is W transposed"),
     ({"W": np.hstack([W, np.zeros((20, 1))])}, DataError, "column 50 of the dictionary is zero"),
