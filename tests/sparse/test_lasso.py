@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import Lasso
 
+from compsparse.certificate import Rigour
 from compsparse.errors import ConfigError, DataError
 from compsparse.sparse import (
     SignalStatus,
@@ -181,6 +182,36 @@ def test_limits_leave_an_answer_with_its_true_gap():
     assert SignalStatus.ITERATIONS in tensors.status
 
 
+def test_each_signal_has_its_certificate():
+    rough, best = lasso(X, W, LAMS, 0.05), lasso(X, W, LAMS, 1e-13)
+    assert rough.gap.max() > 1e-6
+    for i in range(12):
+        certificate = rough.certificate(i)
+        assert (certificate.value, certificate.upper) == (rough.objective[i], rough.objective[i])
+        assert certificate.gap == pytest.approx(rough.gap[i], abs=1e-12)
+        assert certificate.lower <= best.objective[i] + 1e-12 <= certificate.upper + 1e-11
+        assert certificate.rigour is Rigour.RIGOROUS
+        assert f"row {i + 1} " in certificate.quantity
+    assert rough.worst == rough.certificate(int(rough.relative_gap.argmax()))
+    path = lasso_path(X, W, [1.0, 0.1])
+    assert path.certificate(3, 1).value == path.objective[3, 1]
+    assert "lam = 0.1 of row 4 " in path.certificate(3, 1).quantity
+    worst = np.unravel_index(path.relative_gap.argmax(), (12, 2))
+    assert path.worst == path.certificate(int(worst[0]), int(worst[1]))
+    for wrong in (12, -1, 0.5):
+        with pytest.raises(ConfigError, match="the position of a signal must be"):
+            rough.certificate(wrong)
+    with pytest.raises(ConfigError, match="no certificate of no signals"):
+        _ = lasso(X[:0], W, 0.5).worst
+
+
+def test_kernels_that_call_others_are_kept_under_a_name_that_knows_their_edition():
+    from compsparse.sparse import homotopy, kernels
+
+    assert kernels._EDITION in homotopy.follow_paths.py_func.__qualname__
+    assert kernels._EDITION in kernels.pursue.py_func.__qualname__
+
+
 def test_threads_do_not_change_the_answer():
     many = np.repeat(X, 30, axis=0)
     one, two = lasso(many, W, 0.3, n_threads=1), lasso(many, W, 0.3, n_threads=2)
@@ -231,6 +262,8 @@ BAD = [
     ({"tol": np.nan}, ConfigError, "tol must be finite"),
     ({"scaling": "sklearn"}, ConfigError, "scaling must be one of 'full', 'half'"),
     ({"method": "magic"}, ConfigError, "method must be one of"),
+    ({"positive": "yes"}, ConfigError, "positive must be True or False"),
+    ({"n_threads": 1.5}, ConfigError, "n_threads must be a whole number >= 1"),
     ({"max_iter": 0}, ConfigError, "max_iter must be a whole number >= 1"),
     ({"time_limit": 0}, ConfigError, "time_limit must be a finite number > 0"),
     ({"X": X[0]}, DataError, r"one signal is x\[None\]"),

@@ -292,6 +292,12 @@ def test_bad_input_is_explained(X, y, setting, message):
         memorise(X, y, **setting)
 
 
+def test_statuses_say_what_a_limit_ended():
+    cut = [status for status in MemoriseStatus if status.is_cut_short]
+    assert cut == [MemoriseStatus.TIME, MemoriseStatus.ROUNDS]
+    assert all("so far" in status.value for status in cut)
+
+
 def test_beyond_enumeration_the_gap_is_called_heuristic():
     X, y = points(30, 8)
     net = memorise(X, y, tol=1e-6)

@@ -35,6 +35,8 @@ def test_basis_pursuit_agrees_with_linear_programs_and_certifies_itself():
     assert ours.converged
     assert reference.converged
     assert ours.relative_gap.max() < 1e-9
+    assert ours.certificate(0).holds
+    assert ours.certificate(0).quantity.startswith("least l1 norm of a code of row 1 ")
 
 
 def test_paths_end_with_a_certificate_of_their_own(monkeypatch):
@@ -163,6 +165,10 @@ def test_time_limits_give_the_best_code_with_its_bound():
     np.testing.assert_allclose(dictionary @ found.code, x, atol=1e-6)
     late = basis_pursuit(np.repeat(X, 20, axis=0), W, time_limit=1e-9)
     assert SignalStatus.TIME_LIMIT in late.status
+    for solution in (late, basis_pursuit(X, W, method="highs", time_limit=1e-9)):
+        cut = solution.status.index(SignalStatus.TIME_LIMIT)
+        assert solution.certificate(cut).upper == np.inf
+        assert not solution.certificate(cut).holds
 
 
 def test_bad_input_is_named():

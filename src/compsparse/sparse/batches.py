@@ -43,7 +43,7 @@ class Gram:
     @property
     def rank(self) -> int:
         """Most atoms that can be independent."""
-        return min(self.W.shape)
+        return int(min(self.W.shape))
 
     def part(self, rows: np.ndarray) -> Gram:
         """The same for some of the signals."""

@@ -221,8 +221,8 @@ def _feasible(x: np.ndarray, W: np.ndarray, eps: float) -> np.ndarray:
     )
     if result.x is None:
         raise DataError(f"no code brings every entry of x - Wz to within noise {eps:g}: give a larger noise")
-    code = result.x[:n] - result.x[n:]
-    greedy = omp(x[None], W, residual=slack).codes[0]
+    code: np.ndarray = result.x[:n] - result.x[n:]
+    greedy: np.ndarray = omp(x[None], W, residual=slack).codes[0]
     fits = np.abs(x - W @ greedy).max() <= slack
     return greedy if fits and np.count_nonzero(greedy) <= np.count_nonzero(code) else code
 
@@ -230,7 +230,7 @@ def _feasible(x: np.ndarray, W: np.ndarray, eps: float) -> np.ndarray:
 def _greedy(x: np.ndarray, W: np.ndarray, k: int) -> np.ndarray:
     from compsparse.sparse.pursuit import omp
 
-    return omp(x[None], W, n_nonzero=k).codes[0]
+    return np.asarray(omp(x[None], W, n_nonzero=k).codes[0])
 
 
 def _bound(code: np.ndarray, largest: float | None) -> float:

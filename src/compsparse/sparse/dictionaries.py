@@ -48,7 +48,7 @@ def gaussian_dictionary(d: int, n: int, random_state: RandomState = None) -> np.
     (8, 20)
     """
     W = generator_from(random_state).standard_normal(_sizes(d, n))
-    return W / np.linalg.norm(W, axis=0)
+    return np.asarray(W / np.linalg.norm(W, axis=0))
 
 
 def spikes_and_hadamard(d: int) -> np.ndarray:
@@ -132,7 +132,7 @@ def _from_gram(gram: np.ndarray, d: int) -> np.ndarray:
     """The d-dimensional vectors with these inner products."""
     values, vectors = np.linalg.eigh(gram)
     frame = (vectors[:, -d:] * np.sqrt(np.maximum(values[-d:], 0))).T
-    return frame / np.linalg.norm(frame, axis=0)
+    return np.asarray(frame / np.linalg.norm(frame, axis=0))
 
 
 def _paley_conference(q: int) -> np.ndarray | None:

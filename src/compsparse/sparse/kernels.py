@@ -144,7 +144,7 @@ def project(G: Array, R: Array, active: Array, n: int, j: int, g: Array, column:
     for i in range(n):
         g[i] = row[active[i]]
     solve_transposed(R, n, g, column)
-    rest = row[j]
+    rest: float = row[j]
     for i in range(n):
         rest -= column[i] * column[i]
     return rest

@@ -294,7 +294,7 @@ def _falling(lams: ArrayLike, n: int) -> np.ndarray:
 
 
 def _factor(scaling: LassoScaling) -> float:
-    """The talk's objective is twice the one with 1/2, at half its lam."""
+    """The full objective is twice the one with 1/2, at half its lam."""
     return 2.0 if scaling == "full" else 1.0
 
 

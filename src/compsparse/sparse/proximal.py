@@ -11,6 +11,7 @@ scaling with 1/2, and the support does not change for small changes of x, W and 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,7 +69,8 @@ def solve_tensors(
         objective, gap = lasso_gap(wide, w.detach().double(), codes.double(), half, positive)
         squares = (wide * wide).sum(1)
     if torch.is_grad_enabled() and (x.requires_grad or w.requires_grad or penalty.requires_grad):
-        codes = CodesOfLasso.apply(x, w, penalty, codes)
+        differentiable: Callable[..., Tensor] = CodesOfLasso.apply
+        codes = differentiable(x, w, penalty, codes)
     return Proximal(
         codes=codes,
         objective=_array(objective),
@@ -247,12 +249,14 @@ class CodesOfLasso(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, X: Tensor, W: Tensor, lam: Tensor, codes: Tensor) -> Tensor:
+        """The codes as they are."""
         ctx.save_for_backward(X, W, codes)
         return codes.clone()
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, g: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+        """Gradients in X, W and lam."""
         X, W, codes = ctx.saved_tensors
         double = W.double()
         v = solve_on_support(double.T @ double, codes != 0, g.double()).to(g.dtype)

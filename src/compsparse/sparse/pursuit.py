@@ -132,11 +132,11 @@ def _refine(gram: Gram, codes: np.ndarray, eps: np.ndarray) -> None:
 
 def _short(gram: Gram, codes: np.ndarray, eps: np.ndarray) -> np.ndarray:
     """Which codes do not explain their signals."""
-    return np.linalg.norm(gram.X - codes @ gram.W.T, axis=1) > _allowed(gram, eps)
+    return np.asarray(np.linalg.norm(gram.X - codes @ gram.W.T, axis=1) > _allowed(gram, eps))
 
 
 def _allowed(gram: Gram, eps: np.ndarray) -> np.ndarray:
-    return eps * (1 + 1e-6) + _FEASIBLE * np.sqrt(gram.squares)
+    return np.asarray(eps * (1 + 1e-6) + _FEASIBLE * np.sqrt(gram.squares))
 
 
 def _check_feasible(gram: Gram, rows: np.ndarray, eps: np.ndarray) -> None:
@@ -266,5 +266,5 @@ def _most_atoms(n_nonzero: int | None, residual: ArrayLike | None, W: np.ndarray
     if n_nonzero is None and residual is None:
         raise ConfigError("omp needs n_nonzero (most atoms), residual (norm to reach), or both")
     if n_nonzero is None:
-        return min(W.shape)
-    return min(check_n_atoms("n_nonzero", n_nonzero, W), *W.shape)
+        return int(min(W.shape))
+    return int(min(check_n_atoms("n_nonzero", n_nonzero, W), *W.shape))

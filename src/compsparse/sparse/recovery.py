@@ -165,7 +165,7 @@ def _deviations(gram: np.ndarray, supports: np.ndarray) -> np.ndarray:
         for part in np.array_split(supports, math.ceil(len(supports) / _AT_ONCE))
     ]
     eigenvalues = np.concatenate(values)
-    return np.maximum(eigenvalues[:, -1] - 1, 1 - eigenvalues[:, 0])
+    return np.asarray(np.maximum(eigenvalues[:, -1] - 1, 1 - eigenvalues[:, 0]))
 
 
 def _best_swap(gram: np.ndarray, support: np.ndarray) -> tuple[np.ndarray, float]:

@@ -139,10 +139,10 @@ class Breakpoints:
             return np.zeros(self.codes.shape[1])
         k = int(np.searchsorted(-self.lams, -lam, side="right"))  # lams[k - 1] > ... >= lam > lams[k]
         if k == len(self.lams):
-            return self.codes[-1].copy()
+            return np.array(self.codes[-1])
         upper, lower = self.lams[k - 1], self.lams[k]
         share = (upper - lam) / (upper - lower)
-        return (1 - share) * self.codes[k - 1] + share * self.codes[k]
+        return np.asarray((1 - share) * self.codes[k - 1] + share * self.codes[k])
 
 
 @dataclass(frozen=True)

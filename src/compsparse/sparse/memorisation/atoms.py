@@ -175,7 +175,7 @@ def _scaled(problem: Problem, atoms: Atoms, solution: AtomSolution) -> AtomSolut
 def touched(chart: Chart, u: np.ndarray) -> np.ndarray:
     """Points whose hyperplanes the direction nearly lies on."""
     size = np.linalg.norm(chart.Z, axis=1)
-    return (size > 0) & (np.abs(chart.Z @ u) < _ON_HYPERPLANE * size * np.linalg.norm(u))
+    return np.asarray((size > 0) & (np.abs(chart.Z @ u) < _ON_HYPERPLANE * size * np.linalg.norm(u)))
 
 
 def snapped(chart: Chart, u: np.ndarray) -> np.ndarray:
@@ -183,7 +183,7 @@ def snapped(chart: Chart, u: np.ndarray) -> np.ndarray:
     near = touched(chart, u)
     if not near.any():
         return u
-    return u - np.linalg.pinv(chart.Z[near]) @ (chart.Z[near] @ u)
+    return np.asarray(u - np.linalg.pinv(chart.Z[near]) @ (chart.Z[near] @ u))
 
 
 def merged(u: np.ndarray) -> list[np.ndarray]:
@@ -253,4 +253,4 @@ def _staircase(X: np.ndarray, line: np.ndarray) -> np.ndarray:
 
 def values(X: np.ndarray, theta: np.ndarray, z: np.ndarray, constant: float) -> np.ndarray:
     """The network at the rows of X."""
-    return np.maximum(with_one(X) @ theta.T, 0.0) @ z + constant
+    return np.asarray(np.maximum(with_one(X) @ theta.T, 0.0) @ z + constant)

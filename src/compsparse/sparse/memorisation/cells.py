@@ -50,7 +50,7 @@ class HyperplaneCells:
     def signed_rays(self, s: int) -> np.ndarray:
         """The rays whose cone the closed cell is."""
         at = slice(self.starts[s], self.starts[s + 1])
-        return self.side[at, None] * self.rays[self.ray[at]]
+        return np.asarray(self.side[at, None] * self.rays[self.ray[at]])
 
     def facets(self, s: int) -> np.ndarray:
         """Points whose hyperplanes bound the cell."""
@@ -104,7 +104,7 @@ def generic_count(n: int, d: int) -> int:
 def incidences(chart: Chart) -> int:
     """Upper bound on the (ray, cell) pairs an enumeration of the chart visits, if in general position."""
     n, p = len(chart.rows), chart.Z.shape[1]
-    return math.comb(n, p - 1) * 2 ** (p - 1)
+    return int(math.comb(n, p - 1) * 2 ** (p - 1))
 
 
 def enumerate_cells(X: object) -> HyperplaneCells:

@@ -97,7 +97,7 @@ def generate(
 
 def _in_use(cone: ConeSolution) -> np.ndarray:
     size = np.array([np.linalg.norm(u) for u in cone.u])
-    return size > 1e-4 * size.max()
+    return np.asarray(size > 1e-4 * size.max())
 
 
 def _kept(
@@ -128,12 +128,12 @@ def admissible(problem: Problem, lam: np.ndarray) -> np.ndarray:
     if not problem.has_constant:
         return lam
     if problem.goal == "interpolate":
-        return lam - lam.mean()
+        return np.asarray(lam - lam.mean())
     above, below = lam[lam > 0].sum(), -lam[lam < 0].sum()
     if min(above, below) == 0:
         return np.zeros_like(lam)
     middle = (above + below) / 2
-    return np.where(lam > 0, lam * (middle / above), lam * (middle / below))
+    return np.asarray(np.where(lam > 0, lam * (middle / above), lam * (middle / below)))
 
 
 def lower_bound(problem: Problem, lam: np.ndarray, most: float) -> float:

@@ -40,11 +40,11 @@ def factors(chart: Chart, patterns: np.ndarray, norm: Norm) -> tuple[np.ndarray,
 def costs(chart: Chart, patterns: np.ndarray, u: np.ndarray, norm: Norm) -> np.ndarray:
     """The cost of each neuron u (K, p) in its cell."""
     if norm == "weight-decay":
-        return np.linalg.norm(u, axis=1)
+        return np.asarray(np.linalg.norm(u, axis=1))
     n = len(chart.Z)
     trace = patterns @ (chart.Z**2).sum(1) / n
     square = (patterns * (u @ chart.Z.T) ** 2).sum(1) / n
-    return 2 * np.sqrt(trace * square)
+    return np.asarray(2 * np.sqrt(trace * square))
 
 
 # ---- the penalty of label noise ----------------------------------------------------------

@@ -138,7 +138,7 @@ class ExhaustivePricing:
         return ConeBlock(self.number, pattern, sign, self.cells.facets(s))
 
     def _opposite_of(self, s: int) -> np.ndarray:
-        other = np.zeros_like(self.cells.patterns[s])
+        other: np.ndarray = np.zeros_like(self.cells.patterns[s])
         rows = self.cells.chart.rows
         other[rows] = ~self.cells.patterns[s][rows]
         return other

@@ -133,4 +133,4 @@ def _free(X: np.ndarray) -> tuple[Chart, ...]:
 def _row_space(A: np.ndarray) -> np.ndarray:
     """Orthonormal rows that span the rows of A: directions across it change nothing and only cost."""
     _, s, basis = np.linalg.svd(A, full_matrices=False)
-    return basis[s > _RANK_TOLERANCE * max(s[0], 1e-300) * max(A.shape)]
+    return np.asarray(basis[s > _RANK_TOLERANCE * max(s[0], 1e-300) * max(A.shape)])
