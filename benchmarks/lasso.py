@@ -16,8 +16,7 @@ import numpy as np
 import torch
 from _report import finish, print_table
 
-from compsparse.sparse import gaussian_dictionary, lasso
-from compsparse.sparse.gaps import lasso_gap
+from compsparse.sparse import gaussian_dictionary, lasso, lasso_gap
 
 GAP = 1e-6  # over half the signal's squared norm
 Solver = Callable[[np.ndarray, np.ndarray, np.ndarray, float], np.ndarray]

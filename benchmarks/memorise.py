@@ -27,7 +27,8 @@ def solved(name: str, n: int, d: int, figures: dict[str, float], rows: list, **s
     started = time.process_time()
     net = memorise(X, y, **settings)  # type: ignore[arg-type]
     cpu = time.process_time() - started
-    rows.append([name, n, d, net.value, net.gap, net.gap_status, net.n_neurons, net.residual, net.rounds, cpu])
+    rigour = net.certificate.rigour.value
+    rows.append([name, n, d, net.value, net.gap, rigour, net.n_neurons, net.residual, net.rounds, cpu])
     figures |= {f"{name}: gap": net.gap, f"{name}: residual": net.residual, f"{name}: cpu seconds": cpu,
                 f"{name}: neurons over n": net.n_neurons / n}  # fmt: skip
 

@@ -35,6 +35,8 @@ _HOME = {
     "training_data": "training",
     "Discovery": "discovery",
     "discover": "discovery",
+    "lasso": "sparse",
+    "memorise": "sparse",
     "CompositionalClassifier": "estimators",
     "CompositionalRegressor": "estimators",
     "GraphClassifier": "estimators",
@@ -98,4 +100,5 @@ if TYPE_CHECKING:
         trace,
     )
     from compsparse.networks import convolutional, count, dense, local, mirror, to_masked
+    from compsparse.sparse import lasso, memorise
     from compsparse.training import fit_graph, train, training_data

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
@@ -38,6 +38,7 @@ _SENTENCES = {
     Rigour.HEURISTIC: "found by a search that may have missed something",
     Rigour.ESTIMATED: "estimated from samples",
 }
+_ROUNDING = 1e-9  # share of their size by which bounds may cross because of rounding
 
 
 @dataclass(frozen=True)
@@ -65,10 +66,29 @@ class Certificate:
     assumes: tuple[str, ...] = ()
     obtained: str = ""
 
+    @classmethod
+    def exact(
+        cls, quantity: str, value: float, rigour: Rigour, *, assumes: tuple[str, ...] = (), obtained: str = ""
+    ) -> Certificate:
+        """Both bounds are the value."""
+        return cls(quantity, value, value, value, rigour, assumes, obtained)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the bounds leave no room."""
+        return self.lower == self.upper
+
+    @property
+    def holds(self) -> bool:
+        """Whether the bounds can be relied on, see :attr:`Rigour.holds`."""
+        return self.rigour.holds
+
     @property
     def gap(self) -> float:
-        """How far apart the bounds are; NaN where the lower one lies above the upper."""
-        return self.upper - self.lower if self.lower <= self.upper else math.nan
+        """How far apart the bounds are: 0 where they cross by rounding, NaN where by more."""
+        if self.is_exact:
+            return 0.0
+        return max(self.upper - self.lower, 0.0) if self.lower <= self.upper + self._slack else math.nan
 
     @property
     def relative_gap(self) -> float:
@@ -79,11 +99,14 @@ class Certificate:
     @property
     def is_consistent(self) -> bool:
         """Whether the bounds are in order and the value lies between them, up to rounding."""
-        slack = 1e-12 * max((abs(b) for b in (self.lower, self.upper) if math.isfinite(b)), default=0.0)
-        return self.lower - slack <= self.value <= self.upper + slack
+        return self.lower - self._slack <= self.value <= self.upper + self._slack
+
+    @property
+    def _slack(self) -> float:
+        return _ROUNDING * max((abs(b) for b in (self.lower, self.upper) if math.isfinite(b)), default=0.0)
 
     def __str__(self) -> str:
-        if self.lower == self.upper:
+        if self.is_exact:
             where = f"exactly {self.value:.6g}"
         elif math.isfinite(self.lower) and math.isfinite(self.upper):
             where = f"{self.value:.6g}, between {self.lower:.6g} and {self.upper:.6g}"
@@ -97,25 +120,36 @@ class Certificate:
         return f"{self.quantity}: {where} ({self.rigour.value}: {self.rigour.sentence}{how})"
 
     def to_dict(self) -> dict[str, Any]:
-        """The certificate as JSON values; infinite bounds are None."""
-        plain = {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in asdict(self).items()}
-        return {**plain, "rigour": self.rigour.value, "assumes": list(self.assumes)}
+        """The certificate as JSON values; infinite numbers are texts, and NaN is None."""
+        numbers = {name: _plain(getattr(self, name)) for name in ("value", "lower", "upper")}
+        words = {"rigour": self.rigour.value, "assumes": list(self.assumes), "obtained": self.obtained}
+        return {"quantity": self.quantity, **numbers, **words}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Certificate:
         """Reads what :meth:`to_dict` wrote."""
         try:
             return cls(
-                data["quantity"],
-                math.nan if data["value"] is None else data["value"],
-                -math.inf if data["lower"] is None else data["lower"],
-                math.inf if data["upper"] is None else data["upper"],
-                Rigour(data["rigour"]),
-                tuple(data["assumes"]),
-                data["obtained"],
+                quantity=data["quantity"],
+                value=_number(data["value"]),
+                lower=_number(data["lower"]),
+                upper=_number(data["upper"]),
+                rigour=Rigour(data["rigour"]),
+                assumes=tuple(data["assumes"]),
+                obtained=data["obtained"],
             )
         except (KeyError, TypeError, ValueError):
             raise DataError("the certificate is damaged or incomplete") from None
+
+
+def _plain(number: float) -> float | str | None:
+    if math.isnan(number):
+        return None
+    return float(number) if math.isfinite(number) else str(float(number))
+
+
+def _number(plain: float | str | None) -> float:
+    return math.nan if plain is None else float(plain)
 
 
 def weakest(rigours: Iterable[Rigour]) -> Rigour:

@@ -167,6 +167,17 @@ def generator_from(random_state: Any, what: str = "random_state") -> np.random.G
     return np.random.default_rng(check_count(what, random_state, least=0))
 
 
+def legacy_generator_from(random_state: Any, what: str = "random_state") -> np.random.RandomState:
+    """A generator as scikit-learn's estimators use it: of a seed, the one that was given, or numpy's own for None."""
+    if isinstance(random_state, np.random.RandomState):
+        return random_state
+    from sklearn.utils import check_random_state
+
+    seed = None if random_state is None else check_count(what, random_state, least=0, most=2**32 - 1)
+    generator: np.random.RandomState = check_random_state(seed)
+    return generator
+
+
 def seed_from(random_state: Any, what: str = "random_state") -> int:
     """One seed, to be handed on: the number itself is not used, so that different users of it draw differently."""
     return int(generator_from(random_state, what).integers(2**31))

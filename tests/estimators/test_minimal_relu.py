@@ -1,9 +1,12 @@
+from inspect import signature
+
 import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from compsparse.errors import DataError
+from compsparse.errors import ConfigError, DataError
 from compsparse.estimators import MinimalReLURegressor
+from compsparse.sparse import memorise
 
 
 @pytest.mark.filterwarnings("ignore:the limit of rounds:UserWarning")
@@ -23,8 +26,24 @@ def test_it_meets_every_label_with_few_neurons():
 
 
 def test_two_labels_at_one_point_are_refused():
-    with pytest.raises(DataError, match="rows 0 and 1"):
+    with pytest.raises(DataError, match="rows 1 and 2"):
         MinimalReLURegressor().fit([[0.0], [0.0], [1.0]], [1.0, 2.0, 3.0])
+
+
+def test_defaults_are_those_of_memorise():
+    own, function = (signature(f).parameters for f in (MinimalReLURegressor.__init__, memorise))
+    shared = set(own) & set(function)
+    assert shared == {"norm", "bias", "time_limit", "max_rounds", "tol", "random_state"}
+    assert {name: own[name].default for name in shared} == {name: function[name].default for name in shared}
+
+
+def test_seeds_are_checked_and_generators_of_scikit_learn_taken():
+    X, y = np.linspace(-1, 1, 5)[:, None], np.arange(5.0)
+    for wrong in (-1, 0.5, "seed"):
+        with pytest.raises(ConfigError, match="random_state must be a whole number >= 0"):
+            MinimalReLURegressor(random_state=wrong).fit(X, y)
+    one, other = (MinimalReLURegressor(random_state=s).fit(X, y) for s in (3, np.random.RandomState(3)))
+    np.testing.assert_array_equal(one.memorised_.theta, other.memorised_.theta)
 
 
 def test_running_out_of_time_warns():

@@ -1,4 +1,5 @@
 import warnings
+from inspect import Parameter, signature
 
 import numpy as np
 import pytest
@@ -37,6 +38,15 @@ def test_methods_are_the_functions_they_name():
     assert SparseCoder(W, positive=True).fit(X).transform(X).min() >= 0
 
 
+@pytest.mark.parametrize("function", [lasso, basis_pursuit])
+def test_defaults_are_those_of_the_functions(function):
+    own, theirs = (signature(f).parameters for f in (SparseCoder.__init__, function))
+    shared = [name for name in own if name in theirs and theirs[name].default is not Parameter.empty]
+    assert "tol" in shared
+    for name in shared:
+        assert name == "method" or own[name].default == theirs[name].default
+
+
 def test_learned_dictionaries_explain_rows_and_fit_into_pipelines():
     coder = SparseCoder(n_atoms=20, random_state=0).fit(SIGNALS.X)
     assert coder.dictionary_.shape == (12, 20)
@@ -53,6 +63,10 @@ def test_learned_dictionaries_explain_rows_and_fit_into_pipelines():
 def test_bad_settings_are_named():
     with pytest.raises(ConfigError, match="method must be one of"):
         SparseCoder(W, method="lars").fit(SIGNALS.X)
+    with pytest.raises(ConfigError, match="random_state must be"):
+        SparseCoder(random_state=-1).fit(SIGNALS.X)
+    with pytest.raises(ConfigError, match="n_atoms must be"):
+        SparseCoder(n_atoms=0).fit(SIGNALS.X)
     with pytest.raises(DataError, match="no codes for rows of 12 columns"):
         SparseCoder(W.T).fit(SIGNALS.X)
     with pytest.raises(DataError, match="codes must have shape"):

@@ -3,6 +3,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from compsparse.certificate import Rigour
 from compsparse.errors import ConfigError
 from compsparse.graph import (
     FunctionGraph,
@@ -68,6 +69,13 @@ def test_complexity_is_the_theorem():
     assert count.log10_shallow == pytest.approx(8 / 2)
     assert count.deep == pytest.approx(7 * 10 ** (2 / 2))
     assert sum(10**t.log10_units for t in count.terms) == pytest.approx(count.deep)
+    for certificate, most in (
+        (count.deep_certificate, count.log10_deep),
+        (count.shallow_certificate, count.log10_shallow),
+    ):
+        assert (certificate.lower, certificate.value, certificate.upper) == (-float("inf"), most, most)
+        assert certificate.rigour is Rigour.PROVED
+        assert certificate.assumes == count.assumptions
     rough = FunctionGraph.from_expression("abs(a*b) + sqrt(c)").complexity(0.01)
     assert rough.log10_shallow == pytest.approx(2 * 3 / 1)
     assert any("sqrt" in line for line in rough.assumptions)

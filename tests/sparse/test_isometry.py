@@ -5,6 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from compsparse.certificate import Rigour
 from compsparse.errors import ConfigError, DataError
 from compsparse.sparse import (
     SparseCodes,
@@ -46,7 +47,8 @@ def by_hand(W: np.ndarray, k: int) -> float:
 @pytest.mark.parametrize("k", [1, 2, 3, 4])
 def test_exact_constant_is_that_of_brute_force(W, k):
     found = isometry_constant(W, k)
-    assert found.status == "exact"
+    assert found.certificate.is_exact
+    assert found.certificate.holds
     assert found.value == pytest.approx(by_hand(W, k), abs=1e-10)
     assert by_hand(W[:, found.support], k) == pytest.approx(found.value, abs=1e-10)
 
@@ -59,7 +61,9 @@ def test_bounds_enclose_the_constant(W):
             isometry_constant(W, k),
             isometry_upper_bound(W, k),
         )
-        assert (low.status, high.status) == ("lower bound", "upper bound")
+        assert (low.certificate.lower, low.certificate.upper) == (low.value, np.inf)
+        assert (high.certificate.lower, high.certificate.upper) == (0, high.value)
+        assert all(found.certificate.rigour is Rigour.RIGOROUS for found in (low, exact, high))
         assert low.value <= exact.value + 1e-12 <= high.value + 1e-11
         assert low.value == pytest.approx(exact.value)  # the search is not promised to, but does at such sizes
 
@@ -146,12 +150,12 @@ def test_noise_has_the_size_asked_for():
         (lambda: check_dictionary([["a", "b"]]), "table of numbers"),
         (lambda: check_dictionary([[2.0, 1.0]], unit=True), "norm 2, not 1"),
         (lambda: spikes_and_hadamard(6), "powers of two"),
-        (lambda: gaussian_dictionary(0, 3), "positive integer"),
+        (lambda: gaussian_dictionary(0, 3), "d must be a whole number >= 1"),
         (lambda: equiangular_frame(4, 4), "more vectors than dimensions"),
-        (lambda: isometry_constant(np.eye(3), 4), "from 1 to the 3 columns"),
+        (lambda: isometry_constant(np.eye(3), 4), "k must be at most the number of atoms, 3, got 4"),
         (lambda: isometry_constant(gaussian_dictionary(20, 40, 0), 12), "isometry_lower_bound"),
-        (lambda: isometry_lower_bound(np.eye(3), 2, starts=0), "at least 1"),
-        (lambda: SparseCodes(np.eye(3), 4), "cannot have k = 4"),
+        (lambda: isometry_lower_bound(np.eye(3), 2, n_starts=0), "n_starts must be a whole number >= 1"),
+        (lambda: SparseCodes(np.eye(3), 4), "k must be at most the number of atoms, 3, got 4"),
         (lambda: SparseCodes(np.eye(3), 1, amplitudes="loud"), "one of"),
         (lambda: SparseCodes(np.eye(3), 1, noise=-1), "noise"),
     ],
@@ -167,5 +171,5 @@ def test_weak_threshold_is_that_of_donoho_and_tanner(delta, rho):
 
 
 def test_weak_threshold_needs_fewer_rows_than_columns():
-    with pytest.raises(ConfigError, match="between 0 and 1"):
+    with pytest.raises(ConfigError, match="delta = d/n must be a finite number > 0 and < 1"):
         weak_threshold(1.0)

@@ -10,9 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import Lasso
 
+from compsparse.certificate import Rigour
 from compsparse.errors import ConfigError, DataError
-from compsparse.sparse import SignalStatus, fista, gaussian_dictionary, lasso, lasso_breakpoints, lasso_path
-from compsparse.sparse.gaps import lasso_gap
+from compsparse.sparse import (
+    SignalStatus,
+    fista,
+    gaussian_dictionary,
+    lasso,
+    lasso_breakpoints,
+    lasso_gap,
+    lasso_path,
+)
 
 RNG = np.random.default_rng(0)
 W = gaussian_dictionary(20, 50, random_state=0)
@@ -74,13 +82,13 @@ def test_agrees_with_scikit_learn():
     np.testing.assert_allclose(solution.codes, [model.fit(W, x).coef_ for x in X], atol=1e-5)
 
 
-def test_the_scalings_are_the_talks_and_half_of_it():
-    talk, half = lasso(X, W, 2 * LAMS), lasso(X, W, LAMS, scaling="half")
-    np.testing.assert_array_equal(talk.codes, half.codes)
-    np.testing.assert_allclose(talk.objective, 2 * half.objective)
-    np.testing.assert_allclose(talk.relative_gap, half.relative_gap)
-    by_definition = ((X - talk.codes @ W.T) ** 2).sum(1) + 2 * LAMS * np.abs(talk.codes).sum(1)
-    np.testing.assert_allclose(talk.objective, by_definition)
+def test_the_scalings_are_the_full_square_and_half_of_it():
+    full, half = lasso(X, W, 2 * LAMS), lasso(X, W, LAMS, scaling="half")
+    np.testing.assert_array_equal(full.codes, half.codes)
+    np.testing.assert_allclose(full.objective, 2 * half.objective)
+    np.testing.assert_allclose(full.relative_gap, half.relative_gap)
+    by_definition = ((X - full.codes @ W.T) ** 2).sum(1) + 2 * LAMS * np.abs(full.codes).sum(1)
+    np.testing.assert_allclose(full.objective, by_definition)
     steps = fista(X, W, 0.5, 3000)
     np.testing.assert_allclose(lasso(X, W, 0.5, 1e-13).codes, steps.numpy(), atol=2e-5)
 
@@ -174,6 +182,36 @@ def test_limits_leave_an_answer_with_its_true_gap():
     assert SignalStatus.ITERATIONS in tensors.status
 
 
+def test_each_signal_has_its_certificate():
+    rough, best = lasso(X, W, LAMS, 0.05), lasso(X, W, LAMS, 1e-13)
+    assert rough.gap.max() > 1e-6
+    for i in range(12):
+        certificate = rough.certificate(i)
+        assert (certificate.value, certificate.upper) == (rough.objective[i], rough.objective[i])
+        assert certificate.gap == pytest.approx(rough.gap[i], abs=1e-12)
+        assert certificate.lower <= best.objective[i] + 1e-12 <= certificate.upper + 1e-11
+        assert certificate.rigour is Rigour.RIGOROUS
+        assert f"row {i + 1} " in certificate.quantity
+    assert rough.worst == rough.certificate(int(rough.relative_gap.argmax()))
+    path = lasso_path(X, W, [1.0, 0.1])
+    assert path.certificate(3, 1).value == path.objective[3, 1]
+    assert "lam = 0.1 of row 4 " in path.certificate(3, 1).quantity
+    worst = np.unravel_index(path.relative_gap.argmax(), (12, 2))
+    assert path.worst == path.certificate(int(worst[0]), int(worst[1]))
+    for wrong in (12, -1, 0.5):
+        with pytest.raises(ConfigError, match="the position of a signal must be"):
+            rough.certificate(wrong)
+    with pytest.raises(ConfigError, match="no certificate of no signals"):
+        _ = lasso(X[:0], W, 0.5).worst
+
+
+def test_kernels_that_call_others_are_kept_under_a_name_that_knows_their_edition():
+    from compsparse.sparse import homotopy, kernels
+
+    assert kernels._EDITION in homotopy.follow_paths.py_func.__qualname__
+    assert kernels._EDITION in kernels.pursue.py_func.__qualname__
+
+
 def test_threads_do_not_change_the_answer():
     many = np.repeat(X, 30, axis=0)
     one, two = lasso(many, W, 0.3, n_threads=1), lasso(many, W, 0.3, n_threads=2)
@@ -222,13 +260,19 @@ BAD = [
     ({"lam": [1.0, 2.0]}, ConfigError, "one for each of the 12 signals, got shape"),
     ({"lam": "much"}, ConfigError, "lam must be a number"),
     ({"tol": np.nan}, ConfigError, "tol must be finite"),
-    ({"scaling": "sklearn"}, ConfigError, "scaling must be 'talk' or 'half'"),
+    ({"scaling": "sklearn"}, ConfigError, "scaling must be one of 'full', 'half'"),
     ({"method": "magic"}, ConfigError, "method must be one of"),
-    ({"max_iter": 0}, ConfigError, "max_iter must be a positive integer"),
-    ({"time_limit": 0}, ConfigError, "time_limit must be a positive number"),
+    ({"positive": "yes"}, ConfigError, "positive must be True or False"),
+    ({"n_threads": 1.5}, ConfigError, "n_threads must be a whole number >= 1"),
+    ({"max_iter": 0}, ConfigError, "max_iter must be a whole number >= 1"),
+    ({"time_limit": 0}, ConfigError, "time_limit must be a finite number > 0"),
     ({"X": X[0]}, DataError, r"one signal is x\[None\]"),
     ({"X": X[:, :3]}, DataError, "signals of 3 entries do not fit a dictionary of shape"),
-    ({"X": np.where(X > 2, np.nan, X)}, DataError, r"signal \d+ holds NaN"),
+    (
+        {"X": np.where(X > 2, np.nan, X)},
+        DataError,
+        r"X holds NaN .* in row \d+ \(counted from 1\)",
+    ),
     ({"X": [["a"] * 20]}, DataError, "table of numbers"),
     ({"W": W.T, "X": X}, DataError, "signals of 20 entries do not fit a dictionary of shape .* is W transposed"),
     ({"W": np.hstack([W, np.zeros((20, 1))])}, DataError, "column 50 of the dictionary is zero"),

@@ -8,11 +8,20 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from compsparse.certificate import Rigour
 from compsparse.errors import ConfigError, DataError
-from compsparse.sparse.memorisation import Memorised, count_cells, draw_cells, enumerate_cells, generic_count, memorise
+from compsparse.sparse.memorisation import (
+    Memorised,
+    MemoriseStatus,
+    count_cells,
+    draw_cells,
+    enumerate_cells,
+    generic_count,
+    memorise,
+)
 from compsparse.sparse.memorisation.atoms import make_atoms, solve_atoms
 from compsparse.sparse.memorisation.descent import Descended, descend
-from compsparse.sparse.memorisation.label_noise import balanced_penalty, penalty
+from compsparse.sparse.memorisation.norms import balanced_label_noise_penalty, label_noise_penalty
 from compsparse.sparse.memorisation.problem import make_problem, with_one
 
 
@@ -29,9 +38,9 @@ SETTINGS = [
     {},
     {"bias": "free"},
     {"norm": "label-noise"},
-    {"task": "margin"},
-    {"task": "margin", "bias": "free"},
-    {"task": "margin", "norm": "label-noise"},
+    {"goal": "margin"},
+    {"goal": "margin", "bias": "free"},
+    {"goal": "margin", "norm": "label-noise"},
 ]
 
 
@@ -39,16 +48,19 @@ SETTINGS = [
 @pytest.mark.parametrize(("n", "d"), [(9, 1), (12, 2), (10, 3)])
 def test_primal_meets_dual_with_at_most_n_neurons(n, d, setting):
     X, y = points(n, d)
-    y = np.sign(y) if setting.get("task") == "margin" else y
+    y = np.sign(y) if setting.get("goal") == "margin" else y
     for method in ("exact", "columns"):
         net = memorise(X, y, method=method, **setting)
-        assert net.gap_status == "rigorous"
+        assert net.certificate.rigour is Rigour.RIGOROUS
+        assert net.certificate.is_consistent
+        assert (net.certificate.value, net.certificate.upper) == (net.value, net.value)
+        assert not net.status.is_cut_short
         assert net.gap <= 1e-8
         assert net.residual <= 1e-8
         assert net.n_neurons <= n
         assert np.abs(net.z).sum() == pytest.approx(net.value)
         f = net.predict(X)
-        if setting.get("task") == "margin":
+        if setting.get("goal") == "margin":
             assert (y * f).min() >= 1 - 1e-8
         else:
             np.testing.assert_allclose(f, y, atol=1e-8)
@@ -132,7 +144,7 @@ def test_free_bias_does_not_see_shifts():
 def test_a_margin_costs_less_than_its_labels():
     X, y = points(14, 2, 8)
     y = np.sign(y)
-    assert memorise(X, y, task="margin").value <= memorise(X, y).value + 1e-9
+    assert memorise(X, y, goal="margin").value <= memorise(X, y).value + 1e-9
 
 
 # ---- cells -------------------------------------------------------------------------------
@@ -179,8 +191,8 @@ def test_the_penalty_is_the_mean_squared_gradient():
     for x in torch.tensor(with_one(X)):
         gradients = torch.autograd.grad((torch.relu(t @ x) * s).sum(), (t, s))
         direct += sum(float(g.square().sum()) for g in gradients) / len(X)
-    assert penalty(X, theta, c) == pytest.approx(direct)
-    assert balanced_penalty(X, theta, c) <= direct
+    assert label_noise_penalty(X, theta, c) == pytest.approx(direct)
+    assert balanced_label_noise_penalty(X, theta, c) <= direct
 
 
 def test_the_label_noise_optimum_is_the_penalty_of_its_own_weights():
@@ -219,6 +231,10 @@ def test_records_travel_as_json_and_as_torch(setting):
     net = memorise(X, y, **setting)
     again = Memorised.from_dict(json.loads(net.to_json()))
     np.testing.assert_array_equal(again.predict(X), net.predict(X))
+    assert (again.certificate, again.status, again.goal) == (net.certificate, net.status, net.goal)
+    assert again.to_json() == net.to_json()
+    with pytest.raises(DataError, match="damaged or incomplete"):
+        Memorised.from_dict({**net.to_dict(), "status": "fine"})
     with torch.no_grad():
         np.testing.assert_allclose(net.to_torch()(torch.tensor(X))[:, 0].numpy(), y, atol=1e-8)
 
@@ -234,7 +250,7 @@ def test_repeated_points_count_once_and_two_labels_are_refused():
     X, y = points(8, 2)
     twice = memorise(np.concatenate([X, X[:3]]), np.concatenate([y, y[:3]]))
     assert twice.value == pytest.approx(memorise(X, y).value)
-    with pytest.raises(DataError, match="rows 2 and 8 are the same point"):
+    with pytest.raises(DataError, match=r"rows 3 and 9 \(counted from 1\) are the same point"):
         memorise(np.concatenate([X, X[2:3]]), np.append(y, y[2] + 1))
 
 
@@ -245,6 +261,9 @@ def test_trivial_data():
     assert memorise([[1.0], [2.0]], [0.0, 0.0]).value == 0
     constant = memorise([[1.0], [2.0]], [4.0, 4.0], bias="free")
     assert constant.value == 0
+    assert constant.status is MemoriseStatus.CONSTANT
+    assert constant.certificate.is_exact
+    assert constant.gap == 0
     np.testing.assert_array_equal(constant.predict([[9.0]]), [4.0])
     assert constant.to_torch()(torch.zeros(1, 1, dtype=torch.float64)).item() == 4.0
     slope = memorise([[0.0], [1.0]], [0.0, 1.0], bias="free")
@@ -252,16 +271,19 @@ def test_trivial_data():
 
 
 @pytest.mark.parametrize(("X", "y", "setting", "message"), [
-    ([[0.0], [np.nan]], [1, 2], {}, "row 1"),
-    ([[0.0], [1.0]], [1, np.inf], {}, "row 1"),
+    ([[0.0], [np.nan]], [1, 2], {}, "X holds NaN .* row 2"),
+    ([[0.0], [1.0]], [1, np.inf], {}, "y holds NaN .* row 2"),
     ([0.0, 1.0], [1, 2], {}, "table"),
     ([[0.0], [1.0]], [1, 2, 3], {}, "one number for each"),
     ([["a"], ["b"]], [1, 2], {}, "numbers"),
     (np.zeros((0, 2)), [], {}, "at least one row"),
-    ([[0.0], [1.0]], [1, 2], {"task": "margin"}, "-1 and"),
+    ([[0.0], [1.0]], [1, 2], {"goal": "margin"}, "-1 and"),
     ([[0.0], [1.0]], [1, 2], {"norm": "l1"}, "norm must be"),
     ([[0.0], [1.0]], [1, 2], {"method": "magic"}, "method must be"),
     ([[0.0], [1.0]], [1, 2], {"time_limit": 0}, "time_limit"),
+    ([[0.0], [1.0]], [1, 2], {"tol": 0.0}, "tol must be"),
+    ([[0.0], [1.0]], [1, 2], {"max_rounds": 0}, "max_rounds must be"),
+    ([[0.0], [1.0]], [1, 2], {"random_state": -1}, "random_state must be"),
     ([[0.0], [1.0]], [1, 2], {"norm": "label-noise", "bias": "free"}, "penalised"),
     (np.random.default_rng(0).normal(size=(60, 12)), np.arange(60), {"method": "exact"}, "too many cells"),
 ])  # fmt: skip
@@ -270,11 +292,17 @@ def test_bad_input_is_explained(X, y, setting, message):
         memorise(X, y, **setting)
 
 
+def test_statuses_say_what_a_limit_ended():
+    cut = [status for status in MemoriseStatus if status.is_cut_short]
+    assert cut == [MemoriseStatus.TIME, MemoriseStatus.ROUNDS]
+    assert all("so far" in status.value for status in cut)
+
+
 def test_beyond_enumeration_the_gap_is_called_heuristic():
     X, y = points(30, 8)
     net = memorise(X, y, tol=1e-6)
-    assert net.gap_status == "heuristic"
-    assert "search" in net.status
+    assert net.certificate.rigour is Rigour.HEURISTIC
+    assert "search" in net.certificate.obtained
     assert net.n_cells is None
     assert net.n_neurons <= 30
     assert net.residual <= 1e-8
@@ -283,7 +311,9 @@ def test_beyond_enumeration_the_gap_is_called_heuristic():
 def test_a_time_limit_gives_the_best_so_far_with_its_gap():
     X, y = points(80, 2)
     net = memorise(X, y, time_limit=0.05)
-    assert "time limit" in net.status
+    assert net.status is MemoriseStatus.TIME
+    assert net.status.is_cut_short
+    assert "time limit" in net.status.value
     assert net.residual <= 1e-8
     assert 0 < net.gap <= 1
     assert net.value >= memorise(X, y).value

@@ -35,6 +35,8 @@ def test_basis_pursuit_agrees_with_linear_programs_and_certifies_itself():
     assert ours.converged
     assert reference.converged
     assert ours.relative_gap.max() < 1e-9
+    assert ours.certificate(0).holds
+    assert ours.certificate(0).quantity.startswith("least l1 norm of a code of row 1 ")
 
 
 def test_paths_end_with_a_certificate_of_their_own(monkeypatch):
@@ -77,7 +79,7 @@ def test_signals_out_of_reach_are_named():
     for method in ("homotopy", "highs"):
         with pytest.raises(DataError, match="no code explains"):
             basis_pursuit(X, tall, method=method)
-    with pytest.raises(DataError, match=r"signal 0 to within noise 0.1.* give noise >="):
+    with pytest.raises(DataError, match=r"row 1 \(counted from 1\) to within noise 0.1.* give noise >="):
         basis_pursuit(X, tall, noise=0.1)
     with pytest.raises(DataError, match="no code brings every entry"):
         sparsest(X[0], tall)
@@ -92,7 +94,10 @@ def test_l1_and_omp_and_l0_agree_below_the_coherence_bound():
     np.testing.assert_allclose(basis_pursuit(signals.X, dictionary).codes, signals.Z, atol=1e-8)
     np.testing.assert_allclose(omp(signals.X, dictionary, k).codes, signals.Z, atol=1e-8)
     exact = sparsest(signals.X[0], dictionary)
-    assert (exact.size, exact.gap, exact.status) == (k, 0, SearchStatus.OPTIMAL)
+    assert (exact.size, exact.certificate.value, exact.status) == (k, k, SearchStatus.OPTIMAL)
+    assert exact.certificate.is_exact
+    assert exact.certificate.holds
+    assert f"larger than {exact.largest:g}" in exact.certificate.assumes[0]
     np.testing.assert_allclose(exact.code, signals.Z[0], atol=1e-6)
 
 
@@ -146,6 +151,8 @@ def test_best_subset_is_what_all_supports_say():
     assert np.count_nonzero(found.code) <= 2
     grid = [best_subset(x, dictionary[:, list(s)], 2).error for s in combinations(range(7), 2)]
     assert found.error == pytest.approx(min(grid), abs=1e-6)
+    assert found.certificate.upper == found.error
+    assert found.certificate.lower <= min(grid) + 1e-6
 
 
 def test_time_limits_give_the_best_code_with_its_bound():
@@ -153,20 +160,25 @@ def test_time_limits_give_the_best_code_with_its_bound():
     x = SparseCodes(dictionary, 9).sample(1, random_state=0).X[0]
     found = sparsest(x, dictionary, time_limit=0.2)
     assert found.status is SearchStatus.TIME_LIMIT
-    assert 1 <= found.bound < found.size <= 20
+    assert 1 <= found.certificate.lower < found.certificate.upper == found.size <= 20
+    assert found.certificate.gap >= 1
     np.testing.assert_allclose(dictionary @ found.code, x, atol=1e-6)
     late = basis_pursuit(np.repeat(X, 20, axis=0), W, time_limit=1e-9)
     assert SignalStatus.TIME_LIMIT in late.status
+    for solution in (late, basis_pursuit(X, W, method="highs", time_limit=1e-9)):
+        cut = solution.status.index(SignalStatus.TIME_LIMIT)
+        assert solution.certificate(cut).upper == np.inf
+        assert not solution.certificate(cut).holds
 
 
 def test_bad_input_is_named():
-    with pytest.raises(ConfigError, match="n_nonzero must be between 1 and the 30 atoms, got 31"):
+    with pytest.raises(ConfigError, match="n_nonzero must be at most the number of atoms, 30, got 31"):
         omp(X, W, 31)
     with pytest.raises(ConfigError, match="omp needs n_nonzero"):
         omp(X, W)
-    with pytest.raises(ConfigError, match="k must be between 1 and the 30 atoms"):
+    with pytest.raises(ConfigError, match="k must be at most the number of atoms, 30, got 31"):
         best_subset(X[0], W, 31)
-    with pytest.raises(ConfigError, match="method must be 'homotopy' or 'highs'"):
+    with pytest.raises(ConfigError, match="method must be one of 'homotopy', 'highs'"):
         basis_pursuit(X, W, method="simplex")
     with pytest.raises(ConfigError, match="allow no noise"):
         basis_pursuit(X, W, method="highs", noise=0.1)
@@ -174,7 +186,7 @@ def test_bad_input_is_named():
         basis_pursuit(X, W, noise=-1)
     with pytest.raises(DataError, match="x must be one signal"):
         sparsest(X, W)
-    with pytest.raises(ConfigError, match="largest must be a positive number"):
+    with pytest.raises(ConfigError, match="largest must be a finite number > 0"):
         sparsest(X[0], W, largest=0)
     with pytest.raises(ConfigError, match="time_limit must be"):
         sparsest(X[0], W, time_limit=0)

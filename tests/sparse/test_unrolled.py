@@ -36,7 +36,7 @@ def shrunk(u, theta):
 
 
 def ista_by_hand(X, W, lam, steps, momentum=False):
-    """All codes, signal by signal, as the talk writes them."""
+    """All codes, signal by signal, as they are written down."""
     L = np.linalg.norm(W, 2) ** 2
     found = np.zeros((steps, len(X), W.shape[1]))
     for i, x in enumerate(X):
@@ -57,7 +57,7 @@ def supervised(task=TASK, m=300, seed=0, **rows):
 
 
 @pytest.mark.parametrize("variant", [v for v in VARIANTS if v != "analytic"])
-@pytest.mark.parametrize("replicas", [None, 3])
+@pytest.mark.parametrize("n_replicas", [None, 3])
 def test_untrained_layers_are_steps_of_ista(variant, n_replicas):
     X = TASK.sample(20, random_state=1).X
     network = UnrolledNetwork(W, LAM, 16, variant, n_replicas=n_replicas, dtype=torch.float64)

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from compsparse.checks import legacy_generator_from
 from compsparse.sparse.memorisation import memorise
 from compsparse.sparse.memorisation.problem import Bias, Norm
 
@@ -21,15 +21,16 @@ class MinimalReLURegressor(RegressorMixin, BaseEstimator):
 
     Parameters:
         norm, bias: what is least, see :func:`~compsparse.sparse.memorisation.memorise`.
-        tol: relative gap to reach.
         time_limit: seconds after which the best network so far is taken, with a warning.
         max_rounds: the same in rounds of column generation.
+        tol: relative gap to reach.
         random_state: seed of the search for cells.
 
     Attributes:
         memorised_: the :class:`~compsparse.sparse.memorisation.Memorised` record.
         n_neurons_: neurons of the network, at most as many as data.
-        gap_: how far its cost may be above the least, relatively; ``memorised_.gap_status`` says if that is proved.
+        gap_: how far its cost may be above the least, relatively;
+            ``memorised_.certificate.rigour`` says how sure that is.
 
     >>> import numpy as np
     >>> X = np.linspace(-1, 1, 9)[:, None]
@@ -42,34 +43,35 @@ class MinimalReLURegressor(RegressorMixin, BaseEstimator):
         self,
         *,
         norm: Norm = "weight-decay",
-        bias: Bias = "free",
-        tol: float = 1e-8,
+        bias: Bias = "penalised",
         time_limit: float | None = None,
         max_rounds: int = 200,
+        tol: float = 1e-9,
         random_state: Any = 0,
     ):
         self.norm = norm
         self.bias = bias
-        self.tol = tol
         self.time_limit = time_limit
         self.max_rounds = max_rounds
+        self.tol = tol
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> MinimalReLURegressor:
+        """Finds the network."""
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        seed = int(legacy_generator_from(self.random_state).randint(2**31 - 1))
         self.memorised_ = memorise(
             X,
             y,
             norm=self.norm,
             bias=self.bias,
-            tol=self.tol,
             time_limit=self.time_limit,
             max_rounds=self.max_rounds,
+            tol=self.tol,
             random_state=seed,
         )
-        if "so far" in self.memorised_.status:
-            warnings.warn(self.memorised_.status, UserWarning, stacklevel=2)
+        if self.memorised_.status.is_cut_short:
+            warnings.warn(self.memorised_.status.value, UserWarning, stacklevel=2)
         self.n_neurons_, self.gap_ = self.memorised_.n_neurons, self.memorised_.gap
         return self
 

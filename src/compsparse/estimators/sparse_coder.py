@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from compsparse.errors import ConfigError, DataError
+from compsparse.checks import check_choice, check_count, legacy_generator_from
+from compsparse.errors import DataError
 from compsparse.sparse.penalised import lasso
 from compsparse.sparse.pursuit import basis_pursuit, omp
 from compsparse.sparse.solution import CodeSolution, GreedySolution
@@ -75,18 +76,17 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
         """Codes of the rows that the dictionary is fitted to."""
-        if self.method not in get_args(CoderMethod):
-            raise ConfigError(f"method must be one of {', '.join(get_args(CoderMethod))}, got {self.method!r}")
+        check_choice("method", self.method, get_args(CoderMethod))
         rows = validate_data(self, X, dtype=np.float64)
         self.dictionary_ = self._learned(rows) if self.dictionary is None else self._given(rows.shape[1])
         self._n_features_out = self.dictionary_.shape[1]
         solution = self._solve(rows)
         self.gap_ = getattr(solution, "relative_gap", None)
-        return solution.codes
+        return np.asarray(solution.codes)
 
     def transform(self, X: Any) -> np.ndarray:
         """Codes (n_rows, n_atoms)."""
-        return self.solution(X).codes
+        return np.asarray(self.solution(X).codes)
 
     def solution(self, X: Any) -> CodeSolution | GreedySolution:
         """Codes with the gap and status of every row."""
@@ -107,7 +107,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         Z = np.asarray(X, dtype=np.float64)
         if Z.ndim != 2 or Z.shape[1] != self.dictionary_.shape[1]:
             raise DataError(f"codes must have shape (n_rows, {self.dictionary_.shape[1]}), got {Z.shape}")
-        return Z @ self.dictionary_.T
+        return np.asarray(Z @ self.dictionary_.T)
 
     def _penalties(self, rows: np.ndarray) -> Any:
         if self.lam is not None:
@@ -125,15 +125,15 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     def _learned(self, rows: np.ndarray) -> np.ndarray:
         from sklearn.decomposition import MiniBatchDictionaryLearning
-        from sklearn.utils import check_random_state
 
-        n_atoms = 2 * rows.shape[1] if self.n_atoms is None else self.n_atoms
+        n_atoms = 2 * rows.shape[1] if self.n_atoms is None else check_count("n_atoms", self.n_atoms)
+        rng = legacy_generator_from(self.random_state)
         # one penalty for all rows, in scikit-learn's scaling with 1/2
         size = float(np.linalg.norm(rows, axis=1).mean())
         learner = MiniBatchDictionaryLearning(
             n_atoms,
             alpha=0.1 * size or 1.0,
-            max_iter=self.n_passes,
+            max_iter=check_count("n_passes", self.n_passes),
             fit_algorithm="cd",
             batch_size=min(256, len(rows)),
             random_state=self.random_state,
@@ -141,6 +141,5 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         atoms = learner.fit(rows).components_.T
         # atoms that no row used may be zero: they become directions at random
         empty = np.linalg.norm(atoms, axis=0) < 1e-8
-        rng = check_random_state(self.random_state)
         atoms[:, empty] = rng.standard_normal((len(atoms), int(empty.sum())))
-        return atoms / np.linalg.norm(atoms, axis=0)
+        return np.asarray(atoms / np.linalg.norm(atoms, axis=0))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from compsparse.errors import ConfigError
+from compsparse.certificate import Certificate, Rigour
+from compsparse.checks import check_number
 from compsparse.graph.formula import singular_operations
 from compsparse.graph.function_graph import FunctionGraph
 
@@ -29,8 +30,6 @@ class Complexity:
         log10_deep: log10 of the sum over nodes of eps^(-d_v/m_v).
         terms: the deep sum, node by node.
         assumptions: what the counts take for granted.
-        status: ``proved``: the theorem's upper bounds. The shallow one is matched by a lower
-            bound for the whole Sobolev ball, not for every single function.
     """
 
     eps: float
@@ -38,15 +37,35 @@ class Complexity:
     log10_deep: float
     terms: tuple[ComplexityTerm, ...]
     assumptions: tuple[str, ...]
-    status: str = "proved"
 
     @property
     def shallow(self) -> float:
+        """The shallow count itself; infinite where it is too large for a number."""
         return 10**self.log10_shallow if self.log10_shallow < 308 else math.inf
 
     @property
     def deep(self) -> float:
+        """The deep count itself; infinite where it is too large for a number."""
         return 10**self.log10_deep if self.log10_deep < 308 else math.inf
+
+    @property
+    def deep_certificate(self) -> Certificate:
+        """The theorem's upper bound for networks with the graph of the function."""
+        return self._certificate("deep network with this graph", self.log10_deep)
+
+    @property
+    def shallow_certificate(self) -> Certificate:
+        """The theorem's upper bound for shallow networks.
+
+        A lower bound matches it for the whole Sobolev ball, not for every single function.
+        """
+        return self._certificate("shallow network", self.log10_shallow)
+
+    def _certificate(self, network: str, log10_units: float) -> Certificate:
+        quantity = f"log10 of the units of a {network} for accuracy {self.eps:g}, up to constants"
+        return Certificate(
+            quantity, log10_units, -math.inf, log10_units, Rigour.PROVED, self.assumptions, "Mhaskar and Poggio 2016"
+        )
 
 
 def complexity(graph: FunctionGraph, eps: float, derivatives: float = 2.0) -> Complexity:
@@ -63,10 +82,9 @@ def complexity(graph: FunctionGraph, eps: float, derivatives: float = 2.0) -> Co
     >>> count.log10_shallow, round(count.deep)
     (4.0, 70)
     """
-    if not 0 < eps < 1:
-        raise ConfigError(f"eps must lie strictly between 0 and 1, got {eps}")
-    if not derivatives > 0:
-        raise ConfigError(f"derivatives must be positive, got {derivatives}")
+    eps = check_number("eps", eps, above=0, below=1)
+    if derivatives != math.inf:
+        derivatives = check_number("derivatives", derivatives, above=0)
     digits = -math.log10(eps)
     terms, assumed, rough = [], [], []
     singular: set[str] = set()

@@ -1,7 +1,6 @@
 """Sparse inference: dictionaries, codes, and the programs and networks that find them."""
 
 from compsparse.sparse.cardinality import BestSubset, SearchStatus, SparsestCode, best_subset, sparsest
-from compsparse.sparse.codes import CodedSignals, SparseCodes
 from compsparse.sparse.dictionaries import (
     check_dictionary,
     equiangular_frame,
@@ -10,19 +9,20 @@ from compsparse.sparse.dictionaries import (
     spikes_and_hadamard,
     welch_bound,
 )
-from compsparse.sparse.isometry import (
+from compsparse.sparse.memorisation import Memorised, MemoriseStatus, memorise
+from compsparse.sparse.penalised import lasso, lasso_breakpoints, lasso_path
+from compsparse.sparse.pursuit import basis_pursuit, omp
+from compsparse.sparse.recovery import (
     Isometry,
     coherence,
     isometry_constant,
     isometry_lower_bound,
     isometry_upper_bound,
     recoverable_sparsity,
+    weak_threshold,
 )
-from compsparse.sparse.memorisation import Memorised, memorise
-from compsparse.sparse.penalised import lasso, lasso_breakpoints, lasso_path
-from compsparse.sparse.phase_transition import weak_threshold
-from compsparse.sparse.pursuit import basis_pursuit, omp
-from compsparse.sparse.solution import Breakpoints, CodeSolution, GreedySolution, PathSolution, SignalStatus
+from compsparse.sparse.signals import CodedSignals, SparseCodes
+from compsparse.sparse.solution import Breakpoints, CodeSolution, GreedySolution, PathSolution, SignalStatus, lasso_gap
 from compsparse.sparse.unrolled import UnrolledNetwork, fista, ista, soft_threshold
 from compsparse.sparse.unrolled_training import UNROLLED_CONFIG, LassoLoss, train_layer_by_layer
 
@@ -35,6 +35,7 @@ __all__ = [
     "GreedySolution",
     "Isometry",
     "LassoLoss",
+    "MemoriseStatus",
     "Memorised",
     "PathSolution",
     "SearchStatus",
@@ -55,6 +56,7 @@ __all__ = [
     "ista",
     "lasso",
     "lasso_breakpoints",
+    "lasso_gap",
     "lasso_path",
     "memorise",
     "omp",

@@ -10,8 +10,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from compsparse.checks import deadline_in
+
 _BATCH = 32  # signals between two looks at the clock
 _SINGLE = 1e-8  # relative gaps down to this are met with correlations in single precision
+
+
+def deadline_of(time_limit: float | None) -> float:
+    """When a limit of so many seconds from now is over; infinite without one."""
+    deadline = deadline_in(time_limit)
+    return np.inf if deadline is None else deadline
 
 
 @dataclass(frozen=True)
@@ -34,7 +42,8 @@ class Gram:
 
     @property
     def rank(self) -> int:
-        return min(self.W.shape)
+        """Most atoms that can be independent."""
+        return int(min(self.W.shape))
 
     def part(self, rows: np.ndarray) -> Gram:
         """The same for some of the signals."""
@@ -49,7 +58,7 @@ class Gram:
 
         def run(first: int) -> None:
             batch = slice(first, first + _BATCH)
-            if time.monotonic() > self.deadline:
+            if time.perf_counter() > self.deadline:
                 left[batch] = True
             else:
                 work(batch)
@@ -65,6 +74,7 @@ class Gram:
 
     @property
     def threads(self) -> int:
+        """How many batches run at once."""
         if self.n_threads is not None:
             return self.n_threads
         import torch  # whoever limits torch's threads limits these
@@ -123,17 +133,18 @@ def continued(gram: Gram, lam: np.ndarray, start: np.ndarray, *, max_iter: int |
 
 def descended(gram: Gram, lam: np.ndarray, tol: np.ndarray, start: np.ndarray, sweeps: int) -> Paths:
     """Coordinate descent from the starts."""
-    from compsparse.sparse.coordinate import descend
+    from compsparse.sparse.kernels import coordinate_descent
 
     # a pass that moves no correlation by more than this has a gap of at most about tol
     accuracy = 0.1 * np.minimum(tol, np.sqrt(tol) * 1e-2) * np.abs(gram.B).max(axis=1)
     codes, steps = start[:, None].copy(), np.zeros(len(start), dtype=np.int64)
 
     def work(a: slice) -> None:
-        descend(gram.G, gram.B[a], lam[a], accuracy[a], gram.positive, sweeps, codes[a, 0], steps[a])
+        coordinate_descent(gram.G, gram.B[a], lam[a], accuracy[a], gram.positive, sweeps, codes[a, 0], steps[a])
 
     return Paths(codes, lam[:, None].copy(), steps, gram.each_batch(work))
 
 
 def most_steps(gram: Gram, max_iter: int | None) -> int:
+    """Steps of a path that are allowed; far more than paths have where nothing is said."""
     return 20 * (sum(gram.W.shape) + 50) if max_iter is None else max_iter

@@ -9,19 +9,25 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from compsparse.errors import ConfigError, DataError
-from compsparse.sparse.signals import check_signals, per_signal
+from compsparse.certificate import Certificate, Rigour
+from compsparse.checks import check_number, check_time_limit
+from compsparse.errors import DataError
+from compsparse.sparse.signals import check_n_atoms, check_signals, per_signal
 
 
 class SearchStatus(Enum):
     """How an exact search ended; the value is the sentence a user reads."""
 
-    OPTIMAL = "no sparser code exists within the bound on its entries"
-    TIME_LIMIT = "the time limit was reached; the bound says how sparse a code could still be"
+    OPTIMAL = "no better code exists within the bound on its entries"
+    TIME_LIMIT = "the time limit was reached; the certificate says how good a code could still be"
+
+
+_SIZE = "least number of entries of a code that explains the signal"
 
 
 @dataclass(frozen=True)
@@ -31,23 +37,18 @@ class SparsestCode:
     Attributes:
         code: (n_atoms,).
         size: how many entries are not zero.
-        bound: no code with entries up to ``largest`` has fewer.
-        gap: size - bound.
+        certificate: of the size; no code with entries up to ``largest`` has fewer than its lower bound.
         residual: largest entry of x - W z in absolute value.
         largest: bound on the entries of a code that the search assumed.
     """
 
     code: np.ndarray = field(repr=False)
     size: int
-    bound: int
+    certificate: Certificate
     residual: float
     largest: float
     status: SearchStatus
     seconds: float
-
-    @property
-    def gap(self) -> int:
-        return self.size - self.bound
 
 
 @dataclass(frozen=True)
@@ -56,21 +57,20 @@ class BestSubset:
 
     Attributes:
         code: (n_atoms,).
-        error: sum of the absolute entries of x - W z, which was minimised.
-        bound: no code of k entries up to ``largest`` has a smaller error.
-        gap: error - bound.
+        certificate: of the sum of the absolute entries of x - W z, which was minimised.
+        largest: bound on the entries of a code that the search assumed.
     """
 
     code: np.ndarray = field(repr=False)
-    error: float
-    bound: float
+    certificate: Certificate
     largest: float
     status: SearchStatus
     seconds: float
 
     @property
-    def gap(self) -> float:
-        return self.error - self.bound
+    def error(self) -> float:
+        """The sum of the absolute entries of x - W z."""
+        return self.certificate.value
 
 
 def sparsest(
@@ -79,7 +79,7 @@ def sparsest(
     *,
     noise: float = 0.0,
     largest: float | None = None,
-    time_limit: float = 60.0,
+    time_limit: float | None = 60.0,
 ) -> SparsestCode:
     """The code with the fewest entries such that no entry of x - W z exceeds ``noise``.
 
@@ -88,7 +88,7 @@ def sparsest(
         W: dictionary (d, n_atoms).
         largest: bound on the entries of the code; by default ten times the largest entry that basis pursuit or
             least squares gives.
-        time_limit: seconds, after which the best code comes with its bound.
+        time_limit: seconds, after which the best code comes with its bound; None for as long as it takes.
 
     Raises:
         DataError: no code explains the signal that well.
@@ -96,14 +96,18 @@ def sparsest(
     >>> sparsest([1.2, 1.6], np.array([[1.0, 0.0, 0.6], [0.0, 1.0, 0.8]])).size
     1
     """
-    started = time.monotonic()
+    started = time.perf_counter()
     signal, dictionary = _checked(x, W, time_limit)
     eps = float(per_signal("noise", noise, 1, zero=True)[0])
     known = _feasible(signal, dictionary, eps)
     big = _bound(known, largest)
     n, slack = dictionary.shape[1], eps + 1e-9 * float(np.abs(signal).max())
     if np.abs(signal).max() <= slack:
-        return SparsestCode(np.zeros(n), 0, 0, 0.0, big, SearchStatus.OPTIMAL, time.monotonic() - started)
+        zero = Certificate.exact(_SIZE, 0.0, Rigour.PROVED, obtained="no code has fewer entries than none")
+        seconds = time.perf_counter() - started
+        return SparsestCode(
+            np.zeros(n), 0, zero, residual=0.0, largest=big, status=SearchStatus.OPTIMAL, seconds=seconds
+        )
     A = np.hstack([dictionary, np.zeros_like(dictionary)])
     cost = np.concatenate([np.zeros(n), np.ones(n)])
     result = _program(cost, [(A, signal - slack, signal + slack)], n, big, 0, time_limit)
@@ -114,23 +118,30 @@ def sparsest(
     least = min(max(int(np.ceil((result.mip_dual_bound or 0) - 1e-6)), 1), size)
     status = SearchStatus.OPTIMAL if least == size else SearchStatus.TIME_LIMIT
     error = float(np.abs(signal - dictionary @ code).max())
-    return SparsestCode(code, size, least, error, big, status, time.monotonic() - started)
+    return SparsestCode(
+        code,
+        size,
+        _certified(_SIZE, float(size), float(least), big),
+        residual=error,
+        largest=big,
+        status=status,
+        seconds=time.perf_counter() - started,
+    )
 
 
 def best_subset(
-    x: ArrayLike, W: ArrayLike, k: int, *, largest: float | None = None, time_limit: float = 60.0
+    x: ArrayLike, W: ArrayLike, k: int, *, largest: float | None = None, time_limit: float | None = 60.0
 ) -> BestSubset:
     """The code of at most k entries with the least sum of absolute errors.
 
     >>> best_subset([3.0, 0.1], np.eye(2), k=1).code
     array([3., 0.])
     """
-    started = time.monotonic()
+    started = time.perf_counter()
     signal, dictionary = _checked(x, W, time_limit)
     d, n = dictionary.shape
-    if int(k) != k or not 1 <= k <= n:
-        raise ConfigError(f"k must be between 1 and the {n} atoms, got {k!r}")
-    known = _greedy(signal, dictionary, int(k))
+    k = check_n_atoms("k", k, dictionary)
+    known = _greedy(signal, dictionary, k)
     big = _bound(known, largest)
     # variables z, u, e with |x - Wz| <= e, sum u <= k
     blank, eye = np.zeros((d, n)), np.eye(d)
@@ -149,13 +160,34 @@ def best_subset(
     least = min(max(float(result.mip_dual_bound or 0.0), 0.0), error)
     done = error - least <= 1e-4 * max(float(np.abs(signal).sum()), error)
     status = SearchStatus.OPTIMAL if done else SearchStatus.TIME_LIMIT
-    return BestSubset(found, error, least, big, status, time.monotonic() - started)
+    quantity = f"least sum of absolute errors of a code of at most {k} entries"
+    return BestSubset(
+        found,
+        _certified(quantity, error, least, big),
+        largest=big,
+        status=status,
+        seconds=time.perf_counter() - started,
+    )
+
+
+def _certified(quantity: str, value: float, lower: float, largest: float) -> Certificate:
+    return Certificate(
+        quantity,
+        value,
+        lower,
+        value,
+        Rigour.RIGOROUS,
+        assumes=(f"no entry of a code is larger than {largest:g}", "the tolerances of HiGHS"),
+        obtained="branch and bound over all supports",
+    )
 
 
 # ---- the program -------------------------------------------------------------------------
 
 
-def _program(cost: np.ndarray, rows: list, n: int, big: float, extra: int, time_limit: float):  # type: ignore[no-untyped-def]
+def _program(
+    cost: np.ndarray, rows: list[tuple[Any, Any, Any]], n: int, big: float, extra: int, time_limit: float | None
+) -> Any:
     """Variables z (free), u (0 or 1) and ``extra`` errors (>= 0), with |z| <= big u."""
     from scipy.optimize import Bounds, LinearConstraint, milp
 
@@ -172,7 +204,7 @@ def _program(cost: np.ndarray, rows: list, n: int, big: float, extra: int, time_
         constraints=linked + [LinearConstraint(*row) for row in rows],
         bounds=Bounds(lower, upper),
         integrality=whole,
-        options={"time_limit": time_limit, "mip_rel_gap": 1e-6},
+        options={"mip_rel_gap": 1e-6} | ({} if time_limit is None else {"time_limit": time_limit}),
     )
 
 
@@ -189,8 +221,8 @@ def _feasible(x: np.ndarray, W: np.ndarray, eps: float) -> np.ndarray:
     )
     if result.x is None:
         raise DataError(f"no code brings every entry of x - Wz to within noise {eps:g}: give a larger noise")
-    code = result.x[:n] - result.x[n:]
-    greedy = omp(x[None], W, residual=slack).codes[0]
+    code: np.ndarray = result.x[:n] - result.x[n:]
+    greedy: np.ndarray = omp(x[None], W, residual=slack).codes[0]
     fits = np.abs(x - W @ greedy).max() <= slack
     return greedy if fits and np.count_nonzero(greedy) <= np.count_nonzero(code) else code
 
@@ -198,18 +230,16 @@ def _feasible(x: np.ndarray, W: np.ndarray, eps: float) -> np.ndarray:
 def _greedy(x: np.ndarray, W: np.ndarray, k: int) -> np.ndarray:
     from compsparse.sparse.pursuit import omp
 
-    return omp(x[None], W, n_nonzero=k).codes[0]
+    return np.asarray(omp(x[None], W, n_nonzero=k).codes[0])
 
 
 def _bound(code: np.ndarray, largest: float | None) -> float:
     if largest is None:
         return 10 * float(np.abs(code).max()) or 1.0
-    if not 0 < largest < np.inf:
-        raise ConfigError(f"largest must be a positive number, got {largest!r}")
-    return float(largest)
+    return check_number("largest", largest, above=0)
 
 
-def _polished(x: np.ndarray, W: np.ndarray, result, n: int, eps: float) -> np.ndarray | None:  # type: ignore[no-untyped-def]
+def _polished(x: np.ndarray, W: np.ndarray, result: Any, n: int, eps: float) -> np.ndarray | None:
     """Least squares on the support, which removes what the program's tolerances left; as found if that is worse."""
     if result.x is None:
         return None
@@ -220,11 +250,10 @@ def _polished(x: np.ndarray, W: np.ndarray, result, n: int, eps: float) -> np.nd
     return squares if np.abs(x - W @ squares).max() <= max(eps, 1e-9 * float(np.abs(x).max())) else code
 
 
-def _checked(x: ArrayLike, W: ArrayLike, time_limit: float) -> tuple[np.ndarray, np.ndarray]:
+def _checked(x: ArrayLike, W: ArrayLike, time_limit: float | None) -> tuple[np.ndarray, np.ndarray]:
+    check_time_limit(time_limit)
     one = np.asarray(x, dtype=np.float64)
     if one.ndim != 1:
         raise DataError(f"x must be one signal (d,), got shape {one.shape}")
-    if not time_limit > 0:
-        raise ConfigError(f"time_limit must be a positive number of seconds, got {time_limit!r}")
     signals, dictionary = check_signals(one[None], W)
     return signals[0], dictionary

@@ -8,6 +8,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from compsparse.checks import RandomState, check_count, generator_from
 from compsparse.errors import ConfigError, DataError
 
 _ROUNDS = 2000
@@ -40,22 +41,21 @@ def check_dictionary(W: ArrayLike, *, unit: bool = False) -> np.ndarray:
     return array
 
 
-def gaussian_dictionary(d: int, n: int, random_state: int | np.random.Generator | None = None) -> np.ndarray:
+def gaussian_dictionary(d: int, n: int, random_state: RandomState = None) -> np.ndarray:
     """Independent directions, uniform on the sphere.
 
     >>> gaussian_dictionary(8, 20, random_state=0).shape
     (8, 20)
     """
-    check_positive(d=d, n=n)
-    W = np.random.default_rng(random_state).standard_normal((d, n))
-    return W / np.linalg.norm(W, axis=0)
+    W = generator_from(random_state).standard_normal(_sizes(d, n))
+    return np.asarray(W / np.linalg.norm(W, axis=0))
 
 
 def spikes_and_hadamard(d: int) -> np.ndarray:
     """The d unit vectors beside the columns of a Hadamard matrix: 2d columns of coherence 1/sqrt(d)."""
     from scipy.linalg import hadamard
 
-    check_positive(d=d)
+    d = check_count("d", d)
     if d & (d - 1):
         raise ConfigError(f"Hadamard matrices are made for powers of two, got d = {d}; spikes_and_dct takes any d")
     return np.hstack([np.eye(d), hadamard(d) / math.sqrt(d)])
@@ -65,7 +65,7 @@ def spikes_and_dct(d: int) -> np.ndarray:
     """The d unit vectors beside the cosines of the DCT: 2d columns of coherence at most sqrt(2/d)."""
     from scipy.fft import dct
 
-    check_positive(d=d)
+    d = check_count("d", d)
     return np.hstack([np.eye(d), dct(np.eye(d), axis=1, norm="ortho")])
 
 
@@ -75,13 +75,11 @@ def welch_bound(d: int, n: int) -> float:
     >>> round(welch_bound(3, 6), 4)
     0.4472
     """
-    check_positive(d=d, n=n)
+    d, n = _sizes(d, n)
     return 0.0 if n <= d else math.sqrt((n - d) / (d * (n - 1)))
 
 
-def equiangular_frame(
-    d: int, n: int, *, approximate: bool = False, random_state: int | np.random.Generator | None = None
-) -> np.ndarray:
+def equiangular_frame(d: int, n: int, *, approximate: bool = False, random_state: RandomState = None) -> np.ndarray:
     """n unit vectors in d dimensions, any two at the same angle, that meet the Welch bound.
 
     Known here: simplices (n = d + 1), Paley conference graphs (n = 2d with n - 1 a prime, or the square of
@@ -97,7 +95,7 @@ def equiangular_frame(
     >>> np.round(abs(W.T @ W) - np.eye(6), 3).max()
     np.float64(0.447)
     """
-    check_positive(d=d, n=n)
+    d, n = _sizes(d, n)
     if n <= d:
         raise ConfigError(f"an equiangular frame has more vectors than dimensions, got d = {d} and n = {n}")
     frame = _known_frame(d, n)
@@ -107,17 +105,15 @@ def equiangular_frame(
     if other is not None:
         return _from_gram((np.eye(n) - (n - d) / n * (other.T @ other)) * n / d, d)
     if approximate:
-        return _near_equiangular(d, n, np.random.default_rng(random_state))
+        return _near_equiangular(d, n, generator_from(random_state))
     raise ConfigError(
         f"no equiangular frame of {n} vectors in {d} dimensions is known here (there may be none); "
         "approximate=True looks for one with angles nearly equal"
     )
 
 
-def check_positive(**sizes: int) -> None:
-    for name, value in sizes.items():
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-            raise ConfigError(f"{name} must be a positive integer, got {value!r}")
+def _sizes(d: int, n: int) -> tuple[int, int]:
+    return check_count("d", d), check_count("n", n)
 
 
 # ---- constructions -----------------------------------------------------------------------
@@ -136,7 +132,7 @@ def _from_gram(gram: np.ndarray, d: int) -> np.ndarray:
     """The d-dimensional vectors with these inner products."""
     values, vectors = np.linalg.eigh(gram)
     frame = (vectors[:, -d:] * np.sqrt(np.maximum(values[-d:], 0))).T
-    return frame / np.linalg.norm(frame, axis=0)
+    return np.asarray(frame / np.linalg.norm(frame, axis=0))
 
 
 def _paley_conference(q: int) -> np.ndarray | None:

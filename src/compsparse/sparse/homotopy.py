@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from compsparse.sparse.factor import Array, append, combine, compiled, project, remove, solve, solve_transposed
+from compsparse.sparse.kernels import Array, append, combine, gram_kernel, project, remove, solve, solve_transposed
 
 _DEPENDENT = 1e-10  # squared distance from the span, relative to the atom, below which it is in it
 _PARALLEL = 32.0  # units of rounding: a bound met at a slower rate is never met
@@ -58,7 +58,7 @@ class Course(NamedTuple):
     most_steps: int
 
 
-@compiled
+@gram_kernel
 def _space(atoms: int, rank: int, like: Array) -> Space:
     def short() -> Array:
         return np.zeros(rank + 1)
@@ -74,7 +74,7 @@ def _space(atoms: int, rank: int, like: Array) -> Space:
     )  # fmt: skip
 
 
-@compiled
+@gram_kernel
 def _smallest(values: Array) -> tuple[float, int]:
     """The least value and its place, by eight minima at a time, which the compiler does not do by itself."""
     m = values.shape[0]
@@ -92,7 +92,7 @@ def _smallest(values: Array) -> tuple[float, int]:
     return least, place
 
 
-@compiled
+@gram_kernel
 def _first_bound(s: Space, slope: float, lam: float, positive: bool) -> tuple[float, int, float]:
     """The inactive atom whose correlation first meets +-lam: (step, atom, sign).
 
@@ -121,7 +121,7 @@ def _first_bound(s: Space, slope: float, lam: float, positive: bool) -> tuple[fl
     return max(min(up, down), 0.0), j, 1.0 if up <= down else -1.0
 
 
-@compiled
+@gram_kernel
 def _first_zero(s: Space, n: int) -> tuple[float, int]:
     """The active atom whose coefficient first meets zero: (step, position)."""
     first, position = np.inf, -1
@@ -133,7 +133,7 @@ def _first_zero(s: Space, n: int) -> tuple[float, int]:
     return max(first, 0.0), position
 
 
-@compiled
+@gram_kernel
 def _leave(s: Space, n: int, p: int, lam: float) -> None:
     atom = s.active[p]
     s.c[atom] = lam * s.sign[p]
@@ -141,7 +141,7 @@ def _leave(s: Space, n: int, p: int, lam: float) -> None:
     remove(s.R, n, p, s.y, s.active, s.sign, s.z)
 
 
-@compiled
+@gram_kernel
 def _exchange(s: Space, n: int, side: float) -> tuple[int, float]:
     """Moves weight onto a dependent atom along (-v, 1), v = G_AA^-1 G_Aj, until an active one is spent.
 
@@ -161,7 +161,7 @@ def _exchange(s: Space, n: int, side: float) -> tuple[int, float]:
     return position, most
 
 
-@compiled
+@gram_kernel
 def _enter(G: Array, s: Space, n: int, atom: int, side: float, lam: float, slope: float) -> int:
     """Makes an atom active, for another one if it depends on the active ones; returns the new count.
 
@@ -184,14 +184,14 @@ def _enter(G: Array, s: Space, n: int, atom: int, side: float, lam: float, slope
     return n + 1
 
 
-@compiled
+@gram_kernel
 def _reopen(s: Space, n: int) -> None:
     s.shut[:] = 0
     for i in range(n):
         s.shut[s.active[i]] = np.inf
 
 
-@compiled
+@gram_kernel
 def _write(G: Array, b: Array, lam: float, s: Space, n: int, out: Array) -> None:
     """out = the minimiser on the active set, G_AA z = b_A - lam s, refined once against rounding."""
     for i in range(n):
@@ -211,7 +211,7 @@ def _write(G: Array, b: Array, lam: float, s: Space, n: int, out: Array) -> None
         out[s.active[i]] = s.z[i] if s.z[i] * s.sign[i] > 0 else 0.0
 
 
-@compiled
+@gram_kernel
 def _good_enough(course: Course, lam: float, end: float, rr: float, last: bool) -> bool:
     """Whether |r|^2 is the noise, or the minimiser at lam answers for the last stop, lam - end.
 
@@ -222,7 +222,7 @@ def _good_enough(course: Course, lam: float, end: float, rr: float, last: bool) 
     return last and course.tol > 0 and end * end * rr <= 0.9 * course.tol * course.square * lam * lam
 
 
-@compiled
+@gram_kernel
 def _follow(  # noqa: PLR0912 (the cases of one step of the path)
     G: Array, H: Array, b: Array, course: Course, stops: Array, s: Space, n: int, codes: Array, ends: Array, log: Array
 ) -> tuple[int, int, int]:
@@ -289,7 +289,7 @@ def _follow(  # noqa: PLR0912 (the cases of one step of the path)
     return STEPS, course.most_steps, logged
 
 
-@compiled
+@gram_kernel
 def follow_paths(
     G: Array, H: Array, B: Array, norms: Array, stops: Array, noise: Array, tol: Array, positive: bool, rank: int,
     most_steps: int, codes: Array, ends: Array, status: Array, counts: Array, log: Array,
@@ -307,7 +307,7 @@ def follow_paths(
     return logged
 
 
-@compiled
+@gram_kernel
 def _load(G: Array, start: Array, s: Space, positive: bool) -> int:
     """Makes the independent atoms of a start active; the others lose their weight."""
     n = 0
@@ -322,7 +322,7 @@ def _load(G: Array, start: Array, s: Space, positive: bool) -> int:
     return n
 
 
-@compiled
+@gram_kernel
 def follow_starts(
     G: Array, B: Array, lams: Array, starts: Array, positive: bool, rank: int,
     most_steps: int, codes: Array, status: Array, counts: Array,

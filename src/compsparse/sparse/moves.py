@@ -57,15 +57,19 @@ class FreeMove(Move):
         self.thresholds = nn.Parameter(_repeated((step * lam / 2)[:, None].expand(-1, W.shape[-1]), copies))
 
     def forward(self, layer: int, x: Tensor, z: Tensor, W: Tensor) -> Tensor:
+        """Both learned matrices, on the signal and on the code."""
         return torch.baddbmm(self.first(layer, x), self.inhibition(layer, W), z)
 
     def threshold(self, layer: int) -> Tensor:
+        """One for each entry of a code."""
         return self.thresholds[:, self._at(layer), :, None]
 
     def encoding(self, layer: int) -> Tensor:
+        """The learned one."""
         return self.encode[:, self._at(layer)]
 
     def inhibition(self, layer: int, W: Tensor) -> Tensor:
+        """The learned one."""
         return self.inhibit[:, self._at(layer)]
 
     def _at(self, layer: int) -> int:
@@ -76,10 +80,12 @@ class ResidualMove(Move):
     """z + B (x - W z): what is encoded, with weights B (R, n, d), is the residual of the code so far."""
 
     def forward(self, layer: int, x: Tensor, z: Tensor, W: Tensor) -> Tensor:
+        """A step along what is encoded."""
         residual = torch.baddbmm(x, W, z, alpha=-1)
         return torch.baddbmm(z, self.encoding(layer), residual)
 
     def inhibition(self, layer: int, W: Tensor) -> Tensor:
+        """The identity less what the code's own signal is encoded as."""
         return torch.eye(W.shape[-1], dtype=W.dtype, device=W.device) - self.encoding(layer) @ W
 
 
@@ -93,9 +99,11 @@ class CoupledMove(ResidualMove):
         self.thresholds = nn.Parameter(_repeated((step * lam / 2)[:, None], n_layers))
 
     def encoding(self, layer: int) -> Tensor:
+        """The learned B."""
         return self.weights[:, layer]
 
     def threshold(self, layer: int) -> Tensor:
+        """The learned one."""
         return self.thresholds[:, layer, :, None]
 
 
@@ -116,9 +124,11 @@ class StepMove(ResidualMove):
         self.steps = nn.Parameter(_repeated(ista_step(W), n_layers))
 
     def encoding(self, layer: int) -> Tensor:
+        """The dictionary, transposed, times the learned step."""
         return self.steps[:, layer, None, None] * self.transposed
 
     def threshold(self, layer: int) -> Tensor:
+        """As large as the step asks for."""
         return (self.steps[:, layer] * self.lam / 2)[:, None, None]
 
 
@@ -139,15 +149,18 @@ class AnalyticMove(ResidualMove):
         self.thresholds = nn.Parameter(_repeated(first * lam / 2, n_layers))
 
     def encoding(self, layer: int) -> Tensor:
+        """The computed B times the learned step."""
         return self.steps[:, layer, None, None] * self.analytic
 
     def threshold(self, layer: int) -> Tensor:
+        """The learned one."""
         return self.thresholds[:, layer, None, None]
 
 
 def ista_step(W: Tensor) -> Tensor:
     """1/L, the step of ISTA for each of (R, d, n) dictionaries; the threshold is lam/2 times as large."""
-    return 1 / torch.linalg.matrix_norm(W, 2).square()
+    step: Tensor = 1 / torch.linalg.matrix_norm(W, 2).square()
+    return step
 
 
 def analytic_weights(W: Tensor) -> Tensor:
@@ -155,7 +168,7 @@ def analytic_weights(W: Tensor) -> Tensor:
 
     .. math:: b_j = (W W^\top)^{-1} w_j \,/\, w_j^\top (W W^\top)^{-1} w_j
     """
-    whitened = torch.linalg.solve(W @ W.mT, W)
+    whitened: Tensor = torch.linalg.solve(W @ W.mT, W)
     return whitened / (W * whitened).sum(-2, keepdim=True)
 
 

@@ -1,26 +1,27 @@
 r"""The Lasso for many signals at once, each with its own penalty, tolerance and certificate.
 
-Scaling: the talk (Bruna, "Lasso" slide) writes :math:`\min_z \|x - W z\|^2 + \lambda \|z\|_1`, without 1/2, and so
-does this package. ``scaling="half"`` is the usual :math:`\tfrac12 \|x - W z\|^2 + \lambda \|z\|_1`; its
-:math:`\lambda` is half the talk's. scikit-learn's ``alpha`` is :math:`\lambda_{talk} / (2 d)`.
+Scaling: ``full`` is :math:`\min_z \|x - W z\|^2 + \lambda \|z\|_1`, without 1/2, as Bruna's slide on the Lasso
+writes it and all of this package. ``half`` is the usual :math:`\tfrac12 \|x - W z\|^2 + \lambda \|z\|_1`; its
+:math:`\lambda` is half as large. scikit-learn's ``alpha`` is :math:`\lambda_{full} / (2 d)`.
 """
 
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from compsparse.checks import check_choice, check_count, check_flag
 from compsparse.errors import ConfigError
-from compsparse.sparse.batches import Gram, continued, descended, paths
-from compsparse.sparse.gaps import lasso_gap
+from compsparse.sparse.batches import Gram, continued, deadline_of, descended, paths
 from compsparse.sparse.signals import check_signals, check_start, per_signal
-from compsparse.sparse.solution import Breakpoints, CodeSolution, PathSolution, statuses
+from compsparse.sparse.solution import Breakpoints, CodeSolution, PathSolution, lasso_gap, statuses
 
-Scaling = Literal["talk", "half"]
-Method = Literal["auto", "homotopy", "proximal"]
+LassoScaling = Literal["full", "half"]
+LassoMethod = Literal["auto", "homotopy", "proximal"]
 _ROUNDS = (1.0, 1e-2, 1e-4)  # coordinate descent asks more of itself until the gap is met
 _SWEEPS = 20_000
 
@@ -31,10 +32,10 @@ def lasso(
     lam: Any,
     tol: ArrayLike = 1e-6,
     *,
-    scaling: Scaling = "talk",
+    scaling: LassoScaling = "full",
     positive: bool = False,
     start: Any = None,
-    method: Method = "auto",
+    method: LassoMethod = "auto",
     max_iter: int | None = None,
     time_limit: float | None = None,
     n_threads: int | None = None,
@@ -49,7 +50,7 @@ def lasso(
         W: dictionary (d, n_atoms); columns need not have norm 1, and may repeat.
         lam: penalty, one for all or one per signal.
         tol: largest duality gap over the objective of the zero code, one for all or one per signal.
-        scaling: ``talk`` as above; ``half`` has 1/2 before the square, so that its lam is half as large.
+        scaling: ``full`` as above; ``half`` has 1/2 before the square, so that its lam is half as large.
         positive: codes must not be negative.
         start: codes to start from, (n_signals, n_atoms), for instance of a penalty nearby.
         method: ``homotopy`` or ``proximal``; ``auto`` is homotopy, and proximal for tensors.
@@ -65,25 +66,36 @@ def lasso(
     >>> solution.codes, solution.support_sizes
     (array([[2.5, 0. ]]), array([1]))
     """
-    started = time.monotonic()
-    _check_options(scaling, method, max_iter, time_limit, n_threads)
+    started = time.perf_counter()
+    _check_options(scaling, positive, method=method, max_iter=max_iter, n_threads=n_threads)
+    limits = _Limits(max_iter, deadline_of(time_limit), started)
     if type(X).__module__.startswith("torch") or type(W).__module__.startswith("torch"):
         if method not in ("auto", "proximal"):
             raise ConfigError(f"tensors are solved by method 'proximal', not {method!r}; pass arrays for that")
-        return _lasso_of_tensors(X, W, lam, tol, scaling, positive, start, max_iter, time_limit, started)
+        return _lasso_of_tensors(X, W, lam, tol, limits, factor=_factor(scaling), positive=positive, start=start)
     signals, dictionary = check_signals(X, W)
     n = len(signals)
-    half, tols = per_signal("lam", lam, n) / _factor(scaling), per_signal("tol", tol, n)
+    lams, tols = per_signal("lam", lam, n), per_signal("tol", tol, n)
     codes = check_start(start, n, dictionary.shape[1])
-    deadline = np.inf if time_limit is None else started + time_limit
     if method == "proximal":
-        return _proximal_of_arrays(signals, dictionary, half, tols, scaling, positive, codes, max_iter, time_limit)
-    gram = Gram(signals, dictionary, positive, n_threads, deadline)
+        return _proximal_of_arrays(
+            signals, dictionary, lams, tols, limits, factor=_factor(scaling), positive=positive, start=codes
+        )
+    gram = Gram(signals, dictionary, positive, n_threads, limits.deadline)
+    factor = _factor(scaling)
+    half = lams / factor
     found = _by_homotopy(gram, half, tols, codes, max_iter)
     relative = _relative(found.gap, gram.squares)
-    status, factor = statuses(relative, tols, found.left), _factor(scaling)
-    objective, gap, seconds = factor * found.objective, factor * found.gap, time.monotonic() - started
-    return CodeSolution(found.codes, objective, gap, relative, factor * half, status, found.steps, seconds)
+    return CodeSolution(
+        codes=found.codes,
+        objective=factor * found.objective,
+        gap=factor * found.gap,
+        relative_gap=relative,
+        lam=factor * half,
+        status=statuses(relative, tols, found.left),
+        iterations=found.steps,
+        seconds=time.perf_counter() - started,
+    )
 
 
 def lasso_path(
@@ -91,7 +103,7 @@ def lasso_path(
     W: ArrayLike,
     lams: ArrayLike,
     *,
-    scaling: Scaling = "talk",
+    scaling: LassoScaling = "full",
     positive: bool = False,
     n_threads: int | None = None,
 ) -> PathSolution:
@@ -105,8 +117,8 @@ def lasso_path(
     array([[ 1. ,  0. ],
            [ 2.5, -0.5]])
     """
-    started = time.monotonic()
-    _check_options(scaling, "auto", None, None, n_threads)
+    started = time.perf_counter()
+    _check_options(scaling, positive, n_threads=n_threads)
     signals, dictionary = check_signals(X, W)
     stops = _falling(lams, len(signals))
     factor = _factor(scaling)
@@ -115,12 +127,18 @@ def lasso_path(
     objective, gap = np.zeros(stops.shape), np.zeros(stops.shape)
     for p in range(stops.shape[1]):
         objective[:, p], gap[:, p] = lasso_gap(signals, dictionary, codes[:, p], stops[:, p] / factor, positive)
-    relative = _relative(gap, gram.squares[:, None])
-    return PathSolution(stops, codes, factor * objective, factor * gap, relative, time.monotonic() - started)
+    return PathSolution(
+        lams=stops,
+        codes=codes,
+        objective=factor * objective,
+        gap=factor * gap,
+        relative_gap=_relative(gap, gram.squares[:, None]),
+        seconds=time.perf_counter() - started,
+    )
 
 
 def lasso_breakpoints(
-    x: ArrayLike, W: ArrayLike, lam_min: float = 0.0, *, scaling: Scaling = "talk", positive: bool = False
+    x: ArrayLike, W: ArrayLike, lam_min: float = 0.0, *, scaling: LassoScaling = "full", positive: bool = False
 ) -> Breakpoints:
     """Every penalty at which the support of one signal's code changes, and the codes there, down to lam_min.
 
@@ -130,7 +148,7 @@ def lasso_breakpoints(
     """
     from compsparse.sparse.homotopy import follow_paths
 
-    _check_options(scaling, "auto", None, None, None)
+    _check_options(scaling, positive)
     signals, dictionary = check_signals(np.asarray(x, dtype=np.float64)[None], W)
     stop = per_signal("lam_min", lam_min, 1, zero=True)[:, None] / _factor(scaling)
     gram = Gram(signals, dictionary, positive)
@@ -147,6 +165,14 @@ def lasso_breakpoints(
 
 
 # ---- solvers -----------------------------------------------------------------------------
+
+
+class _Limits(NamedTuple):
+    """When a solver stops; times are on the clock of :func:`time.perf_counter`."""
+
+    max_iter: int | None
+    deadline: float
+    started: float
 
 
 class _Found(NamedTuple):
@@ -195,51 +221,65 @@ def _mended(gram: Gram, lam: np.ndarray, tol: np.ndarray, found: _Found) -> _Fou
 
 
 def _proximal_of_arrays(
-    signals: np.ndarray, dictionary: np.ndarray, half: np.ndarray, tols: np.ndarray, scaling: Scaling,
-    positive: bool, start: np.ndarray | None, max_iter: int | None, time_limit: float | None,
-) -> CodeSolution:  # fmt: skip
-    from dataclasses import replace
-
+    signals: np.ndarray,
+    dictionary: np.ndarray,
+    lam: np.ndarray,
+    tol: np.ndarray,
+    limits: _Limits,
+    *,
+    factor: float,
+    positive: bool,
+    start: np.ndarray | None,
+) -> CodeSolution:
     import torch
 
     begin = None if start is None else torch.as_tensor(start)
-    found = _lasso_of_tensors(
-        torch.as_tensor(signals), torch.as_tensor(dictionary), half * _factor(scaling), tols, scaling,
-        positive, begin, max_iter, time_limit, time.monotonic(),
-    )  # fmt: skip
+    X, W = torch.as_tensor(signals), torch.as_tensor(dictionary)
+    found = _lasso_of_tensors(X, W, lam, tol, limits, factor=factor, positive=positive, start=begin)
     return replace(found, codes=found.codes.numpy())
 
 
 def _lasso_of_tensors(
-    X: Any, W: Any, lam: Any, tol: ArrayLike, scaling: Scaling, positive: bool,
-    start: Any, max_iter: int | None, time_limit: float | None, started: float,
-) -> CodeSolution:  # fmt: skip
+    X: Any, W: Any, lam: Any, tol: ArrayLike, limits: _Limits, *, factor: float, positive: bool, start: Any
+) -> CodeSolution:
     from compsparse.sparse.proximal import solve_tensors
 
-    deadline = np.inf if time_limit is None else started + time_limit
-    found = solve_tensors(X, W, lam, tol, _factor(scaling), positive, start, max_iter, deadline)
+    found = solve_tensors(
+        X,
+        W,
+        lam,
+        tol,
+        factor=factor,
+        positive=positive,
+        start=start,
+        max_iter=limits.max_iter,
+        deadline=limits.deadline,
+    )
     relative = _relative(found.gap, found.squares)
     return CodeSolution(
-        found.codes, _factor(scaling) * found.objective, _factor(scaling) * found.gap, relative, found.lam,
-        statuses(relative, found.tol, found.left), found.iterations, time.monotonic() - started,
-    )  # fmt: skip
+        codes=found.codes,
+        objective=factor * found.objective,
+        gap=factor * found.gap,
+        relative_gap=relative,
+        lam=found.lam,
+        status=statuses(relative, found.tol, found.left),
+        iterations=found.iterations,
+        seconds=time.perf_counter() - limits.started,
+    )
 
 
 # ---- checks ------------------------------------------------------------------------------
 
 
 def _check_options(
-    scaling: str, method: str, max_iter: int | None, time_limit: float | None, n_threads: int | None
+    scaling: str, positive: bool, *, method: str = "auto", max_iter: int | None = None, n_threads: int | None = None
 ) -> None:
-    if scaling not in get_args(Scaling):
-        raise ConfigError(f"scaling must be 'talk' or 'half', got {scaling!r}")
-    if method not in get_args(Method):
-        raise ConfigError(f"method must be one of {', '.join(get_args(Method))}, got {method!r}")
+    check_choice("scaling", scaling, get_args(LassoScaling))
+    check_choice("method", method, get_args(LassoMethod))
+    check_flag("positive", positive)
     for name, value in (("max_iter", max_iter), ("n_threads", n_threads)):
-        if value is not None and (int(value) != value or value < 1):
-            raise ConfigError(f"{name} must be a positive integer, got {value!r}")
-    if time_limit is not None and not time_limit > 0:
-        raise ConfigError(f"time_limit must be a positive number of seconds, got {time_limit!r}")
+        if value is not None:
+            check_count(name, value)
 
 
 def _falling(lams: ArrayLike, n: int) -> np.ndarray:
@@ -253,10 +293,11 @@ def _falling(lams: ArrayLike, n: int) -> np.ndarray:
     return np.ascontiguousarray(values)
 
 
-def _factor(scaling: Scaling) -> float:
-    """The talk's objective is twice the one with 1/2, at half its lam."""
-    return 2.0 if scaling == "talk" else 1.0
+def _factor(scaling: LassoScaling) -> float:
+    """The full objective is twice the one with 1/2, at half its lam."""
+    return 2.0 if scaling == "full" else 1.0
 
 
 def _relative(gap: np.ndarray, squares: np.ndarray) -> np.ndarray:
-    return np.divide(2 * gap, squares, out=np.zeros_like(gap), where=squares > 0)
+    relative: np.ndarray = np.divide(2 * gap, squares, out=np.zeros_like(gap), where=squares > 0)
+    return relative

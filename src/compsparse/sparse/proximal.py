@@ -1,13 +1,17 @@
-"""The Lasso for tensors, on any device: accelerated proximal gradient, finished by Newton steps on the support.
+r"""The Lasso for tensors, on any device: accelerated proximal gradient, finished by Newton steps on the support.
 
 FISTA (Beck and Teboulle 2009) with the restart of O'Donoghue and Candes (2015), for a batch of signals; those
 that are done leave it. Iterations run in the precision of the signals; gaps, and the systems on supports that
 bring them down, are float64.
+
+On its support A with signs s a code of the Lasso is :math:`z_A = G_{AA}^{-1} (W_A^\top x - \lambda s)`, in the
+scaling with 1/2, and the support does not change for small changes of x, W and lambda; so codes have a derivative.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,14 +19,14 @@ import torch
 from torch import Tensor
 
 from compsparse.errors import DataError
-from compsparse.sparse.gaps import lasso_gap
 from compsparse.sparse.signals import per_signal
-from compsparse.sparse.support import CodesOfLasso, solve_on_support
+from compsparse.sparse.solution import lasso_gap
 
 _MOST_ITERATIONS = 20_000
 _FIRST_CHECK, _CHECK_GROWTH = 24, 1.4
 _NEWTON_STEPS = 4
 _BATCH = {"cpu": 1024, "cuda": 16384}
+_MOST = 2**27  # entries of the systems solved at once
 
 
 class Proximal(NamedTuple):
@@ -39,9 +43,18 @@ class Proximal(NamedTuple):
 
 
 def solve_tensors(
-    X: Any, W: Any, lam: Any, tol: Any, factor: float, positive: bool, start: Any, max_iter: int | None, deadline: float
+    X: Any,
+    W: Any,
+    lam: Any,
+    tol: Any,
+    *,
+    factor: float,
+    positive: bool,
+    start: Any,
+    max_iter: int | None,
+    deadline: float,
 ) -> Proximal:
-    """``factor``: what lam is divided by to belong to the scaling with 1/2."""
+    """Codes of tensors; ``factor`` is what lam is divided by to belong to the scaling with 1/2."""
     x, w = _check_tensors(X, W)
     penalty = lam if isinstance(lam, Tensor) else torch.as_tensor(per_signal("lam", lam, len(x)))
     values = per_signal("lam", penalty.detach().cpu().numpy(), len(x))
@@ -56,9 +69,17 @@ def solve_tensors(
         objective, gap = lasso_gap(wide, w.detach().double(), codes.double(), half, positive)
         squares = (wide * wide).sum(1)
     if torch.is_grad_enabled() and (x.requires_grad or w.requires_grad or penalty.requires_grad):
-        codes = CodesOfLasso.apply(x, w, penalty, codes)
+        differentiable: Callable[..., Tensor] = CodesOfLasso.apply
+        codes = differentiable(x, w, penalty, codes)
     return Proximal(
-        codes, _array(objective), _array(gap), _array(squares), values, tols, _array(iterations), _array(left)
+        codes=codes,
+        objective=_array(objective),
+        gap=_array(gap),
+        squares=_array(squares),
+        lam=values,
+        tol=tols,
+        iterations=_array(iterations),
+        left=_array(left),
     )
 
 
@@ -104,7 +125,7 @@ class _Batch:
                 found, good = self._finish(rows, z, settled)
                 codes[rows] = torch.where(good[:, None], found, z)
                 iterations[rows] = count
-                out_of_time = time.monotonic() > deadline
+                out_of_time = time.perf_counter() > deadline
                 left[rows] = ~good if out_of_time else False
                 if count >= max_iter or out_of_time:
                     return
@@ -184,3 +205,61 @@ def _check_start(start: Any, X: Tensor, W: Tensor) -> Tensor | None:
     if codes.shape != (len(X), W.shape[1]):
         raise DataError(f"start must have shape {(len(X), W.shape[1])}, got {tuple(codes.shape)}")
     return codes
+
+
+# ---- systems on supports -----------------------------------------------------------------
+
+
+def solve_on_support(G: Tensor, support: Tensor, rhs: Tensor) -> Tensor:
+    """v with G_AA v_A = rhs_A and v = 0 elsewhere; support and rhs are (n, atoms).
+
+    Systems that are singular, because atoms of a support depend on each other, are solved by least squares.
+    """
+    width = max(int(support.sum(1).max()), 1) if len(support) else 1
+    rows = max(_MOST // width**2, 1)
+    out = [_solve_some(G, support[i : i + rows], rhs[i : i + rows]) for i in range(0, len(support), rows)]
+    return torch.cat(out) if out else torch.zeros_like(rhs)
+
+
+def _solve_some(G: Tensor, support: Tensor, rhs: Tensor) -> Tensor:
+    sizes = support.sum(1)
+    width = max(int(sizes.max()), 1)
+    # the atoms of each support first, in order; the rest of the row is filled by the identity
+    index = torch.argsort((~support).to(torch.int8), dim=1, stable=True)[:, :width]
+    inside = torch.arange(width, device=G.device) < sizes[:, None]
+    system = G[index[:, :, None], index[:, None, :]] * (inside[:, :, None] & inside[:, None, :])
+    system.diagonal(dim1=1, dim2=2).add_((~inside).to(G.dtype))
+    right = rhs.gather(1, index) * inside
+    factor, info = torch.linalg.cholesky_ex(system)
+    values = torch.cholesky_solve(right[..., None], factor)[..., 0]
+    diagonal = factor.diagonal(dim1=1, dim2=2)
+    singular = (info > 0) | ~(diagonal.amin(1) > 1e-5 * diagonal.amax(1))
+    if bool(singular.any()):
+        inverse = torch.linalg.pinv(system[singular], hermitian=True, rtol=1e-10)
+        values[singular] = (inverse @ right[singular][..., None])[..., 0]
+    return torch.zeros_like(rhs).scatter_(1, index, values * inside)
+
+
+class CodesOfLasso(torch.autograd.Function):
+    """Codes that were found already, with the derivative of the minimiser in X, W and lam.
+
+    With v = G_AA^-1 g on the support, the products with a gradient g of the codes are W v for x,
+    -s.v for lam and r v' - (W v) z' for W, r = x - W z.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, X: Tensor, W: Tensor, lam: Tensor, codes: Tensor) -> Tensor:
+        """The codes as they are."""
+        ctx.save_for_backward(X, W, codes)
+        return codes.clone()
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+        """Gradients in X, W and lam."""
+        X, W, codes = ctx.saved_tensors
+        double = W.double()
+        v = solve_on_support(double.T @ double, codes != 0, g.double()).to(g.dtype)
+        Wv = v @ W.T
+        residual = X - codes @ W.T
+        return Wv, residual.T @ v - Wv.T @ codes, -(codes.sign() * v).sum(1), None

@@ -13,11 +13,11 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from compsparse.checks import check_choice, check_count, row_text
 from compsparse.errors import ConfigError, DataError
-from compsparse.sparse.batches import Gram, Paths, paths
-from compsparse.sparse.gaps import pursuit_gap
-from compsparse.sparse.signals import check_signals, per_signal
-from compsparse.sparse.solution import CodeSolution, GreedySolution, statuses
+from compsparse.sparse.batches import Gram, Paths, deadline_of, paths
+from compsparse.sparse.signals import check_n_atoms, check_signals, per_signal
+from compsparse.sparse.solution import CodeSolution, GreedySolution, pursuit_gap, statuses
 
 PursuitMethod = Literal["homotopy", "highs"]
 _NEAR_END = (1e-5, 1e-7)  # of lam_max: the first is known better, the second is nearer
@@ -45,7 +45,7 @@ def basis_pursuit(
         tol: largest duality gap over the norm of the code.
 
     Returns:
-        The solution; its ``lam`` is the penalty of the Lasso (in the talk's scaling) with the same code.
+        The solution; its ``lam`` is the penalty of the Lasso (in the full scaling) with the same code.
 
     Raises:
         DataError: no code explains a signal that well.
@@ -54,12 +54,12 @@ def basis_pursuit(
     >>> basis_pursuit(np.array([[1.2, 1.6]]), W).codes.round(6)
     array([[0., 0., 2.]])
     """
-    started = time.monotonic()
+    started = time.perf_counter()
+    deadline = deadline_of(time_limit)
+    check_choice("method", method, get_args(PursuitMethod))
     signals, dictionary = check_signals(X, W)
-    if method not in get_args(PursuitMethod):
-        raise ConfigError(f"method must be 'homotopy' or 'highs', got {method!r}")
+    n_threads = None if n_threads is None else check_count("n_threads", n_threads)
     tols, eps = per_signal("tol", tol, len(signals)), per_signal("noise", noise, len(signals), zero=True)
-    deadline = np.inf if time_limit is None else started + time_limit
     if method == "highs":
         if eps.any():
             raise ConfigError("method 'highs' solves linear programs, which allow no noise; use method 'homotopy'")
@@ -75,9 +75,9 @@ def basis_pursuit(
     _check_feasible(gram, np.flatnonzero(short & ~found.left), eps)
     objective, gap = _certified(gram, found, codes, eps)
     gap[short] = np.inf
-    found, objective, gap = _mended(gram, found, codes, objective, gap, eps, tols)
+    _mend(gram, found, codes, objective, gap, eps=eps, tols=tols)
     lam = np.where(np.isfinite(lam), lam, 0)
-    return _solution(found, codes, objective, gap, 2 * lam, tols, started)
+    return _solution(found, codes, objective, gap, lam=2 * lam, tols=tols, started=started)
 
 
 def omp(
@@ -98,10 +98,11 @@ def omp(
     >>> solution.codes, solution.residual
     (array([[3., 0.]]), array([0.1]))
     """
-    from compsparse.sparse.greedy import pursue
+    from compsparse.sparse.kernels import pursue
 
-    started = time.monotonic()
+    started = time.perf_counter()
     signals, dictionary = check_signals(X, W)
+    n_threads = None if n_threads is None else check_count("n_threads", n_threads)
     most = _most_atoms(n_nonzero, residual, dictionary)
     eps = per_signal("residual", 0.0 if residual is None else residual, len(signals), zero=True)
     gram = Gram(signals, dictionary, False, n_threads)
@@ -113,7 +114,7 @@ def omp(
 
     gram.each_batch(work)
     norms = np.linalg.norm(signals - codes @ dictionary.T, axis=1)
-    return GreedySolution(codes, norms, counts, time.monotonic() - started)
+    return GreedySolution(codes, residual=norms, support_sizes=counts, seconds=time.perf_counter() - started)
 
 
 # ---- homotopy ----------------------------------------------------------------------------
@@ -131,11 +132,11 @@ def _refine(gram: Gram, codes: np.ndarray, eps: np.ndarray) -> None:
 
 def _short(gram: Gram, codes: np.ndarray, eps: np.ndarray) -> np.ndarray:
     """Which codes do not explain their signals."""
-    return np.linalg.norm(gram.X - codes @ gram.W.T, axis=1) > _allowed(gram, eps)
+    return np.asarray(np.linalg.norm(gram.X - codes @ gram.W.T, axis=1) > _allowed(gram, eps))
 
 
 def _allowed(gram: Gram, eps: np.ndarray) -> np.ndarray:
-    return eps * (1 + 1e-6) + _FEASIBLE * np.sqrt(gram.squares)
+    return np.asarray(eps * (1 + 1e-6) + _FEASIBLE * np.sqrt(gram.squares))
 
 
 def _check_feasible(gram: Gram, rows: np.ndarray, eps: np.ndarray) -> None:
@@ -143,8 +144,8 @@ def _check_feasible(gram: Gram, rows: np.ndarray, eps: np.ndarray) -> None:
         least = np.linalg.norm(gram.X[i] - gram.W @ np.linalg.lstsq(gram.W, gram.X[i], rcond=None)[0])
         if least > _allowed(gram, eps)[i]:
             raise DataError(
-                f"no code explains signal {i} to within noise {eps[i]:g}: the nearest point in the range of W is "
-                f"{least:.3g} away; give noise >= {least:.3g}, or use lasso"
+                f"no code explains the signal in {row_text(i)} to within noise {eps[i]:g}: the nearest point in the "
+                f"range of W is {least:.3g} away; give noise >= {least:.3g}, or use lasso"
             )
 
 
@@ -165,10 +166,16 @@ def _multipliers(gram: Gram, found: Paths, eps: np.ndarray) -> Iterator[np.ndarr
         yield np.where(usable, 1 / np.where(usable, lam, 1), 0)[:, None] * residual
 
 
-def _mended(
-    gram: Gram, found: Paths, codes: np.ndarray, objective: np.ndarray, gap: np.ndarray, eps: np.ndarray,
+def _mend(
+    gram: Gram,
+    found: Paths,
+    codes: np.ndarray,
+    objective: np.ndarray,
+    gap: np.ndarray,
+    *,
+    eps: np.ndarray,
     tols: np.ndarray,
-) -> tuple[Paths, np.ndarray, np.ndarray]:  # fmt: skip
+) -> None:
     """Other codes, in place, for the signals whose path ended without a certificate (ties; rounding).
 
     Rounding spoils the last stretch first, so the support just before it is tried, then a linear program.
@@ -179,14 +186,13 @@ def _mended(
         code = _before_the_end(few, found.codes[i, -2])
         value, distance = _certified(few, one, code[None], eps[i : i + 1])
         if _short(few, code[None], eps[i : i + 1])[0] or distance[0] > tols[i] * value[0]:
-            if time.monotonic() > gram.deadline:
+            if time.perf_counter() > gram.deadline:
                 found.left[i] = True
                 continue
             code, theta = _linear_program(gram.X[i], gram.W, gram.deadline)
             value, distance = pursuit_gap(few.X, gram.W, code[None], theta[None], eps[i : i + 1])
         if distance[0] < gap[i]:
             codes[i], objective[i], gap[i] = code, value[0], distance[0]
-    return found, objective, gap
 
 
 def _before_the_end(gram: Gram, near: np.ndarray) -> np.ndarray:
@@ -198,13 +204,28 @@ def _before_the_end(gram: Gram, near: np.ndarray) -> np.ndarray:
 
 
 def _solution(
-    found: Paths, codes: np.ndarray, objective: np.ndarray, gap: np.ndarray, lam: np.ndarray, tols: np.ndarray,
+    found: Paths,
+    codes: np.ndarray,
+    objective: np.ndarray,
+    gap: np.ndarray,
+    *,
+    lam: np.ndarray,
+    tols: np.ndarray,
     started: float,
-) -> CodeSolution:  # fmt: skip
+) -> CodeSolution:
     relative = np.divide(gap, objective, out=np.zeros_like(gap), where=objective > 0)
     relative[found.left] = 1.0
-    status = statuses(relative, tols, found.left)
-    return CodeSolution(codes, objective, gap, relative, lam, status, found.steps, time.monotonic() - started)
+    return CodeSolution(
+        codes=codes,
+        objective=objective,
+        gap=gap,
+        relative_gap=relative,
+        lam=lam,
+        status=statuses(relative, tols, found.left),
+        iterations=found.steps,
+        seconds=time.perf_counter() - started,
+        quantity="least l1 norm of a code",
+    )
 
 
 # ---- linear programs ---------------------------------------------------------------------
@@ -216,13 +237,14 @@ def _by_linear_programs(
     codes, theta = np.zeros((len(X), W.shape[1])), np.zeros_like(X)
     left = np.zeros(len(X), dtype=bool)
     for i, x in enumerate(X):
-        if time.monotonic() > deadline:
+        if time.perf_counter() > deadline:
             left[i] = True
         else:
             codes[i], theta[i] = _linear_program(x, W, deadline)
     objective, gap = pursuit_gap(X, W, codes, theta, np.zeros(len(X)))
+    gap[left] = np.inf
     found = Paths(codes[:, None], np.zeros((len(X), 1)), np.zeros(len(X), dtype=np.int64), left)
-    return _solution(found, codes, objective, gap, np.zeros(len(X)), tols, started)
+    return _solution(found, codes, objective, gap, lam=np.zeros(len(X)), tols=tols, started=started)
 
 
 def _linear_program(x: np.ndarray, W: np.ndarray, deadline: float) -> tuple[np.ndarray, np.ndarray]:
@@ -230,7 +252,7 @@ def _linear_program(x: np.ndarray, W: np.ndarray, deadline: float) -> tuple[np.n
     from scipy.optimize import linprog
 
     n = W.shape[1]
-    limit = {} if deadline == np.inf else {"time_limit": max(deadline - time.monotonic(), 1e-3)}
+    limit = {} if deadline == np.inf else {"time_limit": max(deadline - time.perf_counter(), 1e-3)}
     scale = float(np.abs(x).max()) or 1.0
     result = linprog(np.ones(2 * n), A_eq=np.hstack([W, -W]), b_eq=x / scale, method="highs", options=limit)
     if result.status == 2:
@@ -244,7 +266,5 @@ def _most_atoms(n_nonzero: int | None, residual: ArrayLike | None, W: np.ndarray
     if n_nonzero is None and residual is None:
         raise ConfigError("omp needs n_nonzero (most atoms), residual (norm to reach), or both")
     if n_nonzero is None:
-        return min(W.shape)
-    if int(n_nonzero) != n_nonzero or not 1 <= n_nonzero <= W.shape[1]:
-        raise ConfigError(f"n_nonzero must be between 1 and the {W.shape[1]} atoms, got {n_nonzero!r}")
-    return min(int(n_nonzero), *W.shape)
+        return int(min(W.shape))
+    return int(min(check_n_atoms("n_nonzero", n_nonzero, W), *W.shape))

@@ -1,12 +1,22 @@
-"""What the solvers of sparse inference return: codes, and for every signal how good they are."""
+r"""What the solvers of sparse inference return: codes, and for every signal how good they are.
+
+How far a code can be from the best one is known from the code alone. For :math:`P(z) = \tfrac12 \|x - W z\|^2 +
+\lambda \|z\|_1` the dual is :math:`D(\theta) = \tfrac12 \|x\|^2 - \tfrac12 \|x - \theta\|^2` over
+:math:`|w_j^\top \theta| \le \lambda`. The residual, scaled into that set, is the dual point.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
 import numpy as np
+
+from compsparse.certificate import Certificate, Rigour
+from compsparse.checks import check_count, row_text
+from compsparse.errors import ConfigError
 
 
 class SignalStatus(Enum):
@@ -27,7 +37,14 @@ class CodeSolution:
         gap: objective minus a lower bound on the least one, from a dual feasible point, in float64.
         relative_gap: the gap over the objective of the zero code (for basis pursuit over the objective).
         lam: the penalty that each code solves the Lasso for.
+        status: how the search for each code ended.
         iterations: steps of the solver.
+        quantity: what the objective is, in words.
+
+    >>> from compsparse.sparse import lasso
+    >>> print(lasso(np.array([[3.0, -0.2]]), np.eye(2), lam=1.0).certificate(0))
+    Lasso objective of row 1 (counted from 1): exactly 2.79 (rigorous: computed so that nothing was left out, in double
+        precision; a dual feasible point made of the residual)
     """
 
     codes: Any
@@ -38,6 +55,7 @@ class CodeSolution:
     status: tuple[SignalStatus, ...] = field(repr=False)
     iterations: np.ndarray = field(repr=False)
     seconds: float
+    quantity: str = field(default="Lasso objective", repr=False)
 
     @property
     def support_sizes(self) -> np.ndarray:
@@ -48,6 +66,22 @@ class CodeSolution:
     def converged(self) -> bool:
         """Whether every signal's gap is within its tolerance."""
         return all(status is SignalStatus.CONVERGED for status in self.status)
+
+    def certificate(self, i: int) -> Certificate:
+        """Between which bounds the least objective of one signal lies."""
+        i = check_count("the position of a signal", i, least=0, most=len(self.objective) - 1)
+        return _certificate(f"{self.quantity} of {row_text(i)}", float(self.objective[i]), float(self.gap[i]))
+
+    @property
+    def worst(self) -> Certificate:
+        """The certificate of the signal whose relative gap is the largest.
+
+        Raises:
+            ConfigError: there are no signals.
+        """
+        if not len(self.relative_gap):
+            raise ConfigError("there is no certificate of no signals")
+        return self.certificate(int(np.argmax(self.relative_gap)))
 
 
 @dataclass(frozen=True)
@@ -60,6 +94,25 @@ class PathSolution:
     gap: np.ndarray = field(repr=False)
     relative_gap: np.ndarray
     seconds: float
+
+    def certificate(self, i: int, p: int) -> Certificate:
+        """Between which bounds the least objective of one signal at one penalty lies."""
+        i = check_count("the position of a signal", i, least=0, most=len(self.lams) - 1)
+        p = check_count("the position of a penalty", p, least=0, most=self.lams.shape[1] - 1)
+        quantity = f"Lasso objective at lam = {self.lams[i, p]:g} of {row_text(i)}"
+        return _certificate(quantity, float(self.objective[i, p]), float(self.gap[i, p]))
+
+    @property
+    def worst(self) -> Certificate:
+        """The certificate of the signal and penalty whose relative gap is the largest.
+
+        Raises:
+            ConfigError: there are no signals.
+        """
+        if not self.relative_gap.size:
+            raise ConfigError("there is no certificate of no signals")
+        i, p = np.unravel_index(int(np.argmax(self.relative_gap)), self.relative_gap.shape)
+        return self.certificate(int(i), int(p))
 
 
 @dataclass(frozen=True)
@@ -80,27 +133,16 @@ class Breakpoints:
         Raises:
             ConfigError: the path ends above it.
         """
-        from compsparse.errors import ConfigError
-
         if lam < self.lams[-1]:
             raise ConfigError(f"the path was followed down to lam = {self.lams[-1]:g}, not to {lam:g}")
         if lam >= self.lams[0]:
             return np.zeros(self.codes.shape[1])
         k = int(np.searchsorted(-self.lams, -lam, side="right"))  # lams[k - 1] > ... >= lam > lams[k]
         if k == len(self.lams):
-            return self.codes[-1].copy()
+            return np.array(self.codes[-1])
         upper, lower = self.lams[k - 1], self.lams[k]
         share = (upper - lam) / (upper - lower)
-        return (1 - share) * self.codes[k - 1] + share * self.codes[k]
-
-
-def statuses(gap: np.ndarray, tol: np.ndarray, unfinished: np.ndarray) -> tuple[SignalStatus, ...]:
-    """``unfinished``: signals that the time limit cut off."""
-    late = SignalStatus.TIME_LIMIT, SignalStatus.ITERATIONS
-    return tuple(
-        SignalStatus.CONVERGED if good else late[0] if cut else late[1]
-        for good, cut in zip(gap <= tol, unfinished, strict=True)
-    )
+        return np.asarray((1 - share) * self.codes[k - 1] + share * self.codes[k])
 
 
 @dataclass(frozen=True)
@@ -111,3 +153,74 @@ class GreedySolution:
     residual: np.ndarray
     support_sizes: np.ndarray
     seconds: float
+
+
+def _certificate(quantity: str, objective: float, gap: float) -> Certificate:
+    """Nothing is known of a signal whose gap is infinite: its code does not meet the program's constraints."""
+    if not np.isfinite(gap):
+        return Certificate(
+            quantity, objective, -np.inf, np.inf, Rigour.HEURISTIC, obtained="no feasible code was found"
+        )
+    obtained = "a dual feasible point made of the residual"
+    return Certificate(quantity, objective, objective - gap, objective, Rigour.RIGOROUS, obtained=obtained)
+
+
+def statuses(gap: np.ndarray, tol: np.ndarray, unfinished: np.ndarray) -> tuple[SignalStatus, ...]:
+    """How each search ended; ``unfinished`` are the signals that the time limit cut off."""
+    late = SignalStatus.TIME_LIMIT, SignalStatus.ITERATIONS
+    return tuple(
+        SignalStatus.CONVERGED if good else late[0] if cut else late[1]
+        for good, cut in zip(gap <= tol, unfinished, strict=True)
+    )
+
+
+# ---- duality gaps ------------------------------------------------------------------------
+
+
+def lasso_gap(X: Any, W: Any, codes: Any, lam: Any, positive: bool = False) -> tuple[Any, Any]:
+    """Objective and gap of codes, in the scaling with 1/2, one per signal; arrays or tensors of float64.
+
+    >>> objective, gap = lasso_gap(np.eye(2), np.eye(2), 0.9 * np.eye(2), np.full(2, 0.1))
+    >>> bool(np.allclose(gap, 0)), objective
+    (True, array([0.095, 0.095]))
+    """
+    residual = X - _synthesis(codes, W)
+    correlation = residual @ W
+    tiny = 1e-300
+    if isinstance(X, np.ndarray):
+        peak = correlation.max(1) if positive else np.maximum(correlation.max(1), -correlation.min(1))
+        clip: Callable[[Any, Any, Any], Any] = np.clip
+    else:
+        peak = correlation.amax(1) if positive else correlation.abs().amax(1)
+        clip = _clip
+    rr, xr = (residual * residual).sum(1), (X * residual).sum(1)
+    most = lam / clip(peak, tiny, np.inf)
+    # the best multiple of the residual is x.r / |r|^2, where that is feasible
+    scale = clip(xr / clip(rr, tiny, np.inf), 0 * most if positive else -most, most)
+    objective = rr / 2 + lam * abs(codes).sum(1)
+    gap = objective - scale * xr + scale * scale * rr / 2
+    return objective, clip(gap, 0, np.inf)
+
+
+def _clip(value: Any, least: Any, most: Any) -> Any:
+    return value.clip(least, most)
+
+
+def _synthesis(codes: Any, W: Any) -> Any:
+    """codes W', by way of their few entries if they are few."""
+    if not isinstance(codes, np.ndarray) or codes.size < 10_000 or np.count_nonzero(codes) > 0.2 * codes.size:
+        return codes @ W.T
+    from scipy.sparse import csr_array
+
+    return csr_array(codes) @ np.ascontiguousarray(W.T)
+
+
+def pursuit_gap(
+    X: np.ndarray, W: np.ndarray, codes: np.ndarray, theta: np.ndarray, noise: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Least norm and its gap for min |z|_1 s.t. |x - Wz| <= noise, from multipliers theta scaled to |W'theta| <= 1."""
+    peak = np.abs(theta @ W).max(1)
+    theta = theta / np.maximum(peak, 1)[:, None]
+    objective = np.abs(codes).sum(1)
+    dual = (X * theta).sum(1) - noise * np.linalg.norm(theta, axis=1)
+    return objective, np.maximum(objective - np.maximum(dual, 0), 0)

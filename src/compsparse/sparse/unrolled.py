@@ -1,6 +1,6 @@
 r"""Unrolled networks: iterations of sparse inference as layers whose weights may be learned.
 
-The Lasso in the talk's scaling, :math:`\min_z \|x - W z\|^2 + \lambda \|z\|_1`, is solved by ISTA:
+The Lasso, :math:`\min_z \|x - W z\|^2 + \lambda \|z\|_1`, is solved by ISTA:
 
 .. math:: z \leftarrow \eta\big(z + \tfrac1L W^\top (x - W z),\; \tfrac{\lambda}{2L}\big), \quad L = \|W\|_2^2,
 
@@ -11,22 +11,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal, get_args
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
+from compsparse.checks import check_choice, check_count
 from compsparse.errors import ConfigError, DataError
+from compsparse.graph import Constituent, FunctionGraph, Node
 from compsparse.networks.replicas import ReplicatedNetwork
-from compsparse.sparse.dictionaries import check_dictionary, check_positive
+from compsparse.sparse.dictionaries import check_dictionary
 from compsparse.sparse.moves import AnalyticMove, CoupledMove, FreeMove, Move, StepMove
 
-if TYPE_CHECKING:
-    from compsparse.graph import FunctionGraph
-
-Variant = Literal["tied", "untied", "coupled", "steps", "analytic"]
+UnrolledVariant = Literal["tied", "untied", "coupled", "steps", "analytic"]
+_MOST_NODES = 5000
+_ZERO = 1e-9
 
 
 class UnrolledNetwork(ReplicatedNetwork):
@@ -39,7 +41,7 @@ class UnrolledNetwork(ReplicatedNetwork):
 
     Args:
         dictionary: (d, n), or (R, d, n) with one for each replica.
-        lam: the penalty of the Lasso, in the talk's scaling; a number or one for each replica.
+        lam: the penalty of the Lasso, in the full scaling; a number or one for each replica.
         select: share of the entries that layer 1 lets through without shrinking them if they are the largest
             (support selection); layer t lets through t times as many. 0 for none.
         select_at_most: the largest such share.
@@ -59,15 +61,16 @@ class UnrolledNetwork(ReplicatedNetwork):
         dictionary: ArrayLike,
         lam: float | ArrayLike,
         n_layers: int,
-        variant: Variant = "untied",
+        variant: UnrolledVariant = "untied",
         *,
         select: float = 0.0,
         select_at_most: float = 0.13,
         n_replicas: int | None = None,
         dtype: torch.dtype = torch.float32,
     ):
+        n_replicas = None if n_replicas is None else check_count("n_replicas", n_replicas)
         W = _dictionaries(dictionary, n_replicas)
-        check_positive(n_layers=n_layers)
+        n_layers = check_count("n_layers", n_layers)
         if not 0 <= select <= select_at_most <= 1 and select != 0:
             raise ConfigError(f"0 <= select <= select_at_most <= 1 must hold, got {select} and {select_at_most}")
         super().__init__(W.shape[1], W.shape[2], n_replicas)
@@ -83,6 +86,7 @@ class UnrolledNetwork(ReplicatedNetwork):
         return self.move.starts_as_ista and self.select == 0
 
     def run(self, columns: Tensor) -> Tensor:
+        """Codes (R, n, batch) of signals (R, d, batch) after all layers that are active."""
         *_, z = self._states(columns)
         return z
 
@@ -111,8 +115,6 @@ class UnrolledNetwork(ReplicatedNetwork):
     @property
     def graph(self) -> FunctionGraph:
         """The computation of the first replica: a node for each entry of the code after every layer."""
-        from compsparse.sparse.unrolled_graph import unrolled_graph
-
         return unrolled_graph(self)
 
 
@@ -128,7 +130,7 @@ def ista(X: ArrayLike | Tensor, W: ArrayLike, lam: float, n_steps: int, *, histo
     Args:
         history: give the codes after every step, (n_steps, m, n).
     """
-    x = _signals(X)
+    x, n_steps = _signals(X), check_count("n_steps", n_steps)
     network = UnrolledNetwork(W, lam, n_steps, "steps", dtype=x.dtype).to(x.device)
     return network.iterates(x) if history else network(x)
 
@@ -137,7 +139,7 @@ def ista(X: ArrayLike | Tensor, W: ArrayLike, lam: float, n_steps: int, *, histo
 def fista(X: ArrayLike | Tensor, W: ArrayLike, lam: float, n_steps: int, *, history: bool = False) -> Tensor:
     """As :func:`ista`, each step taken from a point beyond the last code (Beck and Teboulle 2009)."""
     x = _signals(X)
-    check_positive(n_steps=n_steps)
+    n_steps = check_count("n_steps", n_steps)
     network = UnrolledNetwork(W, lam, 1, "steps", dtype=x.dtype).to(x.device)
     columns = network.columns(x)
     z = network.step(0, columns, None)
@@ -177,7 +179,8 @@ def _penalties(lam: float | ArrayLike, n_replicas: int) -> Tensor:
     return torch.as_tensor(np.broadcast_to(values, (n_replicas,)).copy())
 
 
-def _move(variant: Variant, W: Tensor, lam: Tensor, n_layers: int) -> Move:
+def _move(variant: UnrolledVariant, W: Tensor, lam: Tensor, n_layers: int) -> Move:
+    check_choice("variant", variant, get_args(UnrolledVariant))
     match variant:
         case "tied" | "untied":
             return FreeMove(W, lam, n_layers, tied=variant == "tied")
@@ -187,4 +190,48 @@ def _move(variant: Variant, W: Tensor, lam: Tensor, n_layers: int) -> Move:
             return StepMove(W, lam, n_layers)
         case "analytic":
             return AnalyticMove(W, lam, n_layers)
-    raise ConfigError(f"variant must be one of {get_args(Variant)}, got {variant!r}")
+
+
+# ---- the function graph ------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ThresholdedSum:
+    """A weighted sum of the arguments, shrunk towards zero."""
+
+    weights: tuple[float, ...]
+    threshold: float
+
+    def __call__(self, *arguments: Any) -> Any:
+        total = sum(w * a for w, a in zip(self.weights, arguments, strict=True))
+        return total - total.clip(-self.threshold, self.threshold)
+
+
+@torch.no_grad()
+def unrolled_graph(network: UnrolledNetwork) -> FunctionGraph:
+    """Inputs ``x0``, …; a node ``z1_0``, … for each entry of the code after every layer; the last ones are outputs.
+
+    Weights of (nearly) zero are no edges, so the graph is sparse where the dictionary's Gram matrix is.
+    """
+    size = network.active_layers * network.n_outputs
+    if size > _MOST_NODES:
+        raise ConfigError(
+            f"the graph would have {size:,} nodes, more than {_MOST_NODES:,}: take fewer layers or columns"
+        )
+    if network.select:
+        raise ConfigError("support selection ranks all entries of a layer, which is no function of few: set select=0")
+    inputs = [f"x{i}" for i in range(network.n_inputs)]
+    nodes: list[Node] = []
+    before: list[str] = []
+    for layer in range(network.active_layers):
+        encode = network.move.encoding(layer)[0].double().cpu()
+        inhibit = network.move.inhibition(layer, network.dictionary)[0].double().cpu()
+        theta = network.move.threshold(layer)[0, :, 0].relu().double().cpu().expand(network.n_outputs)
+        weights = torch.cat([encode, inhibit], dim=1) if before else encode
+        for j, row in enumerate(weights):
+            read = [(name, float(w)) for name, w in zip([*inputs, *before], row, strict=True) if abs(w) > _ZERO]
+            function = ThresholdedSum(tuple(w for _, w in read), float(theta[j]))
+            constituent = Constituent.from_callable(function, len(read), name="shrink", smoothness=0.0)
+            nodes.append(Node(f"z{layer + 1}_{j}", tuple(name for name, _ in read), constituent))
+        before = [node.name for node in nodes[-network.n_outputs :]]
+    return FunctionGraph(inputs, nodes, before)

@@ -6,6 +6,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
+from compsparse.checks import RandomState, check_number
 from compsparse.errors import ConfigError
 from compsparse.networks.replicas import replica_seeds
 from compsparse.progress import Progress, Silent
@@ -18,22 +19,22 @@ UNROLLED_CONFIG = TrainingConfig(n_steps=400, batch_size=256, learning_rate=2e-3
 
 
 class LassoLoss(Loss):
-    """The Lasso's objective of predicted codes, the talk's scaling; the targets are the signals themselves.
+    """The Lasso's objective of predicted codes, in the full scaling; the targets are the signals themselves.
 
     No codes need to be known: this is unsupervised.
     """
 
     def __init__(self, dictionary: ArrayLike, lam: float):
         self.W = torch.as_tensor(check_dictionary(dictionary))
-        if not 0 <= lam < float("inf"):
-            raise ConfigError(f"lam must be a finite number >= 0, got {lam!r}")
-        self.lam = lam
+        self.lam = check_number("lam", lam, least=0)
         self._copies: dict[tuple[torch.device, torch.dtype], Tensor] = {}
 
     def n_targets(self, n_outputs: int) -> int:
+        """As many as a signal has entries."""
         return int(self.W.shape[0])
 
     def per_sample(self, prediction: Tensor, target: Tensor) -> Tensor:
+        """The objective of each code against its signal."""
         residual = target - prediction @ self._transposed(prediction)
         return residual.square().sum(-1) + self.lam * prediction.abs().sum(-1)
 
@@ -52,7 +53,7 @@ def train_layer_by_layer(
     *,
     loss: Loss | None = None,
     progress: Progress | None = None,
-    random_state: int | None = None,
+    random_state: RandomState = None,
 ) -> tuple[Training, ...]:
     """Trains the first layer to answer well, then the first two, up to all; returns what happened at each stage.
 

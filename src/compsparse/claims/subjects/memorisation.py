@@ -36,7 +36,7 @@ def at_most_n_neurons(profile: Profile, progress: Progress) -> Finding:
     for i, (n, d) in enumerate(cases):
         nets += [(n, d, memorise(*_points(n, d, seed))) for seed in range(3 if n <= 24 else 1)]
         progress.update(i + 1, len(cases), f"n={n}, d={d}")
-    solved = all(net.gap_status == "rigorous" and net.gap <= 1e-6 and net.residual <= 1e-6 for *_, net in nets)
+    solved = all(net.certificate.holds and net.gap <= 1e-6 and net.residual <= 1e-6 for *_, net in nets)
     most = max(net.n_neurons / n for n, _, net in nets)
     rows = tuple({"n": n, "neurons": net.n_neurons, "dimension": f"d={d}"} for n, d, net in nets)
     within = Outcome.SUPPORTED if most <= 1 else Outcome.REFUTED

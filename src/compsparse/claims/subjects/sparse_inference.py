@@ -27,7 +27,7 @@ from compsparse.sparse import (
     ista,
     spikes_and_hadamard,
 )
-from compsparse.sparse.unrolled import Variant
+from compsparse.sparse.unrolled import UnrolledVariant
 from compsparse.training import TrainingConfig
 
 _BRUNA = "Bruna, On sparse linear programming and neural networks"
@@ -36,7 +36,7 @@ _BRUNA = "Bruna, On sparse linear programming and neural networks"
 
 _LAM = 0.1
 _SEEDS = 3
-_FAMILIES: dict[str, tuple[Variant, float, float]] = {
+_FAMILIES: dict[str, tuple[UnrolledVariant, float, float]] = {
     "LISTA, tied": ("tied", 0.0, 2e-3),
     "LISTA, untied": ("untied", 0.0, 1e-3),
     "LISTA-CP": ("coupled", 0.0, 2e-3),
@@ -238,7 +238,7 @@ def _gaussian(d: int) -> _Setting:
     k = _two_bases(d).k
     W = gaussian_dictionary(d, 2 * d, random_state=d)
     small = math.comb(2 * d, 2 * k) <= 100_000
-    known = isometry_constant(W, 2 * k) if small else isometry_lower_bound(W, 2 * k, starts=4, random_state=0)
+    known = isometry_constant(W, 2 * k) if small else isometry_lower_bound(W, 2 * k, n_starts=4, random_state=0)
     return _Setting(d, k, "Gaussian", W, known.value)
 
 

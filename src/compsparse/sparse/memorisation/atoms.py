@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import linprog
 
-from compsparse.sparse.memorisation.metric import costs
+from compsparse.sparse.memorisation.norms import costs
 from compsparse.sparse.memorisation.problem import Chart, Problem, with_one
 
 _ON_HYPERPLANE = 1e-7
@@ -67,6 +67,7 @@ class AtomSolution:
 
     @property
     def value(self) -> float:
+        """The cost of the network."""
         return float(np.abs(self.z).sum())
 
 
@@ -78,15 +79,15 @@ def solve_atoms(problem: Problem, atoms: Atoms, method: str = "highs-ds") -> Ato
     signed = np.concatenate([A, -A, *constant], axis=1)
     cost = np.concatenate([np.ones(2 * K), np.zeros(len(constant))])
     bounds = [(0.0, None)] * (2 * K) + [(None, None)] * len(constant)
-    if problem.task == "interpolate":
+    if problem.goal == "interpolate":
         found = linprog(cost, A_eq=signed, b_eq=problem.y / scale, bounds=bounds, method=method)
     else:
         found = linprog(cost, A_ub=-problem.y[:, None] * signed, b_ub=-np.ones(problem.n), bounds=bounds, method=method)
     if found.x is None or found.status != 0:
         return None
-    rows = found.eqlin if problem.task == "interpolate" else found.ineqlin
-    lam = np.asarray(rows.marginals) * (1.0 if problem.task == "interpolate" else -problem.y)
-    factor = scale if problem.task == "interpolate" else 1.0
+    rows = found.eqlin if problem.goal == "interpolate" else found.ineqlin
+    lam = np.asarray(rows.marginals) * (1.0 if problem.goal == "interpolate" else -problem.y)
+    factor = scale if problem.goal == "interpolate" else 1.0
     z = factor * (found.x[:K] - found.x[K : 2 * K])
     return AtomSolution(z, factor * float(found.x[2 * K]) if constant else 0.0, lam)
 
@@ -117,6 +118,7 @@ def fitted(
 
 
 def joined(one: Atoms, other: Atoms) -> Atoms:
+    """The neurons of both."""
     return Atoms(
         np.concatenate([one.chart, other.chart]), [*one.u, *other.u], np.concatenate([one.columns, other.columns], 1)
     )
@@ -128,7 +130,8 @@ def misfit(problem: Problem, atoms: Atoms, solution: AtomSolution) -> float:
 
 
 def short_of(problem: Problem, f: np.ndarray) -> float:
-    if problem.task == "interpolate":
+    """How far values at the data are from what is asked of them."""
+    if problem.goal == "interpolate":
         return float(np.abs(f - problem.y).max())
     return float(np.maximum(1 - problem.y * f, 0).max())
 
@@ -150,7 +153,7 @@ def _corrected(
         maps.append(np.linalg.norm(v) * s * active[:, None] * (Z @ face))
         f += s * active * (Z @ v)
     free = [np.ones((problem.n, 1))] if problem.has_constant else []
-    tight = np.ones(problem.n, bool) if problem.task == "interpolate" else problem.y * f < 1 + _TIGHT
+    tight = np.ones(problem.n, bool) if problem.goal == "interpolate" else problem.y * f < 1 + _TIGHT
     step, *_ = np.linalg.lstsq(np.concatenate([*maps, *free], axis=1)[tight], (problem.y - f)[tight], rcond=1e-13)
     at = np.cumsum([0, *(len(v) for v in u)])
     moved = []
@@ -162,7 +165,7 @@ def _corrected(
 
 def _scaled(problem: Problem, atoms: Atoms, solution: AtomSolution) -> AtomSolution:
     """For margins: enlarged so that no margin falls short by rounding."""
-    if problem.task == "interpolate":
+    if problem.goal == "interpolate":
         return solution
     least = float((problem.y * (atoms.columns @ solution.z + solution.constant)).min())
     factor = 1 / least if 0.5 < least < 1 else 1.0
@@ -172,7 +175,7 @@ def _scaled(problem: Problem, atoms: Atoms, solution: AtomSolution) -> AtomSolut
 def touched(chart: Chart, u: np.ndarray) -> np.ndarray:
     """Points whose hyperplanes the direction nearly lies on."""
     size = np.linalg.norm(chart.Z, axis=1)
-    return (size > 0) & (np.abs(chart.Z @ u) < _ON_HYPERPLANE * size * np.linalg.norm(u))
+    return np.asarray((size > 0) & (np.abs(chart.Z @ u) < _ON_HYPERPLANE * size * np.linalg.norm(u)))
 
 
 def snapped(chart: Chart, u: np.ndarray) -> np.ndarray:
@@ -180,7 +183,7 @@ def snapped(chart: Chart, u: np.ndarray) -> np.ndarray:
     near = touched(chart, u)
     if not near.any():
         return u
-    return u - np.linalg.pinv(chart.Z[near]) @ (chart.Z[near] @ u)
+    return np.asarray(u - np.linalg.pinv(chart.Z[near]) @ (chart.Z[near] @ u))
 
 
 def merged(u: np.ndarray) -> list[np.ndarray]:
@@ -250,4 +253,4 @@ def _staircase(X: np.ndarray, line: np.ndarray) -> np.ndarray:
 
 def values(X: np.ndarray, theta: np.ndarray, z: np.ndarray, constant: float) -> np.ndarray:
     """The network at the rows of X."""
-    return np.maximum(with_one(X) @ theta.T, 0.0) @ z + constant
+    return np.asarray(np.maximum(with_one(X) @ theta.T, 0.0) @ z + constant)

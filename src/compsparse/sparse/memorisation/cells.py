@@ -1,4 +1,4 @@
-"""Cells of the arrangement: the sets of points on which a neuron can be active.
+"""HyperplaneCells of the arrangement: the sets of points on which a neuron can be active.
 
 Each point is a hyperplane through the origin of the space of neurons. The cells around the ray in
 which d of them meet are found by moving off it to both sides of each; where more than d meet (points
@@ -15,7 +15,7 @@ from itertools import combinations
 import numpy as np
 
 from compsparse.errors import DataError
-from compsparse.sparse.memorisation.problem import Chart, _checked, _penalised
+from compsparse.sparse.memorisation.problem import Chart, checked_points, penalised_chart
 
 MOST_INCIDENCES = 1_000_000
 """Most (ray, cell) pairs that are worth enumerating."""
@@ -24,7 +24,7 @@ _ROWS_AT_ONCE = 20_000
 
 
 @dataclass(frozen=True)
-class Cells:
+class HyperplaneCells:
     """The cells of one chart, one of each opposite pair s, -s.
 
     Attributes:
@@ -48,8 +48,9 @@ class Cells:
         return 2 * len(self.patterns)
 
     def signed_rays(self, s: int) -> np.ndarray:
+        """The rays whose cone the closed cell is."""
         at = slice(self.starts[s], self.starts[s + 1])
-        return self.side[at, None] * self.rays[self.ray[at]]
+        return np.asarray(self.side[at, None] * self.rays[self.ray[at]])
 
     def facets(self, s: int) -> np.ndarray:
         """Points whose hyperplanes bound the cell."""
@@ -96,26 +97,26 @@ def count_cells(X: object) -> int:
 
 
 def generic_count(n: int, d: int) -> int:
-    """Cells for n points in general position in R^d: 2 sum_{k<=d} C(n-1, k)."""
+    """HyperplaneCells for n points in general position in R^d: 2 sum_{k<=d} C(n-1, k)."""
     return 2 * sum(math.comb(n - 1, k) for k in range(d + 1))
 
 
 def incidences(chart: Chart) -> int:
     """Upper bound on the (ray, cell) pairs an enumeration of the chart visits, if in general position."""
     n, p = len(chart.rows), chart.Z.shape[1]
-    return math.comb(n, p - 1) * 2 ** (p - 1)
+    return int(math.comb(n, p - 1) * 2 ** (p - 1))
 
 
-def enumerate_cells(X: object) -> Cells:
+def enumerate_cells(X: object) -> HyperplaneCells:
     """All cells of the points (x, 1): which sets of points a ReLU unit can be active on."""
-    table, _ = _checked(X, np.zeros(len(np.asarray(X))))
-    chart = _penalised(np.unique(table, axis=0))
+    table, _ = checked_points(X, np.zeros(len(np.asarray(X))))
+    chart = penalised_chart(np.unique(table, axis=0))
     if incidences(chart) > 20 * MOST_INCIDENCES:
         raise DataError(f"{len(table)} points in {table.shape[1]} dimensions have too many cells to enumerate")
     return cells_of(chart)
 
 
-def cells_of(chart: Chart) -> Cells:
+def cells_of(chart: Chart) -> HyperplaneCells:
     """The cells of one chart."""
     rows = chart.rows
     unit = chart.Z[rows] / np.linalg.norm(chart.Z[rows], axis=1, keepdims=True)
@@ -130,7 +131,15 @@ def cells_of(chart: Chart) -> Cells:
     full[:, rows] = patterns[order[starts[:-1]]]
     contains = np.zeros((len(rays), len(chart.Z)), dtype=bool)
     contains[:, rows] = touching
-    return Cells(chart, full, rays, starts, ray[order], side[order], contains)
+    return HyperplaneCells(
+        chart,
+        patterns=full,
+        rays=rays,
+        starts=starts,
+        ray=ray[order],
+        side=side[order],
+        touching=contains,
+    )
 
 
 def _packed(patterns: np.ndarray) -> np.ndarray:

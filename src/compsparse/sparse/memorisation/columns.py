@@ -1,4 +1,7 @@
-"""Column generation: a small cone program, to which the cells that its multipliers find too cheap are added."""
+"""Column generation: a small cone program, to which the cells that its multipliers find too cheap are added.
+
+Any multipliers, scaled to be dual feasible, bound the optimum from below.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from compsparse.sparse.memorisation.certificate import admissible, lower_bound
-from compsparse.sparse.memorisation.cone import Block, ConeSolution, solve_cone
+from compsparse.sparse.memorisation.cone import BlockKey, ConeBlock, ConeSolution, solve_cone
 from compsparse.sparse.memorisation.pricing import Prices
 from compsparse.sparse.memorisation.problem import Problem
+from compsparse.sparse.memorisation.record import MemoriseStatus
 
 _IDLE_ROUNDS = 3
 _ROUGH, _FINE = 1e-6, 1e-12
 
 Warm = list[tuple[int, np.ndarray]]
+"""Charts and directions in them that are worth starting from."""
 Pricer = Callable[[np.ndarray, Warm, bool], Prices]
 """From multipliers, good directions, and whether nothing may be skipped, to prices."""
 
@@ -27,33 +31,47 @@ class Generated:
 
     Attributes:
         lower: best lower bound; ``rigorous`` if it comes from multipliers whose every price is known.
-        ended: ``gap``, ``stalled`` (no cell left to add at the solver's accuracy), ``time`` or ``rounds``.
+        ended: why no more cells were added.
     """
 
-    blocks: list[Block]
+    blocks: list[ConeBlock]
     cone: ConeSolution | None
     lower: float
     rigorous: bool
     rounds: int
-    ended: str
+    ended: MemoriseStatus
+
+
+@dataclass(frozen=True)
+class StoppingRule:
+    """When to stop: at a relative gap, at a time on the clock of :func:`time.perf_counter`, or after rounds."""
+
+    tol: float
+    deadline: float | None
+    max_rounds: int
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds until the deadline, None without one."""
+        return None if self.deadline is None else self.deadline - time.perf_counter()
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the deadline is over."""
+        return self.deadline is not None and time.perf_counter() > self.deadline
 
 
 def generate(
-    problem: Problem,
-    blocks: list[Block],
-    pricer: Pricer,
-    tol: float,
-    deadline: float | None,
-    max_rounds: int,
-    exhaustible: bool,
+    problem: Problem, blocks: list[ConeBlock], pricer: Pricer, rule: StoppingRule, *, exhaustible: bool
 ) -> Generated:
-    """Adds blocks until the gap is below ``tol``."""
+    """Adds blocks until the gap is below the tolerance; ``exhaustible`` says that the pricer can price every cell."""
     used = {b.key: 0 for b in blocks}
-    cone, lower, ended, rounds, rough = None, 0.0, "rounds", 0, True
-    for rounds in range(1, max_rounds + 1):
-        cone, ended = solve_cone(problem, blocks, _left(deadline), _ROUGH if rough else _FINE), "rounds"
+    cone, lower, ended, rounds, rough = None, 0.0, MemoriseStatus.ROUNDS, 0, True
+    for rounds in range(1, rule.max_rounds + 1):
+        cone = solve_cone(problem, blocks, rule.seconds_left, _ROUGH if rough else _FINE)
         if not cone.solved:
-            return Generated(blocks, cone, lower, exhaustible, rounds, "time" if _late(deadline) else "stalled")
+            ended = MemoriseStatus.TIME if rule.is_late else MemoriseStatus.STALLED
+            break
         lam = admissible(problem, cone.multipliers)
         warm = [(b.chart, u) for b, u, on in zip(blocks, cone.u, _in_use(cone), strict=True) if on]
         prices = pricer(lam, warm, False)
@@ -63,13 +81,13 @@ def generate(
             fresh = [b for b in prices.blocks if b.key not in used or used[b.key] < 0]
         if prices.exhaustive or (not exhaustible and not fresh):
             lower = max(lower, lower_bound(problem, lam, prices.most))
-        if not rough and cone.value - lower <= tol * max(cone.value, 1e-300):
-            ended = "gap"
+        if not rough and cone.value - lower <= rule.tol * max(cone.value, 1e-300):
+            ended = MemoriseStatus.GAP
         elif not fresh and not rough:
-            ended = "stalled"
-        elif _late(deadline):
-            ended = "time"
-        if ended != "rounds" or rounds == max_rounds:
+            ended = MemoriseStatus.STALLED
+        elif rule.is_late:
+            ended = MemoriseStatus.TIME
+        if ended is not MemoriseStatus.ROUNDS or rounds == rule.max_rounds:
             break
         rough = rough and prices.most > 1 + 1e-3
         blocks = _kept(problem, blocks, cone, used, rounds) + fresh
@@ -79,10 +97,12 @@ def generate(
 
 def _in_use(cone: ConeSolution) -> np.ndarray:
     size = np.array([np.linalg.norm(u) for u in cone.u])
-    return size > 1e-4 * size.max()
+    return np.asarray(size > 1e-4 * size.max())
 
 
-def _kept(problem: Problem, blocks: list[Block], cone: ConeSolution, used: dict, now: int) -> list[Block]:
+def _kept(
+    problem: Problem, blocks: list[ConeBlock], cone: ConeSolution, used: dict[BlockKey, int], now: int
+) -> list[ConeBlock]:
     """Drops blocks that have long been idle; ``used`` is -1 for those and else the last round of use."""
     kept = []
     for block, on in zip(blocks, _in_use(cone), strict=True):
@@ -95,9 +115,27 @@ def _kept(problem: Problem, blocks: list[Block], cone: ConeSolution, used: dict,
     return kept
 
 
-def _late(deadline: float | None) -> bool:
-    return deadline is not None and time.perf_counter() > deadline
+# ---- lower bounds ------------------------------------------------------------------------
 
 
-def _left(deadline: float | None) -> float | None:
-    return None if deadline is None else deadline - time.perf_counter()
+def admissible(problem: Problem, lam: np.ndarray) -> np.ndarray:
+    """The nearest multipliers with the signs and the zero sum that the dual asks for.
+
+    Margins need lam_i y_i >= 0; a free constant needs sum_i lam_i = 0.
+    """
+    if problem.goal == "margin":
+        lam = np.where(lam * problem.y > 0, lam, 0.0)
+    if not problem.has_constant:
+        return lam
+    if problem.goal == "interpolate":
+        return np.asarray(lam - lam.mean())
+    above, below = lam[lam > 0].sum(), -lam[lam < 0].sum()
+    if min(above, below) == 0:
+        return np.zeros_like(lam)
+    middle = (above + below) / 2
+    return np.asarray(np.where(lam > 0, lam * (middle / above), lam * (middle / below)))
+
+
+def lower_bound(problem: Problem, lam: np.ndarray, most: float) -> float:
+    """lam . y / max(1, m), m the largest price of admissible multipliers."""
+    return max(0.0, float(lam @ problem.y) / max(1.0, most))

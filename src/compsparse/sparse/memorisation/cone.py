@@ -6,16 +6,20 @@ min sum_b norm(R_b u_b)  subject to  sum_b sign_b D_b Z u_b (+ constant) = y,  (
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from compsparse.sparse.memorisation.metric import factors
+from compsparse.sparse.memorisation.norms import factors
 from compsparse.sparse.memorisation.problem import Problem
+
+BlockKey = tuple[int, int, bytes]
+"""The chart, the sign and the pattern of a block, to tell it from others."""
 
 
 @dataclass(frozen=True)
-class Block:
+class ConeBlock:
     """Neurons of one sign in one closed cell.
 
     Attributes:
@@ -31,7 +35,8 @@ class Block:
     facets: np.ndarray
 
     @property
-    def key(self) -> tuple[int, int, bytes]:
+    def key(self) -> BlockKey:
+        """What tells the block from others."""
         return self.chart, self.sign, np.packbits(self.pattern).tobytes()
 
 
@@ -51,12 +56,12 @@ class ConeSolution:
 
 
 def solve_cone(
-    problem: Problem, blocks: list[Block], time_limit: float | None = None, accuracy: float = 1e-12
+    problem: Problem, blocks: list[ConeBlock], time_limit: float | None = None, accuracy: float = 1e-12
 ) -> ConeSolution:
     """Solves the program over the given blocks with Clarabel."""
     import clarabel
 
-    scale = float(np.abs(problem.y).max()) if problem.task == "interpolate" else 1.0
+    scale = float(np.abs(problem.y).max()) if problem.goal == "interpolate" else 1.0
     program, sizes = _program(problem, blocks, scale)
     settings = clarabel.DefaultSettings()
     settings.verbose = False
@@ -69,13 +74,13 @@ def solve_cone(
     x, z = np.asarray(answer.x), np.asarray(answer.z)
     ends = np.cumsum(sizes)
     u = [scale * x[end - p : end] for end, p in zip(ends, sizes - 1, strict=True)]
-    lam = -z[: problem.n] if problem.task == "interpolate" else problem.y * z[: problem.n]
+    lam = -z[: problem.n] if problem.goal == "interpolate" else problem.y * z[: problem.n]
     constant = scale * float(x[ends[-1]]) if problem.has_constant else 0.0
     solved = str(answer.status) in ("Solved", "AlmostSolved", "InsufficientProgress")
     return ConeSolution(u, lam, scale * answer.obj_val, constant, solved and bool(np.isfinite(x).all()))
 
 
-def _program(problem: Problem, blocks: list[Block], scale: float) -> tuple[tuple, np.ndarray]:
+def _program(problem: Problem, blocks: list[ConeBlock], scale: float) -> tuple[tuple[Any, ...], np.ndarray]:
     """Clarabel's (P, q, A, b, cones) and the number of variables of each block: its bound t and its u."""
     import clarabel
 
@@ -97,7 +102,7 @@ def _program(problem: Problem, blocks: list[Block], scale: float) -> tuple[tuple
     if problem.has_constant:
         fit = sparse.hstack([fit, np.ones((problem.n, 1))])
         lower = sparse.hstack([lower, sparse.csc_matrix((lower.shape[0], 1))])
-    margin = problem.task == "margin"
+    margin = problem.goal == "margin"
     top = -sparse.diags(problem.y) @ fit if margin else fit
     right = np.concatenate([-np.ones(problem.n) if margin else problem.y / scale, np.zeros(lower.shape[0])])
     A = sparse.csc_matrix(sparse.vstack([top, lower]))

@@ -13,10 +13,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from compsparse.errors import ConfigError
+from compsparse.checks import check_choice, check_count, check_device, check_number
 from compsparse.networks.replicas import ReplicatedNetwork, generators_for, per_replica_normal, replica_seeds
-from compsparse.sparse.memorisation.label_noise import balanced_penalty, penalty
-from compsparse.sparse.memorisation.problem import _checked, with_one
+from compsparse.sparse.memorisation.norms import balanced_label_noise_penalty, label_noise_penalty
+from compsparse.sparse.memorisation.problem import checked_points, with_one
 from compsparse.training import Loss, TrainingConfig, train, training_data
 
 Regulariser = Literal["none", "weight-decay", "label-noise"]
@@ -33,6 +33,7 @@ class ShallowReLU(ReplicatedNetwork):
         self.outer = nn.Parameter(size * per_replica_normal((width,), generators))
 
     def run(self, columns: Tensor) -> Tensor:
+        """Values (R, 1, batch) at points (R, d, batch)."""
         one = torch.ones_like(columns[:, :1])
         hidden = torch.relu(torch.bmm(self.inner, torch.cat([columns, one], dim=1)))
         return self.scale * torch.bmm(self.outer.unsqueeze(1), hidden)
@@ -46,6 +47,7 @@ class NoisyLabels(Loss):
         self.generator: torch.Generator | None = None
 
     def per_sample(self, prediction: Tensor, target: Tensor) -> Tensor:
+        """The loss of each row of each replica."""
         if self.generator is None:
             self.generator = torch.Generator(device=prediction.device).manual_seed(self.seed)
         noise = torch.randn(
@@ -67,7 +69,8 @@ class Descended:
     residual: float
 
     def predict(self, X: object) -> np.ndarray:
-        return np.maximum(with_one(np.asarray(X, dtype=np.float64)) @ self.theta.T, 0.0) @ self.c
+        """The network at the rows of X."""
+        return np.asarray(np.maximum(with_one(np.asarray(X, dtype=np.float64)) @ self.theta.T, 0.0) @ self.c)
 
     @property
     def cost(self) -> float:
@@ -76,7 +79,7 @@ class Descended:
 
     def label_noise_penalty(self, X: np.ndarray, balanced: bool = False) -> float:
         """The implicit penalty; ``balanced`` takes the best scale of every neuron."""
-        return (balanced_penalty if balanced else penalty)(X, self.theta, self.c)
+        return (balanced_label_noise_penalty if balanced else label_noise_penalty)(X, self.theta, self.c)
 
     def support(self, angle: float = 0.1, share: float = 0.01) -> np.ndarray:
         """Clusters of neurons that carry at least the given share of the cost, dearest first.
@@ -126,11 +129,17 @@ def descend(
             ``label-noise`` (fresh noise on the labels at every step, then none).
         strength: of the decay, or standard deviation of the noise.
         n_replicas: starts on each data set.
-        groups: row numbers of data sets to learn apart; one after the other they get ``replicas`` networks each.
+        groups: positions of the rows of data sets to learn apart; one after the other they get ``n_replicas``
+            networks each.
     """
-    if regulariser not in get_args(Regulariser):
-        raise ConfigError(f"regulariser must be one of {get_args(Regulariser)}, got {regulariser!r}")
-    table, target = _checked(X, y)
+    check_choice("regulariser", regulariser, get_args(Regulariser))
+    width, n_steps = check_count("width", width), check_count("n_steps", n_steps)
+    n_replicas, random_state = check_count("n_replicas", n_replicas), check_count("random_state", random_state, least=0)
+    for name, value in (("strength", strength), ("learning_rate", learning_rate)):
+        if value is not None:
+            check_number(name, value, least=0)
+    check_device(device)
+    table, target = checked_points(X, y)
     rows = [list(range(len(table)))] if groups is None else [list(g) for g in groups]
     mine = [g for g in rows for _ in range(n_replicas)]
     data = training_data(table, target, train=mine, dtype=torch.float64, device=device)

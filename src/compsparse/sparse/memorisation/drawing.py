@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from compsparse.checks import row_text
 from compsparse.errors import DataError
-from compsparse.sparse.memorisation.problem import _checked
+from compsparse.sparse.memorisation.problem import checked_points
 from compsparse.sparse.memorisation.record import Memorised
 
 _SIZE, _MARGIN, _TILES = 460, 36, 64
@@ -27,7 +28,7 @@ def draw_cells(X: object, y: object | None = None, network: Memorised | None = N
     that add and dashed for those that subtract, wider for larger ones. Without: the lines through
     every two points, at which the cell of a neuron's kink changes.
     """
-    table, target = _checked(X, np.zeros(len(np.asarray(X))) if y is None else y)
+    table, target = checked_points(X, np.zeros(len(np.asarray(X))) if y is None else y)
     if table.shape[1] != 2:
         raise DataError(f"only points of the plane can be drawn: X must have two columns, got {table.shape[1]}")
     frame = _Frame(table)
@@ -35,8 +36,8 @@ def draw_cells(X: object, y: object | None = None, network: Memorised | None = N
     parts = [] if network is None else _heat(frame, network, top)
     parts += _pairs(frame, table) if network is None else _kinks(frame, network)
     parts += [
-        f'<circle class="point" cx="{px:.1f}" cy="{py:.1f}" r="5" fill="{_colour(v / top)}"><title>row {i}: {v:.4g}'
-        "</title></circle>"
+        f'<circle class="point" cx="{px:.1f}" cy="{py:.1f}" r="5" fill="{_colour(v / top)}">'
+        f"<title>{row_text(i)}: {v:.4g}</title></circle>"
         for i, ((px, py), v) in enumerate(zip(frame.place(table), target, strict=True))
     ]
     total = _SIZE + 2 * _MARGIN

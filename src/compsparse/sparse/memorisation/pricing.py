@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import nnls
 
-from compsparse.sparse.memorisation.cells import Cells
-from compsparse.sparse.memorisation.cone import Block
-from compsparse.sparse.memorisation.metric import factors
+from compsparse.sparse.memorisation.cells import HyperplaneCells
+from compsparse.sparse.memorisation.cone import ConeBlock
+from compsparse.sparse.memorisation.norms import factors
 from compsparse.sparse.memorisation.problem import Norm
 
 _CELLS_AT_ONCE = 8192
@@ -33,14 +33,18 @@ class Prices:
     """
 
     most: float
-    blocks: list[Block]
+    blocks: list[ConeBlock]
     exhaustive: bool
+
+
+PricedCell = tuple[float, int, int, int, np.ndarray]
+"""The price of a cell, its number, its side, the sign of its neurons and the direction of the best."""
 
 
 class ExhaustivePricing:
     """Prices every cell of one chart."""
 
-    def __init__(self, number: int, cells: Cells, norm: Norm):
+    def __init__(self, number: int, cells: HyperplaneCells, norm: Norm):
         self.number, self.cells, self.norm = number, cells, norm
         self.roots, self.whiten = factors(cells.chart, cells.patterns, norm)
         if norm == "label-noise":
@@ -65,14 +69,14 @@ class ExhaustivePricing:
         self.normals = np.zeros((S, int(np.diff(starts).max()), p))
         self.normals[cell, place] = unit[rows] * np.where(cells.patterns[cell, rows], 1.0, -1.0)[:, None]
 
-    def price(self, lam: np.ndarray, threshold: float, full: bool) -> tuple[float, list[tuple], bool]:
-        """The largest price, (price, cell, side, sign) of those above the threshold, and whether all were priced.
+    def price(self, lam: np.ndarray, threshold: float, full: bool) -> tuple[float, list[PricedCell], bool]:
+        """The largest price, the cells above the threshold, and whether all were priced.
 
         Unless ``full``, only the most promising cells are, which is enough to go on but proves nothing.
         """
         inner = self._gradients(lam)
         total = lam @ self.cells.chart.Z
-        found: list[tuple] = []
+        found: list[PricedCell] = []
         top, complete = 0.0, True
         for side in (1, -1):
             roots, whiten = (self.roots, self.whiten) if side == 1 else self.opposite
@@ -128,17 +132,19 @@ class ExhaustivePricing:
         alpha, _ = nnls(rays, white)
         return float(np.linalg.norm(rays @ alpha)), signed[:, good] @ (alpha / size[good])
 
-    def block(self, s: int, side: int, sign: int) -> Block:
+    def block(self, s: int, side: int, sign: int) -> ConeBlock:
+        """The neurons of one sign in a cell or in its opposite."""
         pattern = self.cells.patterns[s] if side == 1 else self._opposite_of(s)
-        return Block(self.number, pattern, sign, self.cells.facets(s))
+        return ConeBlock(self.number, pattern, sign, self.cells.facets(s))
 
     def _opposite_of(self, s: int) -> np.ndarray:
-        other = np.zeros_like(self.cells.patterns[s])
+        other: np.ndarray = np.zeros_like(self.cells.patterns[s])
         rows = self.cells.chart.rows
         other[rows] = ~self.cells.patterns[s][rows]
         return other
 
-    def all_blocks(self) -> list[Block]:
+    def all_blocks(self) -> list[ConeBlock]:
+        """Those of every cell."""
         count = len(self.cells.patterns)
         return [self.block(s, side, sign) for s in range(count) for side in (1, -1) for sign in (1, -1)]
 

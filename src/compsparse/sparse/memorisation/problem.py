@@ -13,11 +13,12 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from compsparse.checks import check_choice, row_text
 from compsparse.errors import ConfigError, DataError
 
 Norm = Literal["weight-decay", "label-noise"]
 Bias = Literal["penalised", "free"]
-Task = Literal["interpolate", "margin"]
+Goal = Literal["interpolate", "margin"]
 _RANK_TOLERANCE = 1e-11
 
 
@@ -47,39 +48,37 @@ class Problem:
     y: np.ndarray
     norm: Norm
     bias: Bias
-    task: Task
+    goal: Goal
     charts: tuple[Chart, ...]
 
     @property
     def n(self) -> int:
+        """How many points there are."""
         return len(self.y)
 
     @property
     def has_constant(self) -> bool:
+        """Whether the network has a constant that costs nothing."""
         return self.bias == "free"
 
 
-def make_problem(X: object, y: object, norm: Norm, bias: Bias, task: Task) -> Problem:
+def make_problem(X: object, y: object, norm: Norm, bias: Bias, goal: Goal) -> Problem:
     """Checks data and settings, and merges repeated points."""
-    _known("norm", norm, Norm)
-    _known("bias", bias, Bias)
-    _known("task", task, Task)
+    check_choice("norm", norm, get_args(Norm))
+    check_choice("bias", bias, get_args(Bias))
+    check_choice("goal", goal, get_args(Goal))
     if norm == "label-noise" and bias == "free":
         raise ConfigError("label noise acts on biases as on weights: norm='label-noise' needs bias='penalised'")
-    table, target = _checked(X, y)
-    if task == "margin" and not np.isin(target, (-1.0, 1.0)).all():
-        raise DataError("task='margin' needs labels -1 and +1")
+    table, target = checked_points(X, y)
+    if goal == "margin" and not np.isin(target, (-1.0, 1.0)).all():
+        raise DataError("goal='margin' needs labels -1 and +1")
     table, target = _merged(table, target)
-    charts = (_penalised(table),) if bias == "penalised" else _free(table)
-    return Problem(table, target, norm, bias, task, charts)
+    charts = (penalised_chart(table),) if bias == "penalised" else _free(table)
+    return Problem(table, target, norm, bias, goal, charts)
 
 
-def _known(name: str, value: object, names: object) -> None:
-    if value not in get_args(names):
-        raise ConfigError(f"{name} must be one of {', '.join(map(repr, get_args(names)))}, got {value!r}")
-
-
-def _checked(X: object, y: object) -> tuple[np.ndarray, np.ndarray]:
+def checked_points(X: object, y: object) -> tuple[np.ndarray, np.ndarray]:
+    """Points and labels as float64, if there is a label for every point."""
     try:
         table, target = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -91,7 +90,7 @@ def _checked(X: object, y: object) -> tuple[np.ndarray, np.ndarray]:
     for name, values in (("X", table), ("y", target[:, None])):
         bad = np.flatnonzero(~np.isfinite(values).all(1))
         if len(bad):
-            raise DataError(f"{name} holds NaN or infinite values, first in row {bad[0]}")
+            raise DataError(f"{name} holds NaN or infinite values, first in {row_text(bad[0])}")
     return table, target
 
 
@@ -101,7 +100,8 @@ def _merged(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     clash = np.flatnonzero(y != y[first][group])
     if len(clash):
         a, b = sorted((int(first[group[clash[0]]]), int(clash[0])))
-        raise DataError(f"rows {a} and {b} are the same point with two labels, {y[a]:g} and {y[b]:g}")
+        labels = f"{y[a]:g} and {y[b]:g}"
+        raise DataError(f"rows {a + 1} and {b + 1} (counted from 1) are the same point with two labels, {labels}")
     kept = np.sort(first)
     return X[kept], y[kept]
 
@@ -111,7 +111,8 @@ def with_one(X: np.ndarray) -> np.ndarray:
     return np.column_stack([X, np.ones(len(X))])
 
 
-def _penalised(X: np.ndarray) -> Chart:
+def penalised_chart(X: np.ndarray) -> Chart:
+    """The one chart of neurons whose bias is penalised."""
     basis = _row_space(with_one(X))
     return Chart(with_one(X) @ basis.T, basis)
 
@@ -132,4 +133,4 @@ def _free(X: np.ndarray) -> tuple[Chart, ...]:
 def _row_space(A: np.ndarray) -> np.ndarray:
     """Orthonormal rows that span the rows of A: directions across it change nothing and only cost."""
     _, s, basis = np.linalg.svd(A, full_matrices=False)
-    return basis[s > _RANK_TOLERANCE * max(s[0], 1e-300) * max(A.shape)]
+    return np.asarray(basis[s > _RANK_TOLERANCE * max(s[0], 1e-300) * max(A.shape)])

@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass, field, fields
+from enum import Enum
+from typing import Any
 
 import numpy as np
 import torch
 
+from compsparse.certificate import Certificate
 from compsparse.errors import DataError
 from compsparse.networks import MirrorNetwork, dense
-from compsparse.sparse.memorisation.problem import with_one
+from compsparse.sparse.memorisation.problem import Bias, Goal, Norm, with_one
 
-GapStatus = Literal["rigorous", "heuristic"]
+
+class MemoriseStatus(Enum):
+    """How the search for the smallest network ended; the value is the sentence a user reads."""
+
+    CONSTANT = "solved: a constant will do"
+    GAP = "solved: the gap is below the tolerance"
+    STALLED = "solved to the accuracy of the cone solver: no cell is left to add"
+    TIME = "the time limit ended it: the best network so far, with its gap"
+    ROUNDS = "the limit of rounds ended it: the best network so far, with its gap"
+
+    @property
+    def is_cut_short(self) -> bool:
+        """Whether a limit ended the search."""
+        return self in (MemoriseStatus.TIME, MemoriseStatus.ROUNDS)
 
 
 @dataclass(frozen=True)
@@ -23,28 +38,23 @@ class Memorised:
     Attributes:
         theta: (K, d+1) neurons (w, b), each of cost one: norm(w, b) = 1, norm(w) = 1 if the bias is free.
         z: (K,) their coefficients, so that ``value`` is the sum of their sizes.
-        value: cost of the network; with weight decay half the least sum of its squared weights.
-        dual_value: no network that memorises the data costs less.
-        gap: (value - dual_value) / value.
-        gap_status: ``rigorous`` if dual_value was proved over all cells, ``heuristic`` if by search.
+        certificate: of the least cost: no network that memorises the data costs less than its lower bound, which
+            is rigorous if every cell was priced and heuristic if cells were found by search.
         residual: largest abs(f(x_i) - y_i), or for margins the largest shortfall.
-        status: a sentence on how it ended.
+        status: how the search ended.
         n_cells: how many cells there are, None if they were not counted.
     """
 
     theta: np.ndarray
     z: np.ndarray
     constant: float
-    value: float
-    dual_value: float
-    gap: float
-    gap_status: GapStatus
+    certificate: Certificate
     residual: float
-    status: str
+    status: MemoriseStatus
     method: str
-    norm: str
-    bias: str
-    task: str
+    norm: Norm
+    bias: Bias
+    goal: Goal
     n_cells: int | None
     rounds: int
     seconds: float
@@ -52,7 +62,18 @@ class Memorised:
     balance: np.ndarray = field(repr=False)
 
     @property
+    def value(self) -> float:
+        """Cost of the network; with weight decay half the least sum of its squared weights."""
+        return self.certificate.value
+
+    @property
+    def gap(self) -> float:
+        """How much of its cost the network might save at most: (value - lower bound) / value."""
+        return max(0.0, self.value - self.certificate.lower) / max(self.value, 1e-300)
+
+    @property
     def n_neurons(self) -> int:
+        """How many neurons the network has."""
         return len(self.z)
 
     def predict(self, X: object) -> np.ndarray:
@@ -60,7 +81,7 @@ class Memorised:
         table = np.asarray(X, dtype=np.float64)
         if table.ndim != 2 or table.shape[1] != self.theta.shape[1] - 1:
             raise DataError(f"expected an array of shape (batch, {self.theta.shape[1] - 1}), got {table.shape}")
-        return np.maximum(with_one(table) @ self.theta.T, 0.0) @ self.z + self.constant
+        return np.asarray(np.maximum(with_one(table) @ self.theta.T, 0.0) @ self.z + self.constant)
 
     def weights(self) -> tuple[np.ndarray, np.ndarray]:
         """(K, d+1) inner and (K,) outer weights, scaled so that the penalty of the norm is least."""
@@ -86,14 +107,23 @@ class Memorised:
         return net
 
     def to_dict(self) -> dict[str, Any]:
-        values = asdict(self)
-        return {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in values.items()}
+        """The record as JSON values."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        plain = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in values.items()}
+        return {**plain, "certificate": self.certificate.to_dict(), "status": self.status.name.lower()}
 
     def to_json(self) -> str:
+        """The record as a text."""
         return json.dumps(self.to_dict())
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Memorised:
-        arrays = {k: np.array(data[k], dtype=np.float64) for k in ("z", "multipliers", "balance")}
-        arrays["theta"] = np.array(data["theta"], dtype=np.float64).reshape(len(data["z"]), -1)
-        return cls(**{**data, **arrays})
+        """Reads what :meth:`to_dict` wrote."""
+        try:
+            arrays = {k: np.array(data[k], dtype=np.float64) for k in ("z", "multipliers", "balance")}
+            arrays["theta"] = np.array(data["theta"], dtype=np.float64).reshape(len(data["z"]), -1)
+            certificate = Certificate.from_dict(data["certificate"])
+            status = MemoriseStatus[data["status"].upper()]
+            return cls(**{**data, **arrays, "certificate": certificate, "status": status})
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise DataError(f"the record of a memorised network is damaged or incomplete: {error}") from None

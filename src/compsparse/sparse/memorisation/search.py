@@ -9,8 +9,8 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import nnls
 
-from compsparse.sparse.memorisation.cone import Block
-from compsparse.sparse.memorisation.metric import costs, factors
+from compsparse.sparse.memorisation.cone import ConeBlock
+from compsparse.sparse.memorisation.norms import costs, factors
 from compsparse.sparse.memorisation.pricing import Prices, spread
 from compsparse.sparse.memorisation.problem import Chart, Problem
 
@@ -43,7 +43,9 @@ def price_by_search(
         return Prices(most, [], exhaustive=False)
     found.sort(key=lambda f: -f[0])
     chosen = spread(np.array([f[4] for f in found]), np.array([2 * f[1] + f[3] for f in found]), most_blocks)
-    blocks = [Block(k, pattern, sign, problem.charts[k].rows) for _, k, pattern, sign, _ in (found[i] for i in chosen)]
+    blocks = [
+        ConeBlock(k, pattern, sign, problem.charts[k].rows) for _, k, pattern, sign, _ in (found[i] for i in chosen)
+    ]
     return Prices(most, blocks, exhaustive=False)
 
 

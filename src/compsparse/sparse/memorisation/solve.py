@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Literal, get_args
 
 import numpy as np
 
+from compsparse.certificate import Certificate, Rigour
+from compsparse.checks import RandomState, check_choice, check_count, check_number, deadline_in, generator_from
 from compsparse.errors import ConfigError, TrainingError
 from compsparse.sparse.memorisation.atoms import (
     Atoms,
@@ -24,24 +27,26 @@ from compsparse.sparse.memorisation.atoms import (
     values,
 )
 from compsparse.sparse.memorisation.cells import MOST_INCIDENCES, cells_of, incidences
-from compsparse.sparse.memorisation.certificate import admissible, lower_bound
-from compsparse.sparse.memorisation.columns import Generated, Pricer, Warm, generate
-from compsparse.sparse.memorisation.cone import Block, solve_cone
+from compsparse.sparse.memorisation.columns import (
+    Generated,
+    Pricer,
+    StoppingRule,
+    Warm,
+    admissible,
+    generate,
+    lower_bound,
+)
+from compsparse.sparse.memorisation.cone import ConeBlock, solve_cone
 from compsparse.sparse.memorisation.pricing import ExhaustivePricing, Prices, price_all
-from compsparse.sparse.memorisation.problem import Bias, Norm, Problem, Task, make_problem, with_one
-from compsparse.sparse.memorisation.record import Memorised
+from compsparse.sparse.memorisation.problem import Bias, Goal, Norm, Problem, make_problem, with_one
+from compsparse.sparse.memorisation.record import Memorised, MemoriseStatus
 from compsparse.sparse.memorisation.search import price_by_search
 
-Method = Literal["auto", "exact", "columns"]
+MemoriseMethod = Literal["auto", "exact", "columns"]
 _MOST_EXACT_CELLS = 300
 _ABOVE_ONE = 1e-10
 _FITS = 1e-8
-_ENDS = {
-    "gap": "solved: the gap is below the tolerance",
-    "stalled": "solved to the accuracy of the cone solver: no cell is left to add",
-    "time": "the time limit ended it: the best network so far, with its gap",
-    "rounds": "the limit of rounds ended it: the best network so far, with its gap",
-}
+_QUANTITY = "least cost of a shallow ReLU network that memorises the data"
 
 
 def memorise(
@@ -50,12 +55,12 @@ def memorise(
     *,
     norm: Norm = "weight-decay",
     bias: Bias = "penalised",
-    task: Task = "interpolate",
-    method: Method = "auto",
+    goal: Goal = "interpolate",
+    method: MemoriseMethod = "auto",
     time_limit: float | None = None,
     max_rounds: int = 200,
     tol: float = 1e-9,
-    random_state: int | None = 0,
+    random_state: RandomState = 0,
 ) -> Memorised:
     r"""The shallow ReLU network of least cost that memorises the data.
 
@@ -71,28 +76,27 @@ def memorise(
         norm: ``weight-decay``, or ``label-noise``: the implicit penalty (1/n) sum_i norm(grad f(x_i))^2
             of SGD with noisy labels, which is ``value`` itself.
         bias: ``penalised`` counts b in the norm of (w, b); ``free`` does not, and adds a free constant.
-        task: ``interpolate``, or ``margin``: y in {-1, +1} and y_i f(x_i) >= 1.
+        goal: ``interpolate``, or ``margin``: y in {-1, +1} and y_i f(x_i) >= 1.
         method: ``exact`` takes all cells into one program, ``columns`` adds them as needed; ``auto`` chooses.
         time_limit: seconds after which the best network so far is taken, if there is one.
         max_rounds: the same in rounds of column generation, which gives the same network on any machine.
         tol: relative gap to reach.
+        random_state: seed of the first neurons, and of the search for cells where they are too many to list.
 
     >>> net = memorise([[0.0], [1.0], [2.0]], [0.0, 1.0, 0.0], bias="free")
     >>> net.n_neurons, round(net.value, 9)
     (2, 2.0)
     """
     started = time.perf_counter()
-    if method not in get_args(Method):
-        raise ConfigError(f"method must be one of {', '.join(map(repr, get_args(Method)))}, got {method!r}")
-    if time_limit is not None and not time_limit > 0:
-        raise ConfigError(f"time_limit must be positive, got {time_limit}")
-    if max_rounds < 1:
-        raise ConfigError(f"max_rounds must be at least 1, got {max_rounds}")
-    problem = make_problem(X, y, norm, bias, task)
+    check_choice("method", method, get_args(MemoriseMethod))
+    rule = StoppingRule(
+        check_number("tol", tol, above=0), deadline_in(time_limit), check_count("max_rounds", max_rounds)
+    )
+    rng = generator_from(random_state)
+    problem = make_problem(X, y, norm, bias, goal)
     if _costs_nothing(problem):
         return _free_of_charge(problem, time.perf_counter() - started)
-    deadline = None if time_limit is None else started + time_limit
-    return _solve(problem, method, deadline, max_rounds, tol, np.random.default_rng(random_state), started)
+    return _solve(problem, method, rule, rng, started)
 
 
 def _costs_nothing(problem: Problem) -> bool:
@@ -104,19 +108,27 @@ def _costs_nothing(problem: Problem) -> bool:
 def _free_of_charge(problem: Problem, seconds: float) -> Memorised:
     d, none = problem.X.shape[1], np.zeros(0)
     constant = float(problem.y[0])
-    return Memorised(np.zeros((0, d + 1)), none, constant, 0.0, 0.0, 0.0, "rigorous", 0.0, "solved: a constant will do",
-                     "none", problem.norm, problem.bias, problem.task, None, 0, seconds,
-                     np.zeros(problem.n), none)  # fmt: skip
+    return Memorised(
+        theta=np.zeros((0, d + 1)),
+        z=none,
+        constant=constant,
+        certificate=Certificate.exact(_QUANTITY, 0.0, Rigour.RIGOROUS, obtained="no cost is negative"),
+        residual=0.0,
+        status=MemoriseStatus.CONSTANT,
+        method="none",
+        norm=problem.norm,
+        bias=problem.bias,
+        goal=problem.goal,
+        n_cells=None,
+        rounds=0,
+        seconds=seconds,
+        multipliers=np.zeros(problem.n),
+        balance=none,
+    )
 
 
 def _solve(
-    problem: Problem,
-    method: Method,
-    deadline: float | None,
-    max_rounds: int,
-    tol: float,
-    rng: np.random.Generator,
-    started: float,
+    problem: Problem, method: MemoriseMethod, rule: StoppingRule, rng: np.random.Generator, started: float
 ) -> Memorised:
     pricings = _enumerated(problem)
     if method == "exact" and pricings is None:
@@ -129,12 +141,12 @@ def _solve(
     atoms = starting_atoms(problem, rng)
     start = solve_atoms(problem, atoms)
     if exact and pricings is not None:
-        done, used = _all_at_once(problem, pricings, deadline), "cone program over all cells"
+        done, used = _all_at_once(problem, pricings, rule), "cone program over all cells"
     else:
         blocks, pricer = _support(problem, atoms, start, pricings), _pricer(problem, pricings, rng)
-        done = generate(problem, blocks, pricer, tol, deadline, max_rounds, exhaustible=pricings is not None)
+        done = generate(problem, blocks, pricer, rule, exhaustible=pricings is not None)
         used = "column generation, " + ("every cell priced" if pricings is not None else "cells found by search")
-    return _finished(problem, atoms, done, used, n_cells, tol, started)
+    return _finished(problem, atoms, done, used, n_cells=n_cells, tol=rule.tol, started=started)
 
 
 def _enumerated(problem: Problem) -> list[ExhaustivePricing] | None:
@@ -145,7 +157,7 @@ def _enumerated(problem: Problem) -> list[ExhaustivePricing] | None:
 
 def _support(
     problem: Problem, atoms: Atoms, start: AtomSolution | None, pricings: list[ExhaustivePricing] | None
-) -> list[Block]:
+) -> list[ConeBlock]:
     """Blocks of the cells in which a first network of random neurons has its neurons."""
     chosen = range(len(atoms.u)) if start is None else np.flatnonzero(start.z)
     blocks = {}
@@ -155,7 +167,7 @@ def _support(
             pattern = atoms.columns[:, j] > 0
             cell = None if pricings is None else pricings[atoms.chart[j]].cells.find(pattern)
             facets = chart.rows if pricings is None or cell is None else pricings[atoms.chart[j]].cells.facets(cell[0])
-            block = Block(int(atoms.chart[j]), pattern, sign, facets)
+            block = ConeBlock(int(atoms.chart[j]), pattern, sign, facets)
             blocks[block.key] = block
     return list(blocks.values())
 
@@ -174,13 +186,13 @@ def _pricer(problem: Problem, pricings: list[ExhaustivePricing] | None, rng: np.
     return searched if pricings is None else listed
 
 
-def _all_at_once(problem: Problem, pricings: list[ExhaustivePricing], deadline: float | None) -> Generated:
+def _all_at_once(problem: Problem, pricings: list[ExhaustivePricing], rule: StoppingRule) -> Generated:
     blocks = [b for pricing in pricings for b in pricing.all_blocks() if b.pattern.any()]
-    left = None if deadline is None else deadline - time.perf_counter()
-    cone = solve_cone(problem, blocks, left)
+    cone = solve_cone(problem, blocks, rule.seconds_left)
     lam = admissible(problem, cone.multipliers)
     lower = lower_bound(problem, lam, price_all(pricings, lam, 1.0, True, 0).most) if cone.solved else 0.0
-    return Generated(blocks, cone, lower, True, 1, "stalled" if cone.solved else "time")
+    ended = MemoriseStatus.STALLED if cone.solved else MemoriseStatus.TIME
+    return Generated(blocks, cone, lower, rigorous=True, rounds=1, ended=ended)
 
 
 def _finished(
@@ -188,6 +200,7 @@ def _finished(
     atoms: Atoms,
     done: Generated,
     used: str,
+    *,
     n_cells: int | None,
     tol: float,
     started: float,
@@ -196,15 +209,36 @@ def _finished(
     of, best = _network(problem, atoms, done)
     chosen = np.flatnonzero(best.z)
     theta, z = of.directions(problem, chosen), best.z[chosen]
-    gap = max(0.0, best.value - done.lower) / max(best.value, 1e-300)
-    f = values(problem.X, theta, z, best.constant)
-    ended = "gap" if gap <= tol else {"gap": "stalled"}.get(done.ended, done.ended)
-    lam = done.cone.multipliers if done.cone is not None else best.multipliers
-    return Memorised(
-        theta, z, best.constant, best.value, done.lower, gap, "rigorous" if done.rigorous else "heuristic",
-        short_of(problem, f), _sentence(ended, done.rigorous), used, problem.norm, problem.bias, problem.task,
-        n_cells, done.rounds, time.perf_counter() - started, lam, _balance(problem, theta),
-    )  # fmt: skip
+    residual = short_of(problem, values(problem.X, theta, z, best.constant))
+    found = Memorised(
+        theta=theta,
+        z=z,
+        constant=best.constant,
+        certificate=_certificate(best.value, done, residual),
+        residual=residual,
+        status=MemoriseStatus.STALLED if done.ended is MemoriseStatus.GAP else done.ended,
+        method=used,
+        norm=problem.norm,
+        bias=problem.bias,
+        goal=problem.goal,
+        n_cells=n_cells,
+        rounds=done.rounds,
+        seconds=time.perf_counter() - started,
+        multipliers=done.cone.multipliers if done.cone is not None else best.multipliers,
+        balance=_balance(problem, theta),
+    )
+    return replace(found, status=MemoriseStatus.GAP) if found.gap <= tol else found
+
+
+def _certificate(value: float, done: Generated, residual: float) -> Certificate:
+    """The network that was found bounds the least cost from above, the multipliers bound it from below."""
+    if done.rigorous:
+        rigour, obtained = Rigour.RIGOROUS, "every cell was priced"
+    else:
+        obtained = "there are too many cells to list, so the lower bound is from a search and may be too high"
+        rigour = Rigour.HEURISTIC
+    assumes = (f"labels that are met to within {residual:.0e} are met",)
+    return Certificate(_QUANTITY, value, done.lower, value, rigour, assumes, obtained)
 
 
 def _network(problem: Problem, atoms: Atoms, done: Generated) -> tuple[Atoms, AtomSolution]:
@@ -223,11 +257,6 @@ def _network(problem: Problem, atoms: Atoms, done: Generated) -> tuple[Atoms, At
     if start is None:
         raise TrainingError("the linear program over random neurons failed: the data may be too badly scaled")
     return polished(problem, pool, start)
-
-
-def _sentence(ended: str, rigorous: bool) -> str:
-    proof = "" if rigorous else "; there are too many cells to list, so the bound is from a search and may be too high"
-    return _ENDS[ended] + proof
 
 
 def _in_use(problem: Problem, done: Generated) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:
@@ -249,4 +278,5 @@ def _balance(problem: Problem, theta: np.ndarray) -> np.ndarray:
     points = with_one(problem.X)
     pre = points @ theta.T
     active = pre > 1e-12 * np.linalg.norm(points, axis=1)[:, None] * np.linalg.norm(theta, axis=1)
-    return np.sqrt(active.T @ (points**2).sum(1) / np.maximum((np.where(active, pre, 0.0) ** 2).sum(0), 1e-300))
+    inputs, outputs = active.T @ (points**2).sum(1), (np.where(active, pre, 0.0) ** 2).sum(0)
+    return np.asarray(np.sqrt(inputs / np.maximum(outputs, 1e-300)))

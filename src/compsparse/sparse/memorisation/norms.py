@@ -1,15 +1,18 @@
-"""What a neuron costs: norm(R_s u) in the cell s.
+r"""What a neuron costs: norm(R_s u) in the cell s.
 
 Weight decay: R_s = I. Label noise: with Sigma_s = (1/n) sum_{i in s} x~_i x~_i^T, the penalty
 (1/n) sum_i norm(grad f(x_i))^2 of neurons c (w.x~)_+ is w^T Sigma_s w + c^2 tr Sigma_s; at fixed
 u = |c| w its least value over the scale of c is 2 sqrt(tr Sigma_s) sqrt(u^T Sigma_s u).
+
+Blanc et al. (2020) show that SGD with fresh noise on the labels minimises, among networks that fit,
+:math:`\frac1n \sum_i \|\nabla_\Theta f(x_i)\|^2`; here it is also computed directly from a network's weights.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from compsparse.sparse.memorisation.problem import Chart, Norm
+from compsparse.sparse.memorisation.problem import Chart, Norm, with_one
 
 _SMALL = 1e-13
 
@@ -37,8 +40,32 @@ def factors(chart: Chart, patterns: np.ndarray, norm: Norm) -> tuple[np.ndarray,
 def costs(chart: Chart, patterns: np.ndarray, u: np.ndarray, norm: Norm) -> np.ndarray:
     """The cost of each neuron u (K, p) in its cell."""
     if norm == "weight-decay":
-        return np.linalg.norm(u, axis=1)
+        return np.asarray(np.linalg.norm(u, axis=1))
     n = len(chart.Z)
     trace = patterns @ (chart.Z**2).sum(1) / n
     square = (patterns * (u @ chart.Z.T) ** 2).sum(1) / n
-    return 2 * np.sqrt(trace * square)
+    return np.asarray(2 * np.sqrt(trace * square))
+
+
+# ---- the penalty of label noise ----------------------------------------------------------
+
+
+def label_noise_penalty(X: np.ndarray, theta: np.ndarray, c: np.ndarray) -> float:
+    """(1/n) sum_i norm(grad f(x_i))^2 of the network with inner weights theta (M, d+1) and outer c."""
+    outputs, inputs = _moments(X, theta)
+    return float((outputs + c**2 * inputs).sum())
+
+
+def balanced_label_noise_penalty(X: np.ndarray, theta: np.ndarray, c: np.ndarray) -> float:
+    """The least penalty among the rescalings (a w_j, c_j / a) that leave the function as it is."""
+    outputs, inputs = _moments(X, theta)
+    return float(2 * (np.abs(c) * np.sqrt(outputs * inputs)).sum())
+
+
+def _moments(X: np.ndarray, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """w^T Sigma_s w and tr Sigma_s of each neuron."""
+    points = with_one(np.asarray(X, dtype=np.float64))
+    values = points @ theta.T
+    active = values > 0
+    outputs = np.where(active, values, 0.0) ** 2
+    return outputs.mean(0), (active * (points**2).sum(1)[:, None]).mean(0)

@@ -1,11 +1,14 @@
-"""Compiled: a Cholesky factor of the active Gram matrix that gains and loses atoms, one at a time.
+"""Compiled kernels on the Gram matrix of a dictionary: a Cholesky factor, matching pursuit, coordinate descent.
 
-``R'R = G_AA`` is stored by rows in the upper triangle, so that every inner loop runs along memory:
-an addition appends a column, a removal rotates rows. A vector ``y = R^-T rhs`` is carried along.
+The factor of the active Gram matrix gains and loses atoms, one at a time. ``R'R = G_AA`` is stored by rows in the
+upper triangle, so that every inner loop runs along memory: an addition appends a column, a removal rotates rows. A
+vector ``y = R^-T rhs`` is carried along.
 """
 
 from __future__ import annotations
 
+import hashlib
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,14 +16,17 @@ from numba import njit
 
 Array = np.ndarray
 _FAST = {"reassoc", "contract", "nsz", "arcp", "nnan"}
+_DEPENDENT = 1e-10  # squared distance from the span, relative to the atom, below which it is in it
+_EDITION = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:10]
 
 
-def compiled(function: Any) -> Any:
+def gram_kernel(function: Any) -> Any:
     """Compiled on first use and kept on disk where that can be written; frees the interpreter lock.
 
-    Sums may be reordered. What is kept is checked against the function's own file only: after a change to this
-    one remove ``__pycache__/*.nbi``.
+    Sums may be reordered. What is kept is checked against the function's own file only, so its name there holds a
+    digest of this file, whose kernels those of other files call.
     """
+    function.__qualname__ = f"{function.__qualname__}_{_EDITION}"
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": _FAST}
     try:
         return njit(cache=True, **options)(function)
@@ -31,7 +37,7 @@ def compiled(function: Any) -> Any:
 # loops start at zero, on slices: the compiler then knows that no index is negative, and vectorises them
 
 
-@compiled
+@gram_kernel
 def solve_transposed(R: Array, n: int, rhs: Array, out: Array) -> None:
     """out = R^-T rhs, four rows of R at a time."""
     for i in range(n):
@@ -57,7 +63,7 @@ def solve_transposed(R: Array, n: int, rhs: Array, out: Array) -> None:
         k += 1
 
 
-@compiled
+@gram_kernel
 def solve(R: Array, n: int, rhs: Array, out: Array) -> None:
     """out = R^-1 rhs, four rows of R at a time."""
     k = n
@@ -84,7 +90,7 @@ def solve(R: Array, n: int, rhs: Array, out: Array) -> None:
         out[k] = (rhs[k] - total) / R[k, k]
 
 
-@compiled
+@gram_kernel
 def combine(H: Array, active: Array, n: int, u: Array, out: Array) -> None:
     """out = H[:, active] u, four rows of H at a time; single precision stays single."""
     m = out.shape[0]
@@ -104,7 +110,7 @@ def combine(H: Array, active: Array, n: int, u: Array, out: Array) -> None:
         i += 1
 
 
-@compiled
+@gram_kernel
 def remove(R: Array, n: int, p: int, y: Array, active: Array, sign: Array, z: Array) -> None:
     """Drops position p from the factor (Givens rotations of rows), from y = R^-T rhs, and from the lists."""
     for k in range(p):
@@ -131,20 +137,20 @@ def remove(R: Array, n: int, p: int, y: Array, active: Array, sign: Array, z: Ar
         active[k], sign[k], z[k] = active[k + 1], sign[k + 1], z[k + 1]
 
 
-@compiled
+@gram_kernel
 def project(G: Array, R: Array, active: Array, n: int, j: int, g: Array, column: Array) -> float:
     """column = R^-T G_Aj; returns the squared distance of atom j from the span of the active ones."""
     row = G[j]
     for i in range(n):
         g[i] = row[active[i]]
     solve_transposed(R, n, g, column)
-    rest = row[j]
+    rest: float = row[j]
     for i in range(n):
         rest -= column[i] * column[i]
     return rest
 
 
-@compiled
+@gram_kernel
 def append(R: Array, n: int, column: Array, rest: float, rhs: float, y: Array) -> None:
     """Appends one column to the factor and the matching entry to y = R^-T rhs."""
     rho = np.sqrt(rest)
@@ -154,3 +160,102 @@ def append(R: Array, n: int, column: Array, rest: float, rhs: float, y: Array) -
         total += column[i] * y[i]
     R[n, n] = rho
     y[n] = (rhs - total) / rho
+
+
+# ---- orthogonal matching pursuit ---------------------------------------------------------
+
+
+@gram_kernel
+def _best_atom(c: Array, G: Array, free: Array) -> int:
+    """The free atom whose direction correlates most with the residual."""
+    best, atom = 0.0, -1
+    for j in range(c.shape[0]):
+        value = abs(c[j])
+        if free[j] and value > 0 and value * value > best * G[j, j]:
+            best, atom = value * value / G[j, j], j
+    return atom
+
+
+@gram_kernel
+def pursue(
+    G: Array, B: Array, norms: Array, most: int, noise: Array, codes: Array, counts: Array, squares: Array
+) -> None:
+    """At most ``most`` atoms, or until |r|^2 is at most ``noise``; writes codes, their sizes, and |r|^2.
+
+    The residual after each atom is orthogonal to all chosen: with R'R = G_AA and R'y = b_A,
+    z_A = R^-1 y and |r|^2 = |x|^2 - |y|^2.
+    """
+    m = G.shape[0]
+    R, active = np.zeros((most, most + 8)), np.zeros(most + 1, np.int64)
+    y, z, g, column = np.zeros(most + 1), np.zeros(most + 1), np.zeros(most + 1), np.zeros(most + 1)
+    a, c, free = np.zeros(m), np.zeros(m), np.ones(m, np.bool_)
+    for i in range(B.shape[0]):
+        c[:], free[:], n, rr = B[i], True, 0, norms[i]
+        while n < most and rr > noise[i] and rr > 1e-28 * norms[i]:
+            atom = _best_atom(c, G, free)
+            if atom < 0:
+                break
+            free[atom] = False
+            rest = project(G, R, active, n, atom, g, column)
+            if rest <= _DEPENDENT * G[atom, atom]:
+                continue
+            append(R, n, column, rest, B[i, atom], y)
+            active[n] = atom
+            rr = max(rr - y[n] * y[n], 0.0)
+            n += 1
+            solve(R, n, y, z)
+            combine(G, active, n, z, a)
+            for j in range(m):
+                c[j] = B[i, j] - a[j]
+        codes[i] = 0.0
+        for k in range(n):
+            codes[i, active[k]] = z[k]
+        counts[i], squares[i] = n, rr
+
+
+# ---- coordinate descent: slower than the homotopy, and indifferent to ties -----------------
+
+
+@gram_kernel
+def _shrink(value: float, lam: float, positive: bool) -> float:
+    if value > lam:
+        return value - lam
+    return value + lam if value < -lam and not positive else 0.0
+
+
+@gram_kernel
+def _sweep(G: Array, lam: float, positive: bool, z: Array, c: Array, moved: Array, only_moved: bool) -> float:
+    """One pass over all atoms, or those that moved in the last full one; the largest change in units of c."""
+    largest = 0.0
+    for j in range(G.shape[0]):
+        if only_moved and not moved[j]:
+            continue
+        row, square = G[j], G[j, j]
+        change = _shrink(c[j] + square * z[j], lam, positive) / square - z[j]
+        if change != 0.0:
+            z[j] += change
+            for i in range(G.shape[0]):
+                c[i] -= change * row[i]
+            largest = max(largest, abs(change) * square)
+        if not only_moved:
+            moved[j] = z[j] != 0.0
+    return largest
+
+
+@gram_kernel
+def coordinate_descent(
+    G: Array, B: Array, lams: Array, accuracy: Array, positive: bool, most_sweeps: int, codes: Array, counts: Array
+) -> None:
+    """Coordinate descent from the given codes, until a full pass moves every correlation less than ``accuracy``."""
+    moved = np.zeros(G.shape[0], np.bool_)
+    for i in range(B.shape[0]):
+        z = codes[i]
+        c = B[i] - G @ z
+        sweeps = 0
+        while sweeps < most_sweeps:
+            if _sweep(G, lams[i], positive, z, c, moved, False) <= accuracy[i]:
+                break
+            sweeps += 1
+            while sweeps < most_sweeps and _sweep(G, lams[i], positive, z, c, moved, True) > 0.3 * accuracy[i]:
+                sweeps += 1
+        counts[i] += sweeps

@@ -1,11 +1,11 @@
-r"""How near a dictionary is to an isometry on sparse codes.
+r"""Which sparse codes a dictionary lets one recover: coherence, near-isometry, and the phase transition of l1.
 
 The restricted isometry constant :math:`\delta_k` is the least :math:`\delta` for which
 
 .. math:: (1 - \delta) \|z\|^2 \le \|W z\|^2 \le (1 + \delta) \|z\|^2 \quad\text{for all } k\text{-sparse } z,
 
 the largest of :math:`|\lambda - 1|` over the eigenvalues of all k x k Gram matrices of columns. To find it is
-NP-hard in general, so each answer says what it is: exact, or a bound from below or above.
+NP-hard in general, so each answer carries a certificate: exact, or a bound from below or above.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, combinations, islice
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from compsparse.certificate import Certificate, Rigour
+from compsparse.checks import RandomState, check_count, check_number, generator_from
 from compsparse.errors import ConfigError
 from compsparse.sparse.dictionaries import check_dictionary
+from compsparse.sparse.signals import check_n_atoms
 
-IsometryStatus = Literal["exact", "lower bound", "upper bound"]
 _MOST_SUPPORTS = 5_000_000
 _AT_ONCE = 20_000
 
@@ -32,13 +33,18 @@ class Isometry:
     """A restricted isometry constant, or a bound of it.
 
     Attributes:
+        certificate: between which bounds the constant lies.
         support: the columns that attain the value; None for an upper bound.
     """
 
     k: int
-    value: float
-    status: IsometryStatus
+    certificate: Certificate
     support: tuple[int, ...] | None = None
+
+    @property
+    def value(self) -> float:
+        """The constant, or the bound."""
+        return self.certificate.value
 
 
 def coherence(W: ArrayLike) -> float:
@@ -78,10 +84,11 @@ def isometry_constant(W: ArrayLike, k: int, *, most_supports: int = _MOST_SUPPOR
         most_supports: refuse to look at more.
 
     >>> from compsparse.sparse import equiangular_frame
-    >>> isometry_constant(equiangular_frame(3, 6), k=2).status
-    'exact'
+    >>> isometry_constant(equiangular_frame(3, 6), k=2).certificate.is_exact
+    True
     """
     gram = _gram(W, k)
+    most_supports = check_count("most_supports", most_supports)
     n = len(gram)
     count = math.comb(n, k)
     if count > most_supports:
@@ -94,25 +101,20 @@ def isometry_constant(W: ArrayLike, k: int, *, most_supports: int = _MOST_SUPPOR
         values = _deviations(gram, supports)
         if values.max() > best:
             best, support = float(values.max()), supports[values.argmax()]
-    return Isometry(k, best, "exact", _names(support))
+    return Isometry(k, _certified(k, best, best, best, f"all {count:,} supports were looked at"), _names(support))
 
 
-def isometry_lower_bound(
-    W: ArrayLike, k: int, *, starts: int = 32, random_state: int | np.random.Generator | None = None
-) -> Isometry:
+def isometry_lower_bound(W: ArrayLike, k: int, *, n_starts: int = 32, random_state: RandomState = None) -> Isometry:
     """The worst support that a local search finds: random ones, improved by the best swap of a column for another.
 
     Args:
-        starts: how many supports to start from.
+        n_starts: how many supports to start from.
     """
     gram = _gram(W, k)
-    n = len(gram)
-    if starts < 1:
-        raise ConfigError(f"starts must be at least 1, got {starts}")
-    rng = np.random.default_rng(random_state)
-    supports = np.argpartition(rng.random((starts, n)), k - 1, axis=1)[:, :k]
+    n, n_starts, rng = len(gram), check_count("n_starts", n_starts), generator_from(random_state)
+    supports = np.argpartition(rng.random((n_starts, n)), k - 1, axis=1)[:, :k]
     values = _deviations(gram, supports)
-    climbs = np.arange(starts) if k < n else np.arange(0)
+    climbs = np.arange(n_starts) if k < n else np.arange(0)
     while len(climbs):
         found = [_best_swap(gram, supports[i]) for i in climbs]
         better = [(i, s, v) for i, (s, v) in zip(climbs, found, strict=True) if v > values[i] + 1e-12]
@@ -120,7 +122,8 @@ def isometry_lower_bound(
             supports[i], values[i] = swapped, value
         climbs = np.array([i for i, _, _ in better], dtype=int)
     best = int(values.argmax())
-    return Isometry(k, float(values[best]), "lower bound", _names(supports[best]))
+    value = float(values[best])
+    return Isometry(k, _certified(k, value, value, math.inf, "the worst support that was met"), _names(supports[best]))
 
 
 def isometry_upper_bound(W: ArrayLike, k: int) -> Isometry:
@@ -132,13 +135,19 @@ def isometry_upper_bound(W: ArrayLike, k: int) -> Isometry:
     own = np.diag(gram).copy()
     np.fill_diagonal(gram, -1)
     largest = -np.sort(-gram, axis=1)[:, : k - 1]
-    return Isometry(k, float((own + largest.sum(axis=1)).max()), "upper bound")
+    value = float((own + largest.sum(axis=1)).max())
+    return Isometry(k, _certified(k, value, 0.0, value, "Gershgorin's circles of all columns"))
+
+
+def _certified(k: int, value: float, lower: float, upper: float, obtained: str) -> Certificate:
+    """Rigorous in each case: a support is a witness from below, all of them or all circles bound from above."""
+    quantity = f"restricted isometry constant of {k} columns"
+    return Certificate(quantity, value, lower, upper, Rigour.RIGOROUS, obtained=obtained)
 
 
 def _gram(W: ArrayLike, k: int) -> np.ndarray:
     array = check_dictionary(W)
-    if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 1 <= k <= array.shape[1]:
-        raise ConfigError(f"k must be an integer from 1 to the {array.shape[1]} columns, got {k!r}")
+    check_n_atoms("k", k, array)
     return np.asarray(array.T @ array)
 
 
@@ -156,7 +165,7 @@ def _deviations(gram: np.ndarray, supports: np.ndarray) -> np.ndarray:
         for part in np.array_split(supports, math.ceil(len(supports) / _AT_ONCE))
     ]
     eigenvalues = np.concatenate(values)
-    return np.maximum(eigenvalues[:, -1] - 1, 1 - eigenvalues[:, 0])
+    return np.asarray(np.maximum(eigenvalues[:, -1] - 1, 1 - eigenvalues[:, 0]))
 
 
 def _best_swap(gram: np.ndarray, support: np.ndarray) -> tuple[np.ndarray, float]:
@@ -172,3 +181,37 @@ def _best_swap(gram: np.ndarray, support: np.ndarray) -> tuple[np.ndarray, float
 
 def _names(support: np.ndarray) -> tuple[int, ...]:
     return tuple(sorted(int(i) for i in support))
+
+
+# ---- large random dictionaries -----------------------------------------------------------
+
+
+def weak_threshold(delta: float) -> float:
+    r"""The Donoho-Tanner weak threshold :math:`\rho(\delta)` of Gaussian dictionaries.
+
+    With :math:`\delta = d/n` and :math:`\rho = k/d`, l1 finds almost all codes below it and almost none above, as n
+    grows (Donoho and Tanner 2009). In the parametrisation of Donoho, Maleki and Montanari (2009),
+
+    .. math:: \rho(\delta) = \max_{t \ge 0} \frac{1 - \frac2\delta g(t)}{1 + t^2 - 2 g(t)},
+       \quad g(t) = (1 + t^2) \Phi(-t) - t \varphi(t).
+
+    >>> round(weak_threshold(0.5), 5)
+    0.38569
+    """
+    from scipy.optimize import minimize_scalar
+
+    delta = check_number("delta = d/n", delta, above=0, below=1)
+
+    def rho(t: float) -> float:
+        tail, density = math.erfc(t / math.sqrt(2)) / 2, math.exp(-t * t / 2) / math.sqrt(2 * math.pi)
+        g = (1 + t * t) * tail - t * density
+        return (1 - 2 / delta * g) / (1 + t * t - 2 * g)
+
+    # the maximum is the only one; a grid brackets it
+    grid = np.linspace(0.001, 8.0, 401)
+    at = int(np.argmax([rho(t) for t in grid]))
+    found = minimize_scalar(
+        lambda t: -rho(t), bounds=(grid[max(at - 1, 0)], grid[min(at + 1, 400)]), method="bounded",
+        options={"xatol": 1e-10},
+    )  # fmt: skip
+    return rho(float(found.x))
