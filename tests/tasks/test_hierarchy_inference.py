@@ -1,13 +1,10 @@
-import json
 import re
 from itertools import combinations, product
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from compsparse.cli import app
 from compsparse.errors import ConfigError, DataError
 from compsparse.tasks.hierarchy import (
     EMPTY,
@@ -338,32 +335,3 @@ def test_a_drawing_by_hand():
     assert f"2 → {a} {b} (synonym 1), in slots 0 1" in draw_datum_svg(parse(model, X))
     with pytest.raises(DataError, match="no datum 1: the sample has 1"):
         draw_datum_svg(parse(model, X), 1)
-
-
-def test_the_command_line_draws(tmp_path):
-    arguments = ["hierarchy", "sample", "--features", "4", "--levels", "3", "--empty", "1", "--placement", "B"]
-    shown = CliRunner().invoke(app, [*arguments, "--n", "2", "--svg", str(tmp_path / "a.svg")])
-    assert shown.exit_code == 0
-    assert "64 slots, 8 of them full" in shown.output
-    assert shown.output.count("label") == 2
-    assert (tmp_path / "a.svg").read_text().startswith("<svg")
-    data = json.loads(CliRunner().invoke(app, [*arguments, "--n", "2", "--json"]).output)
-    model = SparseRandomHierarchy(n_features=4, n_levels=3, n_empty=1, placement="B")
-    assert data["y"] == parse(model, np.array(data["X"])).y.tolist()
-    assert data["rules"] == [level.tolist() for level in model.rules]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--placement", "C"], "placement must be A or B, got C"),
-        (["--seed", "-1"], "seed must not be negative"),
-        (["--n", "0"], "n must be an integer of at least 1"),
-        (["--multiplicity", "9"], "at most 8"),
-        (["--svg", "nowhere/a.svg"], "there is no folder nowhere"),
-    ],
-)
-def test_the_command_line_refuses_in_one_sentence(arguments, message):
-    error = CliRunner().invoke(app, ["hierarchy", "sample", *arguments]).exception
-    assert isinstance(error, ConfigError)
-    assert message in str(error)

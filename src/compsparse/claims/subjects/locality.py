@@ -28,7 +28,7 @@ def locality_not_sharing(profile: Profile, progress: Progress) -> Finding:
     errors: dict[tuple[str, int], Trials] = {}
     for name, make in makers.items():
         for n in sizes:
-            errors[name, n] = run_trials(make, task, n, config, seeds=4, restarts=2)
+            errors[name, n] = run_trials(make, task, n, config, n_seeds=4, n_restarts=2)
             progress.update(len(errors), len(makers) * len(sizes), f"{name}, {n} rows")
     return _judge(sizes, errors)
 

@@ -10,8 +10,7 @@ import numpy as np
 import torch
 
 from compsparse.claims.claim import Claim, Finding, Outcome, Profile
-from compsparse.claims.trials import Trials
-from compsparse.claims.vector_trials import TEST_SEED, Draw, run_vector_trials, train_on_draws
+from compsparse.claims.trials import TEST_SEED, Draw, Trials, run_vector_trials, train_on_draws
 from compsparse.networks import dense
 from compsparse.progress import Progress
 from compsparse.report.figure import Figure
