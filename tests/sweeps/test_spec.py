@@ -69,10 +69,24 @@ def test_specs_survive_json(name, rate, n, widths, on):
         ({"name": "m", "widths": [1, "2"]}, r"many.widths\[1\] must be a whole number"),
         ({"name": "m", "pair": [1]}, "must hold 2 values"),
         ({"name": "m", "limit": "x"}, "must be a whole number or nothing"),
-        ({"name": "m", "mode": "c"}, "must be one of 'a', 'b'"),
+        ({"name": "m", "mode": "c"}, "many.mode must be one of 'a', 'b', got 'c'"),
+        ({"name": "m", "mode": True}, "many.mode must be one of 'a', 'b', got True"),
         ({"name": "m", "on": 1}, "must be true or false"),
     ],
 )
 def test_bad_fields_are_named(data, message):
     with pytest.raises(ConfigError, match=message):
         Many.from_dict(data)
+
+
+@pytest.mark.parametrize("step", [3, True, "1"])
+def test_choices_may_be_numbers(step):
+    @dataclass(frozen=True)
+    class Stepped(Spec):
+        kind = "stepped"
+
+        step: Literal[1, 2]
+
+    assert Stepped.from_dict({"step": 2}).step == 2
+    with pytest.raises(ConfigError, match=f"stepped.step must be one of 1, 2, got {step!r}"):
+        Stepped.from_dict({"step": step})

@@ -8,6 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from typing import TypeVar
 
@@ -127,7 +128,7 @@ class Driver:
         while new:
             self._asked |= {spec.key: spec for spec in new}
             keys = [s.key for s in new]
-            found = self._try(lambda k=keys: self._found(k))  # type: ignore[misc]
+            found = self._try(partial(self._found, keys))
             if found is None:
                 return
             self._existing += len(found)
@@ -146,7 +147,7 @@ class Driver:
     def _hand_out(self) -> None:
         while self._packs and self._lost is None and self._engine.room > 0:
             pack = self._packs.popleft()
-            mine = self._try(lambda p=pack: self._claimed(p))  # type: ignore[misc]
+            mine = self._try(partial(self._claimed, pack))
             if mine is None:
                 self._packs.appendleft(pack)
             elif mine.specs:

@@ -7,11 +7,11 @@ import json
 import math
 import types
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import MISSING, Field, fields
+from dataclasses import MISSING, fields
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Self, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from compsparse.checks import check_known
+from compsparse.checks import check_choice, check_known
 from compsparse.errors import ConfigError
 from compsparse.progress import Progress
 
@@ -102,14 +102,14 @@ def from_table(cls: type[_Read], data: Mapping[str, Any], name: str) -> _Read:
     hints = _types(cls)
     for field_name in data:
         check_known(field_name, hints, f"{name!r} has no field")
-    missing = [f.name for f in fields(cls) if _is_required(f) and f.name not in data]  # type: ignore[arg-type]
+    missing = [required for required in _required(cls) if required not in data]
     if missing:
         raise ConfigError(f"{name!r} needs the field{'s' * (len(missing) > 1)} {', '.join(missing)}")
     return cls(**{k: typed(value, hints[k], f"{name}.{k}") for k, value in data.items()})
 
 
-def _is_required(field: Field[Any]) -> bool:
-    return field.default is MISSING and field.default_factory is MISSING
+def _required(cls: Any) -> list[str]:
+    return [f.name for f in fields(cls) if f.default is MISSING and f.default_factory is MISSING]
 
 
 def _types(cls: Any) -> dict[str, Any]:
@@ -125,6 +125,8 @@ def typed(value: Any, hint: Any, where: str) -> Any:
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         return _one_of(value, arguments, where)
+    if origin is Literal and all(isinstance(choice, str) for choice in arguments):
+        return check_choice(where, value, arguments)
     if origin is Literal:
         if value in arguments and not isinstance(value, bool):
             return value

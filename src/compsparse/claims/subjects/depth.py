@@ -30,6 +30,7 @@ class _Point:
 
 
 def depth_beats_width(profile: Profile, progress: Progress) -> Finding:
+    """Parameters that mirrored and shallow networks need for one error, as inputs grow in number."""
     full = profile == "full"
     sizes: tuple[int, ...] = (4, 8, 16, 32) if full else (4, 8, 16)
     shallow_widths = (8, 32, 128, 512, 2048, 8192) if full else (32, 128, 512, 2048)

@@ -191,6 +191,7 @@ def _sizes(profile: Profile) -> tuple[tuple[int, ...], int, int]:
 
 
 def three_layers_can(profile: Profile, progress: Progress) -> Finding:
+    """Errors of three layers built by hand and of the best shallow networks, as the dimension grows."""
     sizes, rows, steps = _sizes(profile)
     excess = (0.25, 1, 4)
     built: dict[int, _Built] = {}
@@ -253,6 +254,7 @@ def _by_dimension(errors: dict[str, dict[int, float]]) -> Figure:
 
 
 def three_layers_learn(profile: Profile, progress: Progress) -> Finding:
+    """Errors of trained networks of three layers and of shallow ones with as many parameters."""
     sizes, rows, steps = _sizes(profile)
     found: dict[tuple[int, int], _Trained] = {}
     for d in sizes:

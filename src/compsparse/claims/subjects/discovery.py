@@ -52,6 +52,7 @@ def _plan(profile: Profile) -> _Plan:
 
 
 def graph_can_be_found(profile: Profile, progress: Progress) -> Finding:
+    """Errors of the discovered graph, of the true one and of dense models, as samples grow in number."""
     plan = _plan(profile)
     device = gpu_if_any()
     sizes = sorted({*plan.sizes, *(_FEWER * n for n in plan.sizes)})

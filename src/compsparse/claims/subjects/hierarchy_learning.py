@@ -37,6 +37,7 @@ class _Together:
 
 
 def insensitivity_comes_with_learning(profile: Profile, progress: Progress) -> Finding:
+    """Sizes at which sensitivities fall, against P*."""
     full = profile == "full"
     settings: list[tuple[Learner, int, int, float]]
     settings = [("cnn", 8, 1, 8.2), ("cnn", 8, 2, 15.0), ("lcn", 6, 1, 14.0), ("lcn", 8, 1, 14.7)]
@@ -92,6 +93,7 @@ def _curves(t: _Together) -> Figure:
 
 
 def fully_connected_need_more(profile: Profile, progress: Progress) -> Finding:
+    """P* of fully connected networks against P* of those that follow the patches."""
     full = profile == "full"
     sizes = (6, 8) if full else (4, 5)
     guesses: dict[Learner, float] = {"cnn": 8.2, "lcn": 14.5, "fcn": 45.0 if full else 30.0}

@@ -16,6 +16,7 @@ _NAMES = ("dense", "local, own weights", "local, shared weights")
 
 
 def locality_not_sharing(profile: Profile, progress: Progress) -> Finding:
+    """Errors of dense, local and weight-sharing networks on one target."""
     sizes, steps = ((125, 500, 2000), 2000) if profile == "quick" else ((125, 500, 2000, 8000), 8000)
     task = tanh_tree(8)
     graph = task.graph.structure()

@@ -46,6 +46,7 @@ _FAMILIES: dict[str, tuple[Variant, float, float]] = {
 
 
 def lista_beats_ista(profile: Profile, progress: Progress) -> Finding:
+    """Errors of unrolled networks and of ISTA and FISTA, layer for step."""
     full = profile == "full"
     d, n, k = (100, 200, 12) if full else (24, 48, 4)
     depths: tuple[int, ...] = (1, 2, 4, 8, 16) if full else (1, 2, 4, 8)
@@ -206,6 +207,7 @@ class _Setting:
 
 
 def shallow_suffices(profile: Profile, progress: Progress) -> Finding:
+    """The width at which shallow networks infer codes, as the dimension grows."""
     full = profile == "full"
     sizes = (8, 16, 32, 64, 128) if full else (8, 16, 32)
     factors = (0.5, 1, 2, 4, 8, 16, 32) if full else (1, 2, 4, 8, 16)

@@ -35,6 +35,7 @@ _MOST_SIGNS = 20_000
 
 
 def l1_equals_l0(profile: Profile, progress: Progress) -> Finding:
+    """Shares of codes that l1, greedy search and a search for the sparsest find, below the coherence bound and beyond."""
     full = profile == "full"
     dictionaries = {
         "spikes and Hadamard, 16 x 32": spikes_and_hadamard(16),
@@ -154,6 +155,7 @@ _PER_DICTIONARY = 8
 
 
 def phase_transition(profile: Profile, progress: Progress) -> Finding:
+    """The share of codes that l1 finds against sparsity, and the threshold of the theory."""
     full = profile == "full"
     n, draws, tolerance = (400, 64, 0.03) if full else (128, 40, 0.06)
     map_columns, map_draws = (200, 24) if full else (128, 8)

@@ -42,6 +42,7 @@ def without_edges(graph: FunctionGraph, how_many: int, rng: np.random.Generator)
 
 
 def subgraph_suffices(profile: Profile, progress: Progress) -> Finding:
+    """Errors of networks with edges added to the true graph, and with edges taken away."""
     rows, steps = (1000, 2000) if profile == "quick" else (4000, 8000)
     task, rng = tanh_tree(8), np.random.default_rng(0)
     graph = task.graph.structure()
