@@ -30,8 +30,15 @@ def test_a_threshold_is_found_from_a_poor_guess(monkeypatch, guess, is_poor):
 
 
 def test_a_threshold_beyond_the_model_is_said_to_be(monkeypatch):
-    monkeypatch.setattr(HierarchyRun, "run", staticmethod(lambda specs, **_: [{"test_error": 0.9} for _ in specs]))
+    asked = []
+
+    def fake(specs, *, device, progress):
+        asked.extend((s.n_train, s.seed) for s in specs)
+        return [{"test_error": 0.9} for _ in specs]
+
+    monkeypatch.setattr(HierarchyRun, "run", staticmethod(fake))
     found = measure_p_star(replace(SMALL, n_empty=0), 100)
+    assert len(set(asked)) == len(asked)
     assert found.p_star.value == np.inf
     assert max(found.curve()) == SMALL.model.n_features**4 - 1
 

@@ -105,7 +105,7 @@ def test_a_run_that_kills_its_worker_is_found_out(tmp_path, engine):
 def test_an_interrupted_sweep_keeps_its_results_and_gives_its_leases_back(tmp_path):
     path, place = toml_of(tmp_path, n=10, sleep=0.2), tmp_path / "s.sqlite"
     process = command_line("sweep", path, "--store", place, "--workers", 1, "--max-replicas", 1)
-    until(lambda: len(lines(tmp_path / "runs.txt")) >= 2)
+    until(lambda: len(lines(tmp_path / "started.txt")) >= 3)  # so that a lease is in hand
     os.killpg(process.pid, signal.SIGINT)
     said, complained = process.communicate(timeout=30)
     assert process.returncode == 130

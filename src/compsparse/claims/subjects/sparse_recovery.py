@@ -35,7 +35,7 @@ _MOST_SIGNS = 20_000
 
 
 def l1_equals_l0(profile: Profile, progress: Progress) -> Finding:
-    """Shares of codes that l1, greedy search and a search for the sparsest find, below the coherence bound and beyond."""
+    """Shares of codes that l1, greedy search and a search for the sparsest find, below the bound and beyond."""
     full = profile == "full"
     dictionaries = {
         "spikes and Hadamard, 16 x 32": spikes_and_hadamard(16),
