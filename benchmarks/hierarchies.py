@@ -14,7 +14,7 @@ from torch.nn import functional
 from compsparse.measures import threshold
 from compsparse.networks.symbols import HierarchicalCNN, HierarchicalLCN, symbol_codes
 from compsparse.progress import Silent
-from compsparse.sweeps.catalogue import get_preset
+from compsparse.sweeps import get_preset
 from compsparse.sweeps.kinds.hierarchy import HierarchyRun
 from compsparse.tasks import RandomHierarchy, SparseRandomHierarchy
 
@@ -117,7 +117,7 @@ def sweep() -> tuple[Figures, Bars]:
     """15 runs of v = m = n_c = 8, L = 2 by the protocol of Cagnetta et al., trained as one program."""
     runs = get_preset("rhm-quick").specs()
     started = time.process_time()
-    results = HierarchyRun.run(runs, device="cpu", progress=Silent())
+    results = HierarchyRun.run(runs, device=None, progress=Silent())
     seconds = time.process_time() - started
     curves: dict[int, list[float]] = {}
     for run, result in zip(runs, results, strict=True):

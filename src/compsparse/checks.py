@@ -39,6 +39,18 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {found[0]!r}?" if found else f"; known: {', '.join(known) or 'none'}"
 
 
+def check_known(name: str, known: Collection[str], what: str, more: str = "") -> str:
+    """A name among those that are known; ``what`` begins the sentence about another, ``more`` ends it.
+
+    >>> check_known("widht", ["width"], "there is no field")
+    Traceback (most recent call last):
+    compsparse.errors.ConfigError: there is no field 'widht'; did you mean 'width'?
+    """
+    if name not in known:
+        raise ConfigError(f"{what} {name!r}{did_you_mean(name, known)}{more}")
+    return name
+
+
 def check_choice(what: str, value: Any, choices: Collection[str]) -> str:
     """One of several words."""
     if not isinstance(value, str) or value not in choices:

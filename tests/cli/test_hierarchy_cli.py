@@ -1,5 +1,3 @@
-"""``compsparse hierarchy`` draws data, and refuses what cannot be in one sentence."""
-
 import json
 
 import numpy as np
@@ -12,7 +10,7 @@ from compsparse.tasks.hierarchy import SparseRandomHierarchy, parse
 
 
 def test_the_command_line_draws(tmp_path):
-    arguments = ["hierarchy", "sample", "--features", "4", "--levels", "3", "--empty", "1", "--placement", "B"]
+    arguments = ["hierarchy", "sample", "--n-features", "4", "--n-levels", "3", "--n-empty", "1", "--placement", "B"]
     shown = CliRunner().invoke(app, [*arguments, "--n", "2", "--svg", str(tmp_path / "a.svg")])
     assert shown.exit_code == 0
     assert "64 slots, 8 of them full" in shown.output
@@ -27,9 +25,9 @@ def test_the_command_line_draws(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--placement", "C"], "placement must be A or B, got C"),
-        (["--seed", "-1"], "seed must not be negative"),
-        (["--n", "0"], "n must be a whole number >= 1"),
+        (["--placement", "C"], "placement must be one of 'A', 'B', got 'C'"),
+        (["--random-state", "-1"], "random_state must be a whole number >= 0, got -1"),
+        (["--n", "0"], "n must be a whole number >= 1, got 0"),
         (["--multiplicity", "9"], "at most 8"),
         (["--svg", "nowhere/a.svg"], "there is no folder nowhere"),
     ],

@@ -73,8 +73,9 @@ def test_help_presets_and_stores_without_sweeps(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for arguments in (["sweep"], ["sweep", "status"], ["sweep", "run"], ["store"], ["store", "import"]):
         assert "Usage" in run(*arguments, "--help")
-    assert isinstance(json.loads(run("sweep", "presets", "--json"))["presets"], list)
-    assert "preset" in run("sweep", "presets")
+    told = {p["name"]: (p["kind"], p["runs"]) for p in json.loads(run("sweep", "presets", "--json"))["presets"]}
+    assert told["rhm-quick"] == ("hierarchy", 15)
+    assert all(name in run("sweep", "presets") for name in told)
     open_store("sweeps.sqlite").close()
     assert "no sweep has been run" in run("sweep", "status")
 
@@ -87,10 +88,10 @@ def test_help_presets_and_stores_without_sweeps(tmp_path, monkeypatch):
         (["sweep", "toys.toml", "--preset", "x"], "give a sweep"),
         (["sweep", "--preset", "nonsense"], "there is no preset 'nonsense'"),
         (["sweep", "toys.toml", "--engine", "dusk"], "no engine 'dusk'; did you mean 'dask'"),
-        (["sweep", "toys.toml", "--device", "abacus"], "cannot train on the device 'abacus'"),
+        (["sweep", "toys.toml", "--device", "abacus"], "cannot use device 'abacus'"),
         (["sweep", "toys.toml", "--store", "no/s.sqlite"], "there is no folder no"),
         (["sweep", "toys.toml", "--store", "toys.toml"], "toys.toml is not a database"),
-        (["sweep", "toys.toml", "--workers", "0"], "at least one worker"),
+        (["sweep", "toys.toml", "--workers", "0"], "workers must be a whole number >= 1"),
         (["sweep", "status", "--store", "none.sqlite"], "there is no store none.sqlite"),
         (["store", "list", "--store", "none.sqlite"], "there is no store none.sqlite"),
         (["store", "import", "none.jsonl"], "there is no file none.jsonl"),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from compsparse.errors import ConfigError
+from compsparse.errors import ConfigError, DataError
 from compsparse.measures import (
     diffeomorphism_sensitivity,
     first_crossing,
@@ -51,7 +51,7 @@ def test_a_network_blind_to_positions_has_no_sensitivity_to_them():
 def test_a_sensitivity_needs_two_data():
     model = RandomHierarchy(4)
     network = HierarchicalCNN(4, 4, 4, 2, random_state=0)
-    with pytest.raises(ConfigError, match="at least two"):
+    with pytest.raises(DataError, match="at least two"):
         synonym_sensitivity(network, model.sample(1, random_state=0))
 
 
@@ -78,7 +78,7 @@ def test_a_threshold_says_whether_it_was_bracketed():
     assert threshold({10: [0.5], 20: [0.0]}).bracketed
     assert not threshold({10: [0.0], 20: [0.0]}).bracketed
     assert not threshold({10: [0.5], 20: [0.4]}).bracketed
-    with pytest.raises(ConfigError, match="at least one training-set size"):
+    with pytest.raises(DataError, match="at least one training-set size"):
         threshold({})
 
 
@@ -110,5 +110,37 @@ def test_intervals_of_exponents_cover_the_truth():
     [({"x": [1, 2]}, [1, -1], "positive"), ({"x": [1, 2]}, [1], "one value"), ({"x": [2, 2]}, [1, 2], "determine")],
 )
 def test_laws_that_cannot_be_fitted_are_refused(variables, y, words):
-    with pytest.raises(ConfigError, match=words):
+    with pytest.raises(DataError, match=words):
         fit_law(variables, y)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: threshold({10: [0.5]}, confidence=1.0), "confidence must be a finite number > 0 and < 1, got 1.0"),
+        (lambda: threshold({10: [0.5]}, n_resamples=0), "n_resamples must be a whole number >= 1, got 0"),
+        (lambda: threshold({10: [0.5]}, random_state=-1), "random_state must be a whole number >= 0, got -1"),
+        (lambda: threshold({10: [0.5]}, float("nan")), "level must be a finite number"),
+        (lambda: fit_law({"x": [1, 2]}, [1, 2], confidence=0), "confidence must be"),
+        (
+            lambda: synonym_sensitivity(None, MODEL.sample(3, 0), allow_identity=1),
+            "allow_identity must be True or False",
+        ),
+        (lambda: synonym_sensitivity(None, MODEL.sample(3, 0), 3), "level must be an integer from 1"),
+        (lambda: synonym_sensitivity(None, MODEL.sample(3, 0), random_state=-1), "random_state must be a whole number"),
+    ],
+)
+def test_parameters_that_make_no_sense_are_refused(call, words):
+    with pytest.raises(ConfigError, match=words):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("sizes", "values", "words"),
+    [([1, 2], [0.5], "as many values as sizes"), ([], [], "at least one"), ([2, 1], [0.5, 0.1], "positive and grow")],
+)
+def test_curves_that_are_none_are_refused(sizes, values, words):
+    with pytest.raises(DataError, match=words):
+        first_crossing(sizes, values, 0.1)
+    with pytest.raises(DataError, match="as many groups"):
+        fit_law({"x": [1, 2, 3]}, [1, 2, 3], groups=[0])

@@ -12,7 +12,8 @@ from compsparse.report.figure import Figure
 
 Profile = Literal["quick", "full"]
 PROFILES: tuple[Profile, ...] = ("quick", "full")
-Status = Literal["proved", "memo", "conjecture", "experiment"]
+Standing = Literal["proved", "memo", "conjecture", "experiment"]
+"""How sure the source of a statement is."""
 
 
 class Outcome(Enum):
@@ -56,12 +57,12 @@ class Claim:
     name: str
     statement: str
     source: str
-    status: Status
+    status: Standing
     experiment: Callable[[Profile, Progress], Finding]
     profiles: tuple[Profile, ...] = ("quick",)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Verdict:
     """A finding with the claim it is about and how it was obtained; this is what is kept."""
 
@@ -80,6 +81,7 @@ class Verdict:
     version: str
 
     def to_dict(self) -> dict[str, Any]:
+        """The verdict in JSON values."""
         return {
             **self.__dict__,
             "outcome": self.outcome.value,
@@ -89,6 +91,7 @@ class Verdict:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Verdict:
+        """Reads what :meth:`to_dict` gave."""
         return cls(
             **{
                 **data,

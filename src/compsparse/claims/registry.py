@@ -6,7 +6,7 @@ import importlib
 import pkgutil
 from functools import lru_cache
 
-from compsparse.checks import did_you_mean
+from compsparse.checks import check_known
 from compsparse.claims import subjects
 from compsparse.claims.claim import Claim
 from compsparse.errors import ConfigError
@@ -14,6 +14,7 @@ from compsparse.errors import ConfigError
 
 @lru_cache(maxsize=1)
 def all_claims() -> dict[str, Claim]:
+    """All claims, by name."""
     found: dict[str, Claim] = {}
     for module_info in pkgutil.iter_modules(subjects.__path__):
         module = importlib.import_module(f"{subjects.__name__}.{module_info.name}")
@@ -25,7 +26,6 @@ def all_claims() -> dict[str, Claim]:
 
 
 def get_claim(name: str) -> Claim:
+    """A claim by its name."""
     known = all_claims()
-    if name not in known:
-        raise ConfigError(f"there is no claim {name!r}{did_you_mean(name, known)}")
-    return known[name]
+    return known[check_known(name, known, "there is no claim")]

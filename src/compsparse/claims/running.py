@@ -9,10 +9,10 @@ from pathlib import Path
 import compsparse
 from compsparse.claims.claim import Claim, Profile, Verdict
 from compsparse.errors import ConfigError, DataError
-from compsparse.files import whole_file
+from compsparse.files import read_text, write_text
 from compsparse.progress import Progress, Silent
 
-RESULTS = Path("claims-results")
+_RESULTS = Path("claims-results")
 
 
 def run_claim(claim: Claim, profile: Profile = "quick", progress: Progress | None = None) -> Verdict:
@@ -38,21 +38,19 @@ def run_claim(claim: Claim, profile: Profile = "quick", progress: Progress | Non
     )
 
 
-def keep(verdict: Verdict, folder: Path = RESULTS) -> Path:
+def keep(verdict: Verdict, folder: Path = _RESULTS) -> Path:
     """Writes a verdict; a later one of the same claim and profile takes its place."""
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{verdict.claim}.{verdict.profile}.json"
-    with whole_file(path) as temporary:
-        temporary.write_text(json.dumps(verdict.to_dict(), indent=1), encoding="utf-8")
-    return path
+    return write_text(folder / f"{verdict.claim}.{verdict.profile}.json", json.dumps(verdict.to_dict(), indent=1))
 
 
-def kept(folder: Path = RESULTS) -> list[Verdict]:
+def kept(folder: Path = _RESULTS) -> list[Verdict]:
     """The verdicts in a folder, by claim."""
     verdicts = []
     for path in sorted(folder.glob("*.json")):
+        text = read_text(path)
         try:
-            verdicts.append(Verdict.from_dict(json.loads(path.read_text(encoding="utf-8"))))
+            verdicts.append(Verdict.from_dict(json.loads(text)))
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(f"{path} holds no verdict: {error!r}") from None
     return verdicts

@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 from rich.table import Column, Table
 
+from compsparse.checks import check_choice
 from compsparse.cli.app import JsonOption, app, err, out, print_json
-from compsparse.errors import ConfigError
+from compsparse.progress import shown
 
 claims_app = typer.Typer(help="Run statements of the theory and see their verdicts.", no_args_is_help=True)
 app.add_typer(claims_app, name="claims")
@@ -41,21 +42,15 @@ def claims_run(
     json_: JsonOption = False,
 ) -> None:
     """Run claims and keep their verdicts; a refuted claim is a result, not an error."""
-    from compsparse.claims import Outcome, all_claims, get_claim, keep, run_claim
-    from compsparse.claims.claim import PROFILES
-    from compsparse.progress import ProgressBar, Silent
+    from compsparse.claims import PROFILES, Outcome, all_claims, get_claim, keep, run_claim
 
-    if profile not in PROFILES:
-        raise ConfigError(f"unknown profile {profile!r}, expected one of {list(PROFILES)}")
+    check_choice("profile", profile, PROFILES)
     chosen = [get_claim(name) for name in names] if names else list(all_claims().values())
     colours = {Outcome.SUPPORTED: "green", Outcome.REFUTED: "red", Outcome.INCONCLUSIVE: "yellow"}
     verdicts = []
     for claim in chosen:
-        if err.is_terminal:
-            with ProgressBar(claim.name) as bar:
-                verdict = run_claim(claim, profile, bar)
-        else:
-            verdict = run_claim(claim, profile, Silent())
+        with shown(claim.name, err.is_terminal) as progress:
+            verdict = run_claim(claim, "full" if profile == "full" else "quick", progress)
         keep(verdict, results)
         verdicts.append(verdict)
         if not json_:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from compsparse.cli.app import JsonOption, app, check_seed, check_writable, out, print_json
-from compsparse.errors import ConfigError
+from compsparse.checks import check_choice, check_count, generator_from
+from compsparse.cli.app import JsonOption, app, out, print_json
+from compsparse.files import check_writable, write_text
 
 if TYPE_CHECKING:
     from compsparse.tasks import HierarchySample, RandomHierarchy
@@ -24,17 +25,17 @@ def _hierarchy() -> None:
 
 @hierarchy_app.command()
 def sample(
-    features: Annotated[int, typer.Option(help="v, symbols of every level below the label.")] = 8,
-    classes: Annotated[int | None, typer.Option(help="Labels; as many as features by default.")] = None,
+    n_features: Annotated[int, typer.Option(help="v, symbols of every level below the label.")] = 8,
+    n_classes: Annotated[int | None, typer.Option(help="Labels; as many as features by default.")] = None,
     multiplicity: Annotated[int | None, typer.Option(help="m, synonyms of a symbol; the most by default.")] = None,
     tuple_size: Annotated[int, typer.Option(help="s, symbols that a symbol is written as.")] = 2,
-    levels: Annotated[int, typer.Option(help="L, levels below the label.")] = 2,
-    empty: Annotated[int, typer.Option(help="s0, empty slots per symbol.")] = 0,
+    n_levels: Annotated[int, typer.Option(help="L, levels below the label.")] = 2,
+    n_empty: Annotated[int, typer.Option(help="s0, empty slots per symbol.")] = 0,
     placement: Annotated[
         str, typer.Option(help="A: symbols in sub-patches of their own; B: in order, anywhere.")
     ] = "A",
     rules_seed: Annotated[int, typer.Option(help="Seed of the production rules.")] = 0,
-    seed: Annotated[int, typer.Option(help="Seed of the data.")] = 0,
+    random_state: Annotated[int, typer.Option(help="Seed of the data.")] = 0,
     n: Annotated[int, typer.Option(help="How many data.")] = 1,
     svg: Annotated[Path | None, typer.Option(help="Write a drawing of the first datum to this file.")] = None,
     json_: JsonOption = False,
@@ -45,24 +46,24 @@ def sample(
     """
     from compsparse.tasks.hierarchy import SparseRandomHierarchy, draw_datum_svg, draw_datum_text
 
-    check_seed(seed)
+    rng = generator_from(random_state)
+    check_count("n", n)
     if svg is not None:
         check_writable(svg)
-    if placement not in ("A", "B"):
-        raise ConfigError(f"the placement must be A or B, got {placement}")
+    check_choice("placement", placement, ("A", "B"))
     model = SparseRandomHierarchy(
-        n_features=features,
-        n_classes=classes,
+        n_features=n_features,
+        n_classes=n_classes,
         multiplicity=multiplicity,
         tuple_size=tuple_size,
-        n_levels=levels,
+        n_levels=n_levels,
         rules_seed=rules_seed,
-        n_empty=empty,
+        n_empty=n_empty,
         placement="A" if placement == "A" else "B",
     )
-    data = model.sample(n, random_state=seed)
+    data = model.sample(n, random_state=rng)
     if svg is not None:
-        svg.write_text(draw_datum_svg(data, 0), encoding="utf-8")
+        write_text(svg, draw_datum_svg(data, 0))
     if json_:
         print_json(_record(data))
         return

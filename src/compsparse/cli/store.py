@@ -8,8 +8,10 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from compsparse.cli.app import JsonOption, app, check_writable, out, print_json
-from compsparse.cli.sweep import STORE, StoreOption
+from compsparse.cli.app import JsonOption, app, out, print_json
+from compsparse.cli.sweep import StoreOption
+from compsparse.files import check_writable
+from compsparse.sweeps import DEFAULT_STORE
 
 store_app = typer.Typer(help="Look at, export and mend stores of results.", no_args_is_help=True)
 app.add_typer(store_app, name="store")
@@ -17,7 +19,7 @@ app.add_typer(store_app, name="store")
 
 @store_app.command("list")
 def list_(
-    store: StoreOption = STORE,
+    store: StoreOption = DEFAULT_STORE,
     failed: Annotated[bool, typer.Option("--failed", help="Show the failed runs with their tracebacks.")] = False,
     json_: JsonOption = False,
 ) -> None:
@@ -46,7 +48,7 @@ def list_(
 @store_app.command("export")
 def export(
     file: Annotated[Path, typer.Argument(help="A .parquet or .csv file to write.")],
-    store: StoreOption = STORE,
+    store: StoreOption = DEFAULT_STORE,
     kind: Annotated[str | None, typer.Option(help="Only results of this kind.")] = None,
 ) -> None:
     """Write the results as a table: a column for every field of the specs and the results."""
@@ -60,7 +62,7 @@ def export(
 @store_app.command("import")
 def import_(
     files: Annotated[list[Path], typer.Argument(help="Files of results that a store could not take.")],
-    store: StoreOption = STORE,
+    store: StoreOption = DEFAULT_STORE,
 ) -> None:
     """Bring results into a store from the files that a sweep wrote when it lost its store."""
     from compsparse.sweeps import open_store
@@ -73,7 +75,7 @@ def import_(
 
 @store_app.command("compact")
 def compact(
-    store: StoreOption = STORE,
+    store: StoreOption = DEFAULT_STORE,
     failed: Annotated[bool, typer.Option("--failed", help="Remove failed runs, so that they run again.")] = False,
 ) -> None:
     """Remove expired leases and ended sweeps, and give space back to the disk."""

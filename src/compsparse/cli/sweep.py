@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import time
-from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,11 +12,13 @@ import typer
 from rich.table import Column, Table
 from typer.core import TyperGroup
 
-from compsparse.cli.app import JsonOption, app, check_writable, checked_device, err, out, print_json
+from compsparse.cli.app import JsonOption, app, err, out, print_json
 from compsparse.errors import ConfigError
+from compsparse.files import check_writable
+from compsparse.progress import shown
+from compsparse.sweeps import DEFAULT_STORE
 
 if TYPE_CHECKING:
-    from compsparse.progress import ProgressBar
     from compsparse.sweeps import Sweep, SweepRecord
     from compsparse.sweeps.store import SweepState
 
@@ -41,7 +42,6 @@ app.add_typer(sweep_app, name="sweep")
 StoreOption = Annotated[
     str, typer.Option("--store", envvar="COMPSPARSE_STORE", help="A SQLite file, or postgresql://user@host/database.")
 ]
-STORE = "sweeps.sqlite"
 _MOST_LINES = 30
 
 
@@ -50,10 +50,10 @@ def run(
     file: Annotated[Path | None, typer.Argument(help="A sweep in a .toml file.")] = None,
     preset: Annotated[str | None, typer.Option(help="A sweep that comes with compsparse.")] = None,
     engine: Annotated[str, typer.Option(help="local, dask, or dask://host:port of a Dask scheduler.")] = "local",
-    store: StoreOption = STORE,
+    store: StoreOption = DEFAULT_STORE,
     workers: Annotated[int | None, typer.Option(help="Processes; one per core, or per card, by default.")] = None,
-    device: Annotated[str, typer.Option(help="Where to train, such as cpu or cuda.")] = "cpu",
-    replicas: Annotated[int | None, typer.Option(help="The most runs to train together.", min=1)] = None,
+    device: Annotated[str | None, typer.Option(help="Where to train, such as cuda; the CPU by default.")] = None,
+    max_replicas: Annotated[int | None, typer.Option(help="The most runs to train together.", min=1)] = None,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Run again what failed before.")] = False,
     wait: Annotated[bool, typer.Option(help="Wait for what other drivers on this store are running.")] = True,
     report: Annotated[Path | None, typer.Option(help="Write a page with the curves to this file.")] = None,
@@ -68,20 +68,18 @@ def run(
 
     if (file is None) == (preset is None):
         raise ConfigError("give a sweep: either a .toml file or --preset NAME")
-    if device != "cpu":
-        checked_device(device)
     if report is not None:
         check_writable(report)
     sweep = Sweep.from_toml(file) if file is not None else get_preset(str(preset))
     signal.signal(signal.SIGTERM, _interrupt)
-    with _bar(sweep.name) if err.is_terminal and not json_ else nullcontext() as progress:
+    with shown(sweep.name, err.is_terminal and not json_) as progress:
         record = run_sweep(
             sweep,
             store,
             engine,
             workers=workers,
             device=device,
-            n_replicas=replicas,
+            max_replicas=max_replicas,
             retry_failed=retry_failed,
             wait=wait,
             progress=progress,
@@ -95,20 +93,14 @@ def run(
         raise typer.Exit(1)
 
 
-def _bar(title: str) -> ProgressBar:
-    from compsparse.progress import ProgressBar
-
-    return ProgressBar(title)
-
-
 def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
 
 def _print_record(record: SweepRecord, sweep: Sweep, store: str, as_json: bool) -> None:
-    from compsparse.sweeps.store.database import shown
+    from compsparse.sweeps.store.database import without_password
 
-    place = shown(store)
+    place = without_password(store)
     counts = {k: getattr(record, k) for k in ("total", "existing", "done", "failed", "seconds")}
     if as_json:
         crossings = [{"settings": g, **asdict(c)} for g, c in record.crossings]
@@ -140,9 +132,9 @@ def _print_crossings(record: SweepRecord) -> None:
 
 
 def _print_curves(record: SweepRecord, sweep: Sweep) -> None:
-    from compsparse.sweeps.curves import curves, summary_table
+    from compsparse.sweeps.curves import summary_table, sweep_curves
 
-    found = curves(record.rows.values(), sweep.kind)
+    found = sweep_curves(record.rows.values(), sweep.kind)
     if not found:
         return
     columns, rows = summary_table(found, sweep.kind)
@@ -155,7 +147,7 @@ def _print_curves(record: SweepRecord, sweep: Sweep) -> None:
 
 
 def _write_report(path: Path, record: SweepRecord, sweep: Sweep, as_json: bool) -> None:
-    from compsparse.sweeps.curves import sweep_page
+    from compsparse.sweeps import sweep_page
 
     sweep_page(path, record.name, record.rows.values(), sweep.kind)
     if not as_json:
@@ -180,7 +172,7 @@ def presets_(json_: JsonOption = False) -> None:
 
 @sweep_app.command("status")
 def status(
-    store: StoreOption = STORE,
+    store: StoreOption = DEFAULT_STORE,
     watch: Annotated[bool, typer.Option("--watch", help="Show it again every second until Ctrl-C.")] = False,
     last: Annotated[int, typer.Option(help="How many sweeps to show, the newest first.", min=1)] = 10,
     json_: JsonOption = False,

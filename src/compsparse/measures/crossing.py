@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from compsparse.errors import ConfigError
+from compsparse.checks import RandomState, check_count, check_number, generator_from
+from compsparse.errors import DataError
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,17 @@ def first_crossing(sizes: Sequence[float], values: Sequence[float], level: float
     >>> round(first_crossing([100, 200, 400], [0.5, 0.2, 0.0], 0.1))
     283
     """
-    x, y = np.log(np.asarray(sizes, dtype=float)), np.asarray(values, dtype=float)
+    check_number("level", level)
+    x, y = np.asarray(sizes, dtype=float), np.asarray(values, dtype=float)
+    if x.ndim != 1 or x.shape != y.shape or not len(x):
+        raise DataError(f"a curve needs as many values as sizes, and at least one, got {x.size} and {y.size}")
+    if not (np.all(np.isfinite(x)) and x[0] > 0 and np.all(np.diff(x) > 0)):
+        raise DataError("the sizes of a curve must be positive and grow")
+    return _first_crossing(x, y, level)
+
+
+def _first_crossing(sizes: np.ndarray, y: np.ndarray, level: float) -> float:
+    x = np.log(sizes)
     reached = np.flatnonzero(y <= level)
     if not len(reached):
         return float("inf")
@@ -50,28 +61,30 @@ def threshold(
     *,
     confidence: float = 0.9,
     n_resamples: int = 500,
-    random_state: int | np.random.Generator | None = 0,
+    random_state: RandomState = 0,
 ) -> Threshold:
     """P* of the mean over seeds, with an interval from resampled seeds.
 
     Args:
         curves: for every training-set size the values (test errors, sensitivities) of several seeds. Seeds
             are resampled at each size by itself, so sizes may have different numbers of them.
+        level: what the curve falls to.
+        n_resamples: how often seeds are resampled for the interval.
 
     >>> threshold({100: [0.5, 0.5], 200: [0.2, 0.2], 400: [0.0, 0.0]}).bracketed
     True
     """
     if not curves or any(not len(values) for values in curves.values()):
-        raise ConfigError("a threshold needs at least one training-set size, each with at least one value")
-    if not 0 < confidence < 1:
-        raise ConfigError(f"confidence must lie between 0 and 1, got {confidence}")
+        raise DataError("a threshold needs at least one training-set size, each with at least one value")
+    check_number("confidence", confidence, above=0, below=1)
+    check_count("n_resamples", n_resamples)
+    rng = generator_from(random_state)
     sizes, unsorted = zip(*sorted(curves.items()), strict=True)
     values = [np.asarray(v, dtype=float) for v in unsorted]
-    means = [v.mean() for v in values]
+    means = [float(v.mean()) for v in values]
     at = first_crossing(sizes, means, level)
-    rng = np.random.default_rng(random_state)
     resampled = np.stack([rng.choice(v, (n_resamples, len(v))).mean(axis=1) for v in values], axis=1)
-    crossings = np.array([first_crossing(sizes, row, level) for row in resampled])
+    crossings = np.array([_first_crossing(np.asarray(sizes, dtype=float), row, level) for row in resampled])
     tail = (1 - confidence) / 2
     low, high = np.quantile(crossings, [tail, 1 - tail], method="nearest")
     return Threshold(at, float(low), float(high), confidence, bool(np.isfinite(at) and means[0] > level))

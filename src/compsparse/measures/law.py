@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from compsparse.errors import ConfigError
+from compsparse.checks import check_number
+from compsparse.errors import DataError
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class Law:
     n_points: int
 
     def text(self) -> str:
+        """The law as a formula, exponents with their errors."""
         terms = " ".join(f"{n}^({self.exponents[n]:.2f} ± {self.errors[n]:.2f})" for n in self.exponents)
         return f"{self.prefactor:.3g} {terms}"
 
@@ -47,6 +49,7 @@ def fit_law(
     """Fits a power law.
 
     Args:
+        variables: the values of each variable, by its name.
         groups: a label per point; each group has a prefactor of its own and only exponents are shared. The
             law's prefactor is then the geometric mean of theirs.
 
@@ -54,17 +57,20 @@ def fit_law(
     >>> round(law.exponents["m"], 6), round(law.prefactor, 6)
     (2.0, 3.0)
     """
+    check_number("confidence", confidence, above=0, below=1)
     columns = np.array([np.asarray(x, dtype=float) for x in variables.values()])
     target = np.asarray(y, dtype=float)
     if columns.ndim != 2 or columns.shape[1] != len(target):
-        raise ConfigError("a law needs one value of every variable for each y")
-    if not (np.all(columns > 0) and np.all(target > 0) and np.all(np.isfinite(target))):
-        raise ConfigError("a power law needs positive finite numbers")
+        raise DataError("a law needs one value of every variable for each y")
+    if not all(np.all(np.isfinite(values) & (values > 0)) for values in (columns, target)):
+        raise DataError("a power law needs positive finite numbers")
     labels = [0] * len(target) if groups is None else list(groups)
+    if len(labels) != len(target):
+        raise DataError(f"{len(target)} points need as many groups, got {len(labels)}")
     offsets = np.array([[label == other for other in dict.fromkeys(labels)] for label in labels], dtype=float)
     design, log_y = np.column_stack([np.log(columns).T, offsets]), np.log(target)
     if np.linalg.matrix_rank(design) < design.shape[1]:
-        raise ConfigError(f"{len(target)} points do not determine the exponents of {list(variables)}")
+        raise DataError(f"{len(target)} points do not determine the exponents of {list(variables)}")
     solution = np.linalg.lstsq(design, log_y, rcond=None)[0]
     freedom = len(target) - design.shape[1]
     residual = float(np.sqrt(np.sum((log_y - design @ solution) ** 2) / freedom)) if freedom else 0.0

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from compsparse.errors import ConfigError
+from compsparse.checks import RandomState, check_flag, generator_from
+from compsparse.errors import DataError
 from compsparse.networks.symbols import SymbolNetwork
-from compsparse.tasks.hierarchy import HierarchySample
-from compsparse.tasks.hierarchy.operators import diffeomorphism, exchange_synonyms
+from compsparse.tasks.hierarchy import HierarchySample, diffeomorphism, exchange_synonyms
 
 _ROWS_AT_ONCE = 4096
-RandomState = int | np.random.Generator | None
 
 
 @dataclass(frozen=True)
@@ -39,40 +39,54 @@ class Sensitivity:
 
 
 def synonym_sensitivity(
-    network: SymbolNetwork, sample: HierarchySample, level: int = 1, random_state: RandomState = None, **options: bool
-) -> Sensitivity:
-    """S_k: the synonyms of every tuple of ``level`` and below are drawn anew, positions stay.
-
-    ``allow_identity=False`` makes every tuple of the level differ from what it was.
-    """
-    return _sensitivity("synonym exchange", exchange_synonyms, network, sample, level, random_state, **options)
-
-
-def diffeomorphism_sensitivity(
-    network: SymbolNetwork, sample: HierarchySample, level: int = 1, random_state: RandomState = None, **options: bool
-) -> Sensitivity:
-    """D_k: the positions of the symbols of ``level`` and below are drawn anew, symbols stay; options as above."""
-    return _sensitivity("diffeomorphism", diffeomorphism, network, sample, level, random_state, **options)
-
-
-def _sensitivity(
-    name: str,
-    operator: Callable[..., HierarchySample],
     network: SymbolNetwork,
     sample: HierarchySample,
-    level: int,
-    random_state: RandomState,
+    level: int = 1,
+    random_state: RandomState = None,
     *,
     allow_identity: bool = True,
 ) -> Sensitivity:
-    changed = operator(sample, level, random_state, allow_identity=allow_identity)
-    return Sensitivity(name, level, _ratios(network, sample.X, changed.X), allow_identity)
+    """S_k: the synonyms of every tuple of ``level`` and below are drawn anew, positions stay.
+
+    Args:
+        level: counted from the input, where tuples have level 1.
+        allow_identity: False makes every tuple of the level differ from what it was.
+    """
+    operator = partial(exchange_synonyms, allow_identity=check_flag("allow_identity", allow_identity))
+    return Sensitivity(
+        "synonym exchange", level, _ratios(network, sample, operator, level, random_state), allow_identity
+    )
+
+
+def diffeomorphism_sensitivity(
+    network: SymbolNetwork,
+    sample: HierarchySample,
+    level: int = 1,
+    random_state: RandomState = None,
+    *,
+    allow_identity: bool = True,
+) -> Sensitivity:
+    """D_k: the positions of the symbols of ``level`` and below are drawn anew, symbols stay.
+
+    Args:
+        level: counted from the input, where tuples have level 1.
+        allow_identity: False makes every tuple of the level lie elsewhere than it did.
+    """
+    operator = partial(diffeomorphism, allow_identity=check_flag("allow_identity", allow_identity))
+    return Sensitivity("diffeomorphism", level, _ratios(network, sample, operator, level, random_state), allow_identity)
 
 
 @torch.no_grad()
-def _ratios(network: SymbolNetwork, X: np.ndarray, changed: np.ndarray) -> np.ndarray:
-    if len(X) < 2:
-        raise ConfigError("a sensitivity compares different data: it needs at least two")
+def _ratios(
+    network: SymbolNetwork,
+    sample: HierarchySample,
+    operator: Callable[[HierarchySample, int, RandomState], HierarchySample],
+    level: int,
+    random_state: RandomState,
+) -> np.ndarray:
+    if len(sample) < 2:
+        raise DataError("a sensitivity compares different data: it needs at least two")
+    X, changed = sample.X, operator(sample, level, generator_from(random_state)).X
     device = next(network.parameters()).device
     moments: list[_Moments] = []
     for start in range(0, len(X), _ROWS_AT_ONCE):
@@ -109,5 +123,5 @@ class _Moments:
         The sum over all pairs, self pairs adding nothing, is 2 n sum |f|^2 - 2 |sum f|^2.
         """
         apart = (2 * n * self.square - 2 * self.total.square().sum(1)) / (n * (n - 1))
-        ratio = self.change / n / apart
-        return ratio.cpu().numpy()
+        ratio: np.ndarray = (self.change / n / apart).cpu().numpy()
+        return ratio

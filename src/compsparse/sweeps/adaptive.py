@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from statistics import median
 from typing import Literal
 
 from compsparse.errors import ConfigError
 
-# value of the field -> the metric's median over seeds; None where every seed failed
-Curve = Mapping[int, float | None]
+Medians = Mapping[int, float | None]
+"""From values of a field to the metric's median over seeds; None where every seed failed."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +38,13 @@ class Adaptive:
         resolution: the search ends when the two values around the threshold have at most this ratio.
         least, most: the search does not leave this range.
         side: the wanted side of the threshold.
-        seed: the field whose values are asked together; the median is over them.
+        seed: the name of the field whose values are asked together; the median is over them.
     """
 
     over: str
     metric: str
     threshold: float
+    _: KW_ONLY
     start: int | tuple[int, ...]
     most: int
     least: int = 1
@@ -66,6 +67,7 @@ class Adaptive:
 
     @property
     def starts(self) -> tuple[int, ...]:
+        """The values to begin with."""
         return (self.start,) if isinstance(self.start, int) else tuple(self.start)
 
     def summary(self, metrics: Sequence[float | None]) -> float | None:
@@ -74,7 +76,7 @@ class Adaptive:
         known = [far if math.isnan(m) else m for m in metrics if m is not None]
         return median(known) if known else None
 
-    def next_values(self, curve: Curve) -> list[int]:
+    def next_values(self, curve: Medians) -> list[int]:
         """The values to measure next, given what was measured; none when the search has ended.
 
         A pure function of the curve, so that a search goes on from whatever a store holds.
@@ -101,7 +103,7 @@ class Adaptive:
             return max(self.least, min(crossing.high - 1, round(crossing.high / self.factor)))
         return None
 
-    def crossing(self, curve: Curve) -> Crossing:
+    def crossing(self, curve: Medians) -> Crossing:
         """The last crossing: every measured value from ``high`` on is on the wanted side."""
         measured = sorted((v, m) for v, m in curve.items() if m is not None)
         low = max((v for v, m in measured if not self._wanted(m)), default=None)
@@ -116,7 +118,7 @@ class Adaptive:
     def _wanted(self, metric: float) -> bool:
         return metric <= self.threshold if self.side == "below" else metric >= self.threshold
 
-    def values_left(self, curve: Curve) -> int:
+    def values_left(self, curve: Medians) -> int:
         """About how many values are still to be measured, for the time left."""
         if not self.next_values(curve):
             return 0

@@ -7,7 +7,7 @@ import pkgutil
 from functools import lru_cache
 from types import ModuleType
 
-from compsparse.checks import did_you_mean
+from compsparse.checks import check_known
 from compsparse.errors import ConfigError
 from compsparse.sweeps import kinds
 from compsparse.sweeps.spec import Spec
@@ -30,11 +30,7 @@ def get_kind(name: str) -> type[Spec]:
     if ":" in name:
         return _imported(name)
     known = all_kinds()
-    if name not in known:
-        raise ConfigError(
-            f"there is no kind of run {name!r}{did_you_mean(name, known)}; your own is named 'module:Class'"
-        )
-    return known[name]
+    return known[check_known(name, known, "there is no kind of run", "; your own is named 'module:Class'")]
 
 
 def _imported(place: str) -> type[Spec]:
@@ -54,7 +50,6 @@ def presets() -> dict[str, Sweep]:
 
 
 def get_preset(name: str) -> Sweep:
+    """A sweep that comes with the kinds, by its name."""
     known = presets()
-    if name not in known:
-        raise ConfigError(f"there is no preset {name!r}{did_you_mean(name, known)}")
-    return known[name]
+    return known[check_known(name, known, "there is no preset")]

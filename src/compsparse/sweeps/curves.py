@@ -13,15 +13,15 @@ from compsparse.errors import DataError
 from compsparse.measures.crossing import Threshold, threshold
 from compsparse.report.figure import Figure
 from compsparse.report.page import Section, table, write_page
-from compsparse.sweeps.rows import Row
+from compsparse.sweeps.records import Row
 from compsparse.sweeps.spec import Spec
 
-SEED = "seed"
+_SEED = "seed"
 _MOST_SETTINGS_WITH_LAYERS = 4
 
 
 @dataclass(frozen=True)
-class Curve:
+class SweepCurve:
     """The runs of one setting.
 
     Attributes:
@@ -38,17 +38,18 @@ class Curve:
 
     @property
     def name(self) -> str:
+        """The setting in words."""
         return ", ".join(f"{k}={v}" for k, v in self.setting.items()) or "all runs"
 
 
-def curves(rows: Iterable[Row], kind: type[Spec]) -> list[Curve]:
+def sweep_curves(rows: Iterable[Row], kind: type[Spec]) -> list[SweepCurve]:
     """The finished runs, by setting, in the order in which settings first appear."""
     if kind.curve is None:
         return []
     over, metric = kind.curve
     done = [row for row in rows if row.result is not None and row.result.get(metric) is not None]
     groups: dict[str, list[Row]] = {}
-    changing = _changing(done, (over, SEED))
+    changing = _changing(done, (over, _SEED))
     for row in done:
         groups.setdefault(str([row.spec[k] for k in changing]), []).append(row)
     return [_curve(group, changing, kind) for group in groups.values()]
@@ -59,25 +60,25 @@ def _changing(rows: Sequence[Row], left_out: Sequence[str]) -> list[str]:
     return [k for k in names if k not in left_out and len({str(row.spec[k]) for row in rows}) > 1]
 
 
-def _curve(rows: Sequence[Row], changing: Sequence[str], kind: type[Spec]) -> Curve:
+def _curve(rows: Sequence[Row], changing: Sequence[str], kind: type[Spec]) -> SweepCurve:
     assert kind.curve is not None
     over, metric = kind.curve
     values: dict[int, list[float]] = {}
     layers: dict[str, dict[int, list[list[float]]]] = {}
-    for row in sorted(rows, key=lambda row: (row.spec[over], row.spec.get(SEED, 0))):
+    for row in sorted(rows, key=lambda row: (row.spec[over], row.spec.get(_SEED, 0))):
         assert row.result is not None
         values.setdefault(row.spec[over], []).append(row.result[metric])
         for name, found in row.result.items():
             if isinstance(found, list):
                 layers.setdefault(name, {}).setdefault(row.spec[over], []).append(found)
     reaches = None if kind.level is None else threshold(values, kind.level)
-    return Curve({k: rows[0].spec[k] for k in changing}, values, layers, reaches)
+    return SweepCurve({k: rows[0].spec[k] for k in changing}, values, layers, reaches)
 
 
 # ---- as figures and as a page --------------------------------------------------------------------
 
 
-def curve_figure(found: Sequence[Curve], kind: type[Spec]) -> Figure:
+def curve_figure(found: Sequence[SweepCurve], kind: type[Spec]) -> Figure:
     """All curves in one figure."""
     assert kind.curve is not None
     over, metric = kind.curve
@@ -88,7 +89,7 @@ def curve_figure(found: Sequence[Curve], kind: type[Spec]) -> Figure:
     )  # fmt: skip
 
 
-def layer_figures(found: Sequence[Curve], kind: type[Spec]) -> list[Figure]:
+def layer_figures(found: Sequence[SweepCurve], kind: type[Spec]) -> list[Figure]:
     """For every result that is a list, its entries against the size; of the first few settings."""
     assert kind.curve is not None
     over = kind.curve[0]
@@ -117,7 +118,7 @@ def _points(values: Mapping[int, Sequence[float]], over: str, metric: str, name:
     ]
 
 
-def summary_table(found: Sequence[Curve], kind: type[Spec]) -> tuple[list[str], list[list[object]]]:
+def summary_table(found: Sequence[SweepCurve], kind: type[Spec]) -> tuple[list[str], list[list[object]]]:
     """Columns and rows: where every setting reaches the level, or else the metric at every size."""
     assert kind.curve is not None
     over, metric = kind.curve
@@ -132,7 +133,7 @@ def summary_table(found: Sequence[Curve], kind: type[Spec]) -> tuple[list[str], 
     ]
 
 
-def _reached(curve: Curve) -> tuple[str, str]:
+def _reached(curve: SweepCurve) -> tuple[str, str]:
     found = curve.reaches
     assert found is not None
     if found.value == float("inf"):
@@ -144,7 +145,7 @@ def _reached(curve: Curve) -> tuple[str, str]:
 
 def sweep_page(path: str | Path, name: str, rows: Iterable[Row], kind: type[Spec]) -> Path:
     """Writes a page with a sweep's curves and returns its path."""
-    found = curves(rows, kind)
+    found = sweep_curves(rows, kind)
     if not found:
         raise DataError(f"the sweep {name!r} has no finished runs to draw")
     columns, lines = summary_table(found, kind)

@@ -8,19 +8,19 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from typing import TypeVar
 
 from compsparse.errors import StoreError, StoreUnreachableError
 from compsparse.progress import Progress, Silent
 from compsparse.sweeps.engines import Engine
-from compsparse.sweeps.owner import new_owner
-from compsparse.sweeps.packing import Pack, packed
+from compsparse.sweeps.packs import Pack, packed
 from compsparse.sweeps.plan import plan_of
-from compsparse.sweeps.record import SweepRecord, SweepStatus
-from compsparse.sweeps.rows import Row
+from compsparse.sweeps.records import Row, SweepRecord, SweepStatus
 from compsparse.sweeps.spec import Spec
 from compsparse.sweeps.store import Store, SweepState
+from compsparse.sweeps.store.leases import new_owner
 from compsparse.sweeps.sweep import Sweep
 
 # pauses before a store is given up: a server that is away may be restarting, a full disk stays full
@@ -29,7 +29,7 @@ _PAUSES = (0.5,)
 _POLL_SECONDS = 1.0  # how often to look at what others run
 _BEAT_SECONDS = 1.0
 
-Answer = TypeVar("Answer")
+_Answer = TypeVar("_Answer")
 
 
 class Driver:
@@ -41,14 +41,14 @@ class Driver:
         store: Store,
         engine: Engine,
         *,
-        n_replicas: int,
+        max_replicas: int,
         retry_failed: bool,
         wait: bool,
         lease_seconds: float,
         progress: Progress | None,
     ):
         self._name, self._plan, self._store, self._engine = sweep.name, plan_of(sweep), store, engine
-        self._replicas, self._retry_failed, self._wait = n_replicas, retry_failed, wait
+        self._max_replicas, self._retry_failed, self._wait = max_replicas, retry_failed, wait
         self._lease_seconds, self._progress = lease_seconds, progress or Silent()
         self._owner = new_owner()
         self._asked: dict[str, Spec] = {}
@@ -65,6 +65,7 @@ class Driver:
         self._looked = 0.0
 
     def run(self) -> SweepRecord:
+        """Runs what is missing and returns all there is."""
         started = time.monotonic()
         self._ask(self._plan.begin())
         status = SweepStatus.FINISHED
@@ -73,15 +74,15 @@ class Driver:
         if self._lost is not None:
             raise StoreError(f"{self._lost}; {self._spill.sentence()}") from self._lost
         return SweepRecord(
-            self._name,
-            status,
-            len(self._asked),
-            self._existing,
-            self._done,
-            self._failed,
-            time.monotonic() - started,
-            {key: self._rows[key] for key in self._asked if key in self._rows},
-            self._plan.crossings(),
+            name=self._name,
+            status=status,
+            total=len(self._asked),
+            existing=self._existing,
+            done=self._done,
+            failed=self._failed,
+            seconds=time.monotonic() - started,
+            rows={key: self._rows[key] for key in self._asked if key in self._rows},
+            crossings=self._plan.crossings(),
         )
 
     def _run_missing(self) -> SweepStatus:
@@ -127,7 +128,7 @@ class Driver:
         while new:
             self._asked |= {spec.key: spec for spec in new}
             keys = [s.key for s in new]
-            found = self._try(lambda k=keys: self._found(k))  # type: ignore[misc]
+            found = self._try(partial(self._found, keys))
             if found is None:
                 return
             self._existing += len(found)
@@ -136,7 +137,7 @@ class Driver:
             more = [s for row in found.values() for s in self._plan.heard(row)]
             new = [s for s in {s.key: s for s in more}.values() if s.key not in self._asked]
         self._load += sum(spec.load() for spec in missing)
-        self._packs.extend(packed(missing, self._replicas, self._engine.workers))
+        self._packs.extend(packed(missing, self._max_replicas, self._engine.workers))
 
     def _found(self, keys: list[str]) -> dict[str, Row]:
         if self._retry_failed:
@@ -146,7 +147,7 @@ class Driver:
     def _hand_out(self) -> None:
         while self._packs and self._lost is None and self._engine.room > 0:
             pack = self._packs.popleft()
-            mine = self._try(lambda p=pack: self._claimed(p))  # type: ignore[misc]
+            mine = self._try(partial(self._claimed, pack))
             if mine is None:
                 self._packs.appendleft(pack)
             elif mine.specs:
@@ -173,7 +174,7 @@ class Driver:
             self._take(row)
         if self._elsewhere and not self._packs and self._engine.room > 0:
             left, self._elsewhere = list(self._elsewhere.values()), {}
-            self._packs.extend(packed(left, self._replicas, self._engine.workers))
+            self._packs.extend(packed(left, self._max_replicas, self._engine.workers))
 
     # ---- what came back -------------------------------------------------------------------------
 
@@ -199,7 +200,7 @@ class Driver:
         if self._lost is None:
             self._ask(self._plan.heard(row))
 
-    def _try(self, action: Callable[[], Answer]) -> Answer | None:
+    def _try(self, action: Callable[[], _Answer]) -> _Answer | None:
         """Asks the store again if it fails; if it keeps failing it is lost, and what still runs is spilled."""
         for tried in count():
             try:

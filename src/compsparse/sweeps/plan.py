@@ -6,15 +6,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from compsparse.checks import did_you_mean
+from compsparse.checks import check_known
 from compsparse.errors import ConfigError
 from compsparse.sweeps.adaptive import Adaptive, Crossing
-from compsparse.sweeps.rows import Row
+from compsparse.sweeps.records import Row
 from compsparse.sweeps.spec import Spec
 from compsparse.sweeps.sweep import Sweep
 
 
-class Plan:
+class SweepPlan:
     """A sweep whose specs are all known."""
 
     def __init__(self, sweep: Sweep):
@@ -33,6 +33,7 @@ class Plan:
         return 0.0
 
     def crossings(self) -> tuple[tuple[dict[str, Any], Crossing], ...]:
+        """(settings of a group, where its curve crosses the threshold), of a sweep that searches."""
         return ()
 
 
@@ -45,7 +46,7 @@ class _Group:
     metrics: dict[int, list[float | None]] = field(default_factory=dict)
 
 
-class AdaptivePlan(Plan):
+class AdaptivePlan(SweepPlan):
     """A sweep that searches for a threshold in every group."""
 
     def __init__(self, sweep: Sweep, adaptive: Adaptive):
@@ -91,14 +92,9 @@ class AdaptivePlan(Plan):
     def _metric(self, row: Row) -> float | None:
         if row.result is None:
             return None
-        name = self.adaptive.metric
-        value = row.result.get(name)
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            numbers = [k for k, v in row.result.items() if isinstance(v, (int, float))]
-            raise ConfigError(
-                f"the results of {row.kind!r} have no number {name!r} to search by{did_you_mean(name, numbers)}"
-            )
-        return float(value)
+        numbers = {k: v for k, v in row.result.items() if isinstance(v, (int, float)) and not isinstance(v, bool)}
+        name = check_known(self.adaptive.metric, numbers, f"the results of {row.kind!r} have no number to search by:")
+        return float(numbers[name])
 
     def runs_left(self) -> float:
         left = 0
@@ -112,5 +108,6 @@ class AdaptivePlan(Plan):
         return tuple((g.settings, self.adaptive.crossing(g.curve)) for g in self._groups)
 
 
-def plan_of(sweep: Sweep) -> Plan:
-    return Plan(sweep) if sweep.adaptive is None else AdaptivePlan(sweep, sweep.adaptive)
+def plan_of(sweep: Sweep) -> SweepPlan:
+    """The plan that fits a sweep."""
+    return SweepPlan(sweep) if sweep.adaptive is None else AdaptivePlan(sweep, sweep.adaptive)

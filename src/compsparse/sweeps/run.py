@@ -7,15 +7,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from compsparse.checks import check_count, check_device, check_number
 from compsparse.errors import EngineError
 from compsparse.progress import Progress
+from compsparse.sweeps import DEFAULT_STORE
 from compsparse.sweeps.driver import Driver
 from compsparse.sweeps.engines import Engine, get_engine
 from compsparse.sweeps.engines.work import run_pack
-from compsparse.sweeps.packing import Pack
-from compsparse.sweeps.record import SweepRecord
+from compsparse.sweeps.packs import Pack
+from compsparse.sweeps.records import SweepRecord
 from compsparse.sweeps.spec import Spec
-from compsparse.sweeps.store import DEFAULT_STORE, Store, open_store
+from compsparse.sweeps.store import Store, open_store
 from compsparse.sweeps.sweep import Sweep
 
 LEASE_SECONDS = 120.0
@@ -27,8 +29,8 @@ def run_sweep(
     engine: Engine | str = "local",
     *,
     workers: int | None = None,
-    device: str = "cpu",
-    n_replicas: int | None = None,
+    device: str | None = None,
+    max_replicas: int | None = None,
     retry_failed: bool = False,
     wait: bool = True,
     lease_seconds: float = LEASE_SECONDS,
@@ -42,8 +44,8 @@ def run_sweep(
     Args:
         store: a store, or where it is: a SQLite file or ``postgresql://…``.
         engine: an engine, or its name: ``local``, ``dask`` or ``dask://host:port``.
-        workers, device: of the engine, where it is given by name.
-        n_replicas: the most runs that are trained together; the kind decides by default.
+        workers, device: of the engine, where it is given by name; None is one worker per core or card, and the CPU.
+        max_replicas: the most runs that are trained together; the kind decides by default.
         retry_failed: run again what failed before.
         wait: wait for what other drivers are running.
         lease_seconds: after so long without a sign, a driver counts as dead and its runs are taken over.
@@ -52,13 +54,15 @@ def run_sweep(
         StoreError: if the store cannot be written; the message names the file that holds the results instead.
         EngineError: if the engine cannot be started or was lost.
     """
+    most = sweep.kind.max_replicas(device) if max_replicas is None else check_count("max_replicas", max_replicas)
+    check_number("lease_seconds", lease_seconds, above=0)
     with _opened(store) as kept:
         worker = get_engine(engine, workers=workers, device=device) if isinstance(engine, str) else engine
         return Driver(
             sweep,
             kept,
             worker,
-            n_replicas=n_replicas or sweep.kind.replicas(device),
+            max_replicas=most,
             retry_failed=retry_failed,
             wait=wait,
             lease_seconds=lease_seconds,
@@ -67,9 +71,14 @@ def run_sweep(
 
 
 def run_stage(
-    spec: Spec, store: Store | str | Path = DEFAULT_STORE, *, device: str = "cpu", progress: Progress | None = None
+    spec: Spec,
+    store: Store | str | Path = DEFAULT_STORE,
+    *,
+    device: str | None = None,
+    progress: Progress | None = None,
 ) -> dict[str, Any]:
     """The result of one spec: what exists is returned, else it is run here and kept."""
+    check_device(device)
     with _opened(store) as kept:
         row = kept.results.get([spec.key]).get(spec.key)
         if row is None or row.status == "failed":

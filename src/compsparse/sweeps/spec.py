@@ -1,25 +1,27 @@
-"""Specs: what to run, as a frozen dataclass with a name for its content."""
+"""Specs: what to run, as a frozen dataclass of checked fields with a name for its content."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
+import types
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from functools import cached_property
-from typing import Any, ClassVar, Self, get_type_hints
+from typing import Any, ClassVar, Literal, Self, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from compsparse.checks import did_you_mean
+from compsparse.checks import check_choice, check_known
 from compsparse.errors import ConfigError
 from compsparse.progress import Progress
-from compsparse.sweeps.typed import typed
 
 
 class Spec:
     """One run, described completely: derive a frozen dataclass and write :meth:`run`.
 
-    The fields and nothing else decide the result, so a seed is a field. Their types may be made of bool, int,
-    float, str, None, Literal and tuples of these.
+    The fields and nothing else decide the result, so a seed is a field: it is data of the run and part of its key,
+    where ``random_state`` is a parameter of a call. Types of fields may be made of bool, int, float, str, None, Literal
+    and tuples of these.
 
     Attributes:
         kind: the name of the kind of run, for the store and for TOML files.
@@ -34,8 +36,11 @@ class Spec:
     level: ClassVar[float | None] = None
 
     @classmethod
-    def run(cls, specs: Sequence[Self], *, device: str, progress: Progress) -> Sequence[Mapping[str, Any]]:
-        """Runs a pack: specs with equal pack keys, together. Returns one mapping of JSON values each, in order."""
+    def run(cls, specs: Sequence[Self], *, device: str | None, progress: Progress) -> Sequence[Mapping[str, Any]]:
+        """Runs a pack: specs with equal pack keys, together, on a device of torch (None is the CPU).
+
+        Returns one mapping of JSON values each, in order.
+        """
         raise NotImplementedError(f"the kind {cls.kind!r} has no run")
 
     def pack_key(self) -> Hashable:
@@ -47,9 +52,9 @@ class Spec:
         return 1.0
 
     @classmethod
-    def replicas(cls, device: str) -> int:
+    def max_replicas(cls, device: str | None = None) -> int:
         """The most specs worth a pack on the device."""
-        return 128 if device.startswith("cuda") else 8
+        return 128 if device is not None and device.startswith("cuda") else 8
 
     @cached_property
     def key(self) -> str:
@@ -59,8 +64,8 @@ class Spec:
 
     def to_dict(self) -> dict[str, Any]:
         """All fields, defaults included, in their declared types: 1 in a field of floats is 1.0."""
-        types = _types(type(self))
-        return {name: typed(getattr(self, name), hint, f"{self.kind}.{name}") for name, hint in types.items()}
+        hints = _types(type(self))
+        return {name: typed(getattr(self, name), hint, f"{self.kind}.{name}") for name, hint in hints.items()}
 
     def to_json(self) -> str:
         """Canonical JSON of the fields: sorted, without spaces, floats as exact as they are."""
@@ -69,22 +74,16 @@ class Spec:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Reads the fields; unknown, missing and wrong ones are refused."""
-        types = _types(cls)
-        for name in data:
-            if name not in types:
-                raise ConfigError(f"{cls.kind!r} has no field {name!r}{did_you_mean(name, types)}")
-        required = [f.name for f in fields(cls) if f.default is MISSING and f.default_factory is MISSING]  # type: ignore[arg-type]
-        missing = [name for name in required if name not in data]
-        if missing:
-            raise ConfigError(f"{cls.kind!r} needs the field{'s' * (len(missing) > 1)} {', '.join(missing)}")
-        return cls(**{name: typed(value, types[name], f"{cls.kind}.{name}") for name, value in data.items()})
+        return from_table(cls, data, cls.kind)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
+        """Reads what :meth:`to_json` wrote."""
         return cls.from_dict(json.loads(text))
 
     @classmethod
     def field_names(cls) -> tuple[str, ...]:
+        """The names of all fields, in order."""
         return tuple(_types(cls))
 
 
@@ -93,9 +92,91 @@ def canonical(data: Any) -> str:
     return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
+# ---- fields read from JSON and TOML, checked against their types -----------------------------------
+
+_Read = TypeVar("_Read")
+
+
+def from_table(cls: type[_Read], data: Mapping[str, Any], name: str) -> _Read:
+    """A dataclass from its fields by name; unknown, missing and wrong ones are refused in a sentence about ``name``."""
+    hints = _types(cls)
+    for field_name in data:
+        check_known(field_name, hints, f"{name!r} has no field")
+    missing = [required for required in _required(cls) if required not in data]
+    if missing:
+        raise ConfigError(f"{name!r} needs the field{'s' * (len(missing) > 1)} {', '.join(missing)}")
+    return cls(**{k: typed(value, hints[k], f"{name}.{k}") for k, value in data.items()})
+
+
+def _required(cls: Any) -> list[str]:
+    return [f.name for f in fields(cls) if f.default is MISSING and f.default_factory is MISSING]
+
+
 def _types(cls: Any) -> dict[str, Any]:
     if "_field_types" not in vars(cls):
         hints = get_type_hints(cls)
         cls._field_types = {f.name: hints[f.name] for f in fields(cls)}
-    types: dict[str, Any] = vars(cls)["_field_types"]
-    return types
+    found: dict[str, Any] = vars(cls)["_field_types"]
+    return found
+
+
+def typed(value: Any, hint: Any, where: str) -> Any:
+    """The value in the type of the hint (lists become tuples, whole floats integers), or a clear refusal."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        return _one_of(value, arguments, where)
+    if origin is Literal and all(isinstance(choice, str) for choice in arguments):
+        return check_choice(where, value, arguments)
+    if origin is Literal:
+        if value in arguments and not isinstance(value, bool):
+            return value
+        raise ConfigError(f"{where} must be one of {', '.join(map(repr, arguments))}, got {value!r}")
+    if origin is tuple or hint is tuple:
+        return _tuple(value, arguments, where)
+    if hint is type(None) and value is None:
+        return None
+    if hint is bool and isinstance(value, bool):
+        return value
+    if hint is str and isinstance(value, str):
+        return value
+    if hint in (int, float) and isinstance(value, (int, float)) and not isinstance(value, bool):
+        return _number(value, hint, where)
+    raise ConfigError(f"{where} must be {_name(hint)}, got {value!r}")
+
+
+def _number(value: int | float, hint: type, where: str) -> int | float:
+    if not math.isfinite(value):
+        raise ConfigError(f"{where} must be finite, got {value!r}")
+    if hint is float:
+        return float(value) + 0.0  # -0.0 and 0.0 are one value
+    if value != int(value):
+        raise ConfigError(f"{where} must be a whole number, got {value!r}")
+    return int(value)
+
+
+def _one_of(value: Any, hints: tuple[Any, ...], where: str) -> Any:
+    if value == "none" and type(None) in hints and str not in hints:
+        return None  # TOML has no word of its own for it
+    # an exact type first, so that 1 in int | float stays an integer
+    for hint in sorted(hints, key=lambda h: h is not type(value)):
+        try:
+            return typed(value, hint, where)
+        except ConfigError:
+            continue
+    raise ConfigError(f"{where} must be {' or '.join(_name(h) for h in hints)}, got {value!r}")
+
+
+def _tuple(value: Any, hints: tuple[Any, ...], where: str) -> tuple[Any, ...]:
+    if not isinstance(value, (list, tuple)):
+        raise ConfigError(f"{where} must be a list, got {value!r}")
+    if not hints:
+        return tuple(value)
+    each = (hints[0],) * len(value) if hints[-1] is Ellipsis else hints
+    if len(each) != len(value):
+        raise ConfigError(f"{where} must hold {len(each)} values, got {value!r}")
+    return tuple(typed(v, h, f"{where}[{i}]") for i, (v, h) in enumerate(zip(value, each, strict=True)))
+
+
+def _name(hint: Any) -> str:
+    names = {int: "a whole number", float: "a number", str: "a text", bool: "true or false", type(None): "nothing"}
+    return names.get(hint, str(hint))

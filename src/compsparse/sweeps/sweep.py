@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
-from compsparse.checks import did_you_mean
+from compsparse.checks import check_known
 from compsparse.errors import ConfigError, DataError
 from compsparse.sweeps.adaptive import Adaptive
-from compsparse.sweeps.spec import Spec
-from compsparse.sweeps.typed import typed
+from compsparse.sweeps.spec import Spec, from_table, typed
 
 _SECTIONS = ("name", "kind", "base", "grid", "runs", "adaptive")
 
@@ -47,9 +46,7 @@ class Sweep:
     def _check_adaptive(self, adaptive: Adaptive) -> None:
         known = self.kind.field_names()
         for label, name in (("over", adaptive.over), ("seed", adaptive.seed)):
-            if name not in known:
-                hint = did_you_mean(name, known)
-                raise ConfigError(f"adaptive.{label} names {name!r}, which {self.kind.kind!r} does not have{hint}")
+            check_known(name, known, f"adaptive.{label} names a field that {self.kind.kind!r} does not have:")
         given = [self.base, self.grid, *self.runs]
         if any(adaptive.over in fields_ for fields_ in given):
             raise ConfigError(f"{adaptive.over!r} is what the search is over, so base, grid and runs must not set it")
@@ -97,11 +94,11 @@ class Sweep:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Sweep:
+        """Reads a sweep as a TOML file has it."""
         from compsparse.sweeps.catalogue import get_kind
 
         for name in data:
-            if name not in _SECTIONS:
-                raise ConfigError(f"a sweep has no {name!r}{did_you_mean(name, _SECTIONS)}")
+            check_known(name, _SECTIONS, "a sweep has no")
         if "kind" not in data:
             raise ConfigError("a sweep needs its kind, such as kind = 'hierarchy'")
         base, grid = _table(data, "base"), _table(data, "grid")
@@ -114,7 +111,7 @@ class Sweep:
             base,
             {name: _values(values, name) for name, values in grid.items()},
             runs,
-            _adaptive(_table(data, "adaptive")) if "adaptive" in data else None,
+            from_table(Adaptive, _table(data, "adaptive"), "adaptive") if "adaptive" in data else None,
         )
 
 
@@ -148,14 +145,3 @@ def _values(values: Any, name: str) -> Any:
         found.append(round(at) if whole else at)
         at = at * factor + step
     return list(dict.fromkeys(found))
-
-
-def _adaptive(table: Mapping[str, Any]) -> Adaptive:
-    hints = get_type_hints(Adaptive)
-    for name in table:
-        if name not in hints:
-            raise ConfigError(f"adaptive has no {name!r}{did_you_mean(name, hints)}")
-    missing = [f.name for f in fields(Adaptive) if f.default is MISSING and f.name not in table]
-    if missing:
-        raise ConfigError(f"adaptive needs {', '.join(missing)}")
-    return Adaptive(**{name: typed(value, hints[name], f"adaptive.{name}") for name, value in table.items()})

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 from compsparse.claims.claim import Claim, Finding, Outcome, Profile
-from compsparse.claims.trials import Trials, run_trials
+from compsparse.claims.trials import Finish, Make, Trials, run_trials
+from compsparse.graph import FunctionGraph
 from compsparse.networks import count, dense, mirror
+from compsparse.networks.mirroring import MirrorNetwork
 from compsparse.progress import Progress
 from compsparse.report.figure import Figure
 from compsparse.tasks import tanh_tree
@@ -27,6 +30,7 @@ class _Point:
 
 
 def depth_beats_width(profile: Profile, progress: Progress) -> Finding:
+    """Parameters that mirrored and shallow networks need for one error, as inputs grow in number."""
     full = profile == "full"
     sizes: tuple[int, ...] = (4, 8, 16, 32) if full else (4, 8, 16)
     shallow_widths = (8, 32, 128, 512, 2048, 8192) if full else (32, 128, 512, 2048)
@@ -36,31 +40,24 @@ def depth_beats_width(profile: Profile, progress: Progress) -> Finding:
     for n in sizes:
         graph = tanh_tree(n).graph.structure()
         for width in mirror_widths:
-            points.append(
-                _measure(
-                    n,
-                    "mirrored",
-                    lambda r, g=graph, w=width: mirror(g, w, 2, n_replicas=r, random_state=0),
-                    rows,
-                    steps,
-                )
-            )
+            points.append(_measure(n, "mirrored", partial(_mirrored, graph, width), rows, steps))
         for width in shallow_widths:
-            points.append(
-                _measure(
-                    n,
-                    "shallow",
-                    lambda r, n=n, w=width: dense(n, w, 1, n_replicas=r, random_state=0),
-                    rows,
-                    steps,
-                    solve_last_layer,
-                )
-            )
+            points.append(_measure(n, "shallow", partial(_shallow, n, width), rows, steps, solve_last_layer))
             progress.update(len(points), len(sizes) * (len(shallow_widths) + len(mirror_widths)), f"{n} inputs")
     return _judge(sizes, points)
 
 
-def _measure(n: int, family: str, make, rows: int, steps: int, finish=None) -> _Point:  # type: ignore[no-untyped-def]
+def _mirrored(graph: FunctionGraph, width: int, n_replicas: int) -> MirrorNetwork:
+    return mirror(graph, width, 2, n_replicas=n_replicas, random_state=0)
+
+
+def _shallow(n: int, width: int, n_replicas: int) -> MirrorNetwork:
+    return dense(n, width, 1, n_replicas=n_replicas, random_state=0)
+
+
+def _measure(
+    n: int, family: str, make: Make[MirrorNetwork], rows: int, steps: int, finish: Finish[MirrorNetwork] | None = None
+) -> _Point:
     """The better of two learning rates, by median error."""
     tried = [
         run_trials(

@@ -5,20 +5,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import pairwise, product
-from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.sparse import csr_matrix, hstack
+from scipy.sparse.linalg import lsmr
 
 from compsparse.claims.claim import Claim, Finding, Outcome, Profile
-from compsparse.claims.trials import Trials
-from compsparse.claims.vector_trials import Draw, run_vector_trials
+from compsparse.claims.trials import Draw, Trials, run_vector_trials
 from compsparse.networks import count, dense
+from compsparse.networks.mirroring import MirrorNetwork
 from compsparse.progress import Progress
 from compsparse.report.figure import Figure
 from compsparse.training import TrainingConfig, TrainingData, solve_last_layer
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
 
 _SOURCE = "Bruna, On sparse linear programming and neural networks, theorem on depth separation (Bruna et al. 2021)"
 _EPS = 0.1
@@ -37,9 +35,11 @@ class Oscillation:
 
     @property
     def d(self) -> int:
+        """The number of inputs."""
         return len(self.b)
 
     def phase(self, X: np.ndarray) -> np.ndarray:
+        """What stands in the exponent, without i."""
         return np.asarray(np.maximum(X @ self.U.T + self.b, 0) @ self.omega)
 
     def draw(self, rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -49,6 +49,7 @@ class Oscillation:
 
 
 def oscillation(d: int, random_state: int = 0) -> Oscillation:
+    """A target of d inputs, its directions drawn at random."""
     rng = np.random.default_rng([d, random_state])
     U = np.linalg.qr(rng.standard_normal((d, d)))[0]
     omega = rng.standard_normal(d)
@@ -115,9 +116,6 @@ def _best_along_known_directions(target: Oscillation, rows: int) -> float:
     ridge function for every unit; here each of the 2^d - 1 directions gets as many units as it can use, and
     the output layer is least squares.
     """
-    from scipy.sparse import hstack
-    from scipy.sparse.linalg import lsmr
-
     sets = [np.array(s, dtype=bool) for s in product((0, 1), repeat=target.d) if any(s)]
     directions = np.stack([(target.omega * s) @ target.U for s in sets], axis=1)
     X, y = target.draw(rows, 2)
@@ -143,8 +141,6 @@ def _grid(t: np.ndarray, spacing: float = 1.5) -> tuple[float, float, int]:
 
 def _hats(t: np.ndarray, low: float, spacing: float, knots: int) -> csr_matrix:
     """Piecewise-linear functions that are 1 at a knot and 0 at the others, at the rows of t."""
-    from scipy.sparse import csr_matrix
-
     place = (t - low) / spacing
     left = np.floor(place)
     rows = np.flatnonzero((left >= 0) & (left < knots - 1))
@@ -169,9 +165,9 @@ def _trained(draw: Draw, d: int, layers: int, parameters: int, rows: int, steps:
     """
     width = _width_of(d, layers, parameters)
 
-    def finish(network: object, data: TrainingData) -> None:
+    def finish(network: MirrorNetwork, data: TrainingData) -> None:
         if width <= _CLOSED_FORM_UP_TO:
-            solve_last_layer(network, data)  # type: ignore[arg-type]
+            solve_last_layer(network, data)
 
     tried = []
     for rate in _RATES:
@@ -195,6 +191,7 @@ def _sizes(profile: Profile) -> tuple[tuple[int, ...], int, int]:
 
 
 def three_layers_can(profile: Profile, progress: Progress) -> Finding:
+    """Errors of three layers built by hand and of the best shallow networks, as the dimension grows."""
     sizes, rows, steps = _sizes(profile)
     excess = (0.25, 1, 4)
     built: dict[int, _Built] = {}
@@ -257,6 +254,7 @@ def _by_dimension(errors: dict[str, dict[int, float]]) -> Figure:
 
 
 def three_layers_learn(profile: Profile, progress: Progress) -> Finding:
+    """Errors of trained networks of three layers and of shallow ones with as many parameters."""
     sizes, rows, steps = _sizes(profile)
     found: dict[tuple[int, int], _Trained] = {}
     for d in sizes:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import torch
 
 from compsparse.claims.claim import Claim, Finding, Outcome, Profile
+from compsparse.claims.trials import gpu_if_any
 from compsparse.discovery.data.strategy import from_data
 from compsparse.graph import FunctionGraph, compare, single_node
 from compsparse.models.fitted_graph import FittedGraph, fit_model
@@ -28,7 +28,7 @@ class _Plan:
 
     task: Task
     sizes: tuple[int, ...]
-    seeds: int
+    n_seeds: int
     effort: float
     fit: FitConfig
 
@@ -52,15 +52,16 @@ def _plan(profile: Profile) -> _Plan:
 
 
 def graph_can_be_found(profile: Profile, progress: Progress) -> Finding:
+    """Errors of the discovered graph, of the true one and of dense models, as samples grow in number."""
     plan = _plan(profile)
-    device = "cuda" if torch.cuda.is_available() else None
+    device = gpu_if_any()
     sizes = sorted({*plan.sizes, *(_FEWER * n for n in plan.sizes)})
     points: list[_Point] = []
     exact: dict[int, int] = {}
     for done, n in enumerate(sizes):
         progress.update(done, len(sizes), f"{n} rows")
         errors: dict[str, list[float]] = {}
-        for seed in range(plan.seeds):
+        for seed in range(plan.n_seeds):
             sample, test = plan.task.sample(n, seed), plan.task.sample(_TEST_ROWS, 10**6 + seed)
             graphs: dict[str, FunctionGraph] = {"dense network": single_node(plan.task.graph.n_inputs)}
             if n in plan.sizes:
@@ -118,7 +119,7 @@ def _judge(plan: _Plan, points: list[_Point], exact: dict[int, int]) -> Finding:
         ), "samples", "error", series="model", low="low", high="high", log_x=True, log_y=True,
         y_title="unexplained variance on test rows",
     )  # fmt: skip
-    rates = ", ".join(f"N={m}: {exact[m]} of {plan.seeds} exact" for m in plan.sizes)
+    rates = ", ".join(f"N={m}: {exact[m]} of {plan.n_seeds} exact" for m in plan.sizes)
     return Finding(
         outcome,
         expected=f"with N={n} samples the discovered graph beats the best dense model with {_FEWER * n}; "
@@ -128,7 +129,7 @@ def _judge(plan: _Plan, points: list[_Point], exact: dict[int, int]) -> Finding:
         numbers={f"{p.model}, {p.rows}": p.median for p in points},
         figures=(figure,),
         caveats=(
-            f"one target ({plan.task.name} tree), {plan.seeds} seed{'s' if plan.seeds > 1 else ''}",
+            f"one target ({plan.task.name} tree), {plan.n_seeds} seed{'s' if plan.n_seeds > 1 else ''}",
             "the dense network is tuned no further than the mirrored one",
             *(() if "boosted trees" in dense else ("boosted trees are left out: scikit-learn is not installed",)),
         ),

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 from compsparse.claims.claim import Claim, Finding, Outcome, Profile
-from compsparse.claims.sample_sizes import Measured, measure_p_star
+from compsparse.claims.p_star import Measured, measure_p_star
+from compsparse.claims.trials import gpu_if_any
 from compsparse.measures import Law, fit_law
 from compsparse.progress import Progress
 from compsparse.report.figure import Figure
-from compsparse.sweeps.kinds.hierarchy import HierarchyRun
+from compsparse.sweeps.kinds.hierarchy import HierarchyRun, Learner
 from compsparse.sweeps.kinds.paper import rhm_protocol, srhm_protocol
 
 CAGNETTA = "Cagnetta, Petrini, Tomasini, Favero and Wyart 2024"
@@ -25,7 +25,9 @@ _RATE_CAVEAT = (
 )
 
 
-def hierarchy_run(learner: Any, v: int, depth: int, s0: int = 0, *, full: bool, **fields: Any) -> HierarchyRun:
+def hierarchy_run(
+    learner: Learner, v: int, depth: int, s0: int = 0, *, full: bool, sensitivities: bool = False
+) -> HierarchyRun:
     """A run by the paper's protocol, but narrower, at one learning rate and stopped at a training loss of 0.01.
 
     The paper takes a rate per depth and sparsity; small rates cost data as well as steps, so all runs here
@@ -33,7 +35,7 @@ def hierarchy_run(learner: Any, v: int, depth: int, s0: int = 0, *, full: bool, 
     """
     protocol = srhm_protocol(learner, depth, s0, width=256 if full else 64)
     protocol |= {"learning_rate": 0.05, "n_epochs": 1000, "stop_at_loss": 0.01, "n_test": 4000}
-    return HierarchyRun(n_train=2, n_features=v, **{**protocol, **fields})
+    return HierarchyRun(n_train=2, n_features=v, sensitivities=sensitivities, **protocol)
 
 
 def dense_law(profile: Profile, progress: Progress) -> Finding:
@@ -47,10 +49,10 @@ def dense_law(profile: Profile, progress: Progress) -> Finding:
     points, clusters = [], []
     for i, (depth, v) in enumerate(models):
         setting = HierarchyRun(n_train=2, n_features=v, n_levels=depth, **rhm_protocol(128 if full else 64))
-        seeds = 6 if full else 3
-        points.append(measure_p_star(setting, 2.5 * setting.model.natural_size, seeds=seeds))
+        n_seeds, natural = 6 if full else 3, setting.model.natural_size
+        points.append(measure_p_star(setting, 2.5 * natural, n_seeds=n_seeds, device=gpu_if_any()))
         by_clustering = replace(setting, learner="clustering")
-        clusters.append(measure_p_star(by_clustering, 1.3 * setting.model.natural_size, seeds=2 * seeds))
+        clusters.append(measure_p_star(by_clustering, 1.3 * natural, n_seeds=2 * n_seeds, device=gpu_if_any()))
         progress.update(i + 1, len(models), f"L={depth}, v={v}")
     return _finding(
         fit_law({"n_c m^L": [p.natural for p in points]}, _values(points)),
@@ -107,7 +109,8 @@ def classes_and_synonyms(profile: Profile, progress: Progress) -> Finding:
     for i, (n_c, m) in enumerate(settings):
         protocol = rhm_protocol(128 if full else 64)
         setting = HierarchyRun(n_train=2, n_features=v, n_classes=n_c, multiplicity=m, **protocol)
-        points.append(measure_p_star(setting, 2.5 * setting.model.natural_size, seeds=5 if full else 3))
+        guess = 2.5 * setting.model.natural_size
+        points.append(measure_p_star(setting, guess, n_seeds=5 if full else 3, device=gpu_if_any()))
         progress.update(i + 1, len(settings), f"n_c={n_c}, m={m}")
     law = fit_law(
         {"n_c": [p.setting.model.n_labels for p in points], "m": [p.setting.model.m for p in points]}, _values(points)
@@ -131,7 +134,7 @@ def _lcn_guess(depth: int, s0: int) -> float:
 
 
 def _sparse_law(
-    learner: Any,
+    learner: Learner,
     models: Sequence[tuple[int, int, tuple[int, ...]]],
     expected: dict[str, tuple[float, float]],
     guess: Callable[[int, int], float],
@@ -146,7 +149,7 @@ def _sparse_law(
 
 
 def _sparse_points(
-    learner: Any,
+    learner: Learner,
     models: Sequence[tuple[int, int, tuple[int, ...]]],
     guess: Callable[[int, int], float],
     full: bool,
@@ -158,7 +161,8 @@ def _sparse_points(
         for s0 in empties:
             setting = hierarchy_run(learner, v, depth, s0, full=full)
             at = guess(depth, s0) * setting.model.natural_size
-            points.append(measure_p_star(setting, at, seeds=4 if full else 3, around=(0.6, 0.8, 1.0, 1.3, 1.7)))
+            n_seeds, around = 4 if full else 3, (0.6, 0.8, 1.0, 1.3, 1.7)
+            points.append(measure_p_star(setting, at, n_seeds=n_seeds, around=around, device=gpu_if_any()))
             progress.update(len(points), total, f"L={depth}, v={v}, s0={s0}")
     return points
 

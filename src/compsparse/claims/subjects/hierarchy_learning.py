@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from compsparse.claims.claim import Claim, Finding, Outcome, Profile
-from compsparse.claims.sample_sizes import Measured, measure_p_star
+from compsparse.claims.p_star import Measured, measure_p_star
 from compsparse.claims.subjects.hierarchy_laws import TOMASINI, hierarchy_run
+from compsparse.claims.trials import gpu_if_any
 from compsparse.measures import threshold
 from compsparse.progress import Progress
 from compsparse.report.figure import Figure
+from compsparse.sweeps.kinds.hierarchy import Learner
 
 _SECOND = 1
 """The second layer, whose sensitivities the paper follows."""
@@ -35,7 +37,9 @@ class _Together:
 
 
 def insensitivity_comes_with_learning(profile: Profile, progress: Progress) -> Finding:
+    """Sizes at which sensitivities fall, against P*."""
     full = profile == "full"
+    settings: list[tuple[Learner, int, int, float]]
     settings = [("cnn", 8, 1, 8.2), ("cnn", 8, 2, 15.0), ("lcn", 6, 1, 14.0), ("lcn", 8, 1, 14.7)]
     if not full:
         settings = [("cnn", 6, 1, 8.0)]
@@ -43,7 +47,7 @@ def insensitivity_comes_with_learning(profile: Profile, progress: Progress) -> F
     for i, (learner, v, s0, guess) in enumerate(settings):
         setting = hierarchy_run(learner, v, 2, s0, full=full, sensitivities=True)
         at = guess * setting.model.natural_size
-        measured = measure_p_star(setting, at, seeds=3, around=_WIDE)
+        measured = measure_p_star(setting, at, around=_WIDE, device=gpu_if_any())
         levels = _LEVELS[learner]
         crossed = {name: threshold(measured.curve(name, _SECOND), level).value for name, level in levels.items()}
         found.append(_Together(f"{learner.upper()}, v={v}, s0={s0}", measured, crossed))
@@ -89,14 +93,16 @@ def _curves(t: _Together) -> Figure:
 
 
 def fully_connected_need_more(profile: Profile, progress: Progress) -> Finding:
+    """P* of fully connected networks against P* of those that follow the patches."""
     full = profile == "full"
     sizes = (6, 8) if full else (4, 5)
-    guesses = {"cnn": 8.2, "lcn": 14.5, "fcn": 45.0 if full else 30.0}
+    guesses: dict[Learner, float] = {"cnn": 8.2, "lcn": 14.5, "fcn": 45.0 if full else 30.0}
     points: dict[tuple[str, int], Measured] = {}
     for v in sizes:
         for learner, guess in guesses.items():
             setting = hierarchy_run(learner, v, 2, 1, full=full)
-            points[learner, v] = measure_p_star(setting, guess * v**3, seeds=3, around=(0.5, 0.71, 1.0, 1.41))
+            around = (0.5, 0.71, 1.0, 1.41)
+            points[learner, v] = measure_p_star(setting, guess * v**3, around=around, device=gpu_if_any())
             progress.update(len(points), len(sizes) * len(guesses), f"{learner}, v={v}")
     more = {v: {net: _ratio(points["fcn", v], points[net, v]) for net in ("cnn", "lcn")} for v in sizes}
     first, last = more[sizes[0]], more[sizes[-1]]

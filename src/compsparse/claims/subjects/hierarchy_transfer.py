@@ -10,11 +10,12 @@ import torch
 
 from compsparse.claims.claim import Claim, Finding, Outcome, Profile
 from compsparse.claims.subjects.hierarchy_laws import TOMASINI
+from compsparse.claims.trials import gpu_if_any
 from compsparse.measures import Threshold, threshold
 from compsparse.networks.symbols import SymbolNetwork
 from compsparse.progress import Progress
 from compsparse.report.figure import Figure
-from compsparse.sweeps.kinds.hierarchy import HierarchyRun, misclassified, train_runs
+from compsparse.sweeps.kinds.hierarchy import HierarchyRun, Learner, misclassified, train_runs
 from compsparse.sweeps.kinds.paper import rhm_protocol
 from compsparse.tasks.hierarchy import HierarchySample, SparseRandomHierarchy
 from compsparse.tasks.hierarchy.trees import write
@@ -25,14 +26,14 @@ _SOURCE = f"the first check proposed on {TOMASINI}"
 def carries_over_to_depth(profile: Profile, progress: Progress) -> Finding:
     """P* one level deeper, from scratch and from the layers learned at the smaller depth."""
     full = profile == "full"
-    v, seeds = (6, 5) if full else (4, 3)
+    v, n_seeds = (6, 5) if full else (4, 3)
     shallow = HierarchyRun(n_train=v**4 * 3 // 4, n_features=v, n_levels=2, **rhm_protocol(128 if full else 64))
     deep = replace(shallow, n_levels=3)
-    teacher, _ = _trained([replace(shallow, seed=seed) for seed in range(seeds)], progress)
+    teacher, _ = _trained([replace(shallow, seed=seed) for seed in range(n_seeds)], progress)
     sizes = [round(v**2 * 2.0**k) for k in range(9)]
     errors: dict[str, dict[float, list[float]]] = {"from scratch": {}, "from depth 2": {}}
     for i, n in enumerate(sizes):
-        runs = [replace(deep, n_train=n, seed=seed) for seed in range(seeds)]
+        runs = [replace(deep, n_train=n, seed=seed) for seed in range(n_seeds)]
         for name, start in (("from scratch", None), ("from depth 2", teacher)):
             network, data = _trained(runs, progress, start)
             errors[name][n] = misclassified(network, [test for _, test in data])
@@ -45,7 +46,7 @@ def carries_over_to_depth(profile: Profile, progress: Progress) -> Finding:
         "of the data; refuted if it needs more than half",
         measured=f"P* {scratch.value:.0f} from scratch, {_text(carried)} from depth 2: a factor {gain:.1f}",
         numbers={"P* from scratch": scratch.value, "P* from depth 2": carried.value, "factor": gain},
-        figures=(_figure(f"Depth 3 after depth 2 (v={v})", errors, "P at depth 3", seeds),),
+        figures=(_figure(f"Depth 3 after depth 2 (v={v})", errors, "P at depth 3", n_seeds),),
         caveats=("all layers go on training; only the last layer and the readout begin afresh",),
     )
 
@@ -58,7 +59,6 @@ def _trained(
     runs: list[HierarchyRun], progress: Progress, start: SymbolNetwork | None = None
 ) -> tuple[SymbolNetwork, list[tuple[HierarchySample, HierarchySample]]]:
     """One network of all runs as replicas; its first layers from another network of as many."""
-    device = "cuda" if torch.cuda.is_available() else "cpu"
     network = runs[0].network(n_replicas=len(runs), seeds=[r.seed for r in runs])
     if start is not None:
         with torch.no_grad():
@@ -66,7 +66,7 @@ def _trained(
                 new.weight.copy_(old.weight)
                 new.bias.copy_(old.bias)
     data = [run.split() for run in runs]
-    train_runs(network.to(device), runs, [train for train, _ in data], progress)
+    train_runs(network.to(gpu_if_any() or "cpu"), runs, [train for train, _ in data], progress)
     return network, data
 
 
@@ -82,11 +82,11 @@ class _Shift:
 def carries_over_to_sparsity(profile: Profile, progress: Progress) -> Finding:
     """Error at positions that training never used."""
     full = profile == "full"
-    v, seeds, narrow, wide = (8, 5, 1, 2) if full else (4, 3, 1, 2)
-    learners = ("cnn", "plain-cnn", "residual-cnn") if full else ("cnn", "residual-cnn")
+    v, n_seeds, narrow, wide = (8, 5, 1, 2) if full else (4, 3, 1, 2)
+    learners: tuple[Learner, ...] = ("cnn", "plain-cnn", "residual-cnn") if full else ("cnn", "residual-cnn")
     found = {}
     for i, learner in enumerate(learners):
-        found[learner] = _shift(learner, v, seeds, narrow, wide, full, progress)
+        found[learner] = _shift(learner, v, n_seeds, narrow, wide, full, progress)
         progress.update(i + 1, len(learners), learner)
     learned = {name: shift for name, shift in found.items() if np.mean(shift.seen) <= 0.1}
     worst = {name: float(np.mean(shift.unseen)) for name, shift in learned.items()}
@@ -105,7 +105,7 @@ def carries_over_to_sparsity(profile: Profile, progress: Progress) -> Finding:
         numbers={f"{name}, {where}": float(np.mean(e)) for name, s in found.items() for where, e in vars(s).items()},
         figures=(
             Figure("Positions seen and unseen in training", tuple(rows), "learner", "error", mark="bars",
-                   series="positions", low="low", high="high", y_title=f"test error (mean, range of {seeds} seeds)"),
+                   series="positions", low="low", high="high", y_title=f"test error (mean, range of {n_seeds} seeds)"),
         ),
         caveats=(
             f"data of s0={narrow} are laid out in the patches of s0={wide}, so that both fit one network",
@@ -114,16 +114,15 @@ def carries_over_to_sparsity(profile: Profile, progress: Progress) -> Finding:
     )  # fmt: skip
 
 
-def _shift(learner: Any, v: int, seeds: int, narrow: int, wide: int, full: bool, progress: Progress) -> _Shift:
+def _shift(learner: Learner, v: int, n_seeds: int, narrow: int, wide: int, full: bool, progress: Progress) -> _Shift:
     settings: dict[str, Any] = {"width": 128 if full else 32, "n_test": 4000, "stop_at_loss": 0.01, "batch_size": 128}
     by_adam = {"optimizer": "adamw", "learning_rate": 0.002, "schedule": "constant", "n_epochs": 60 if full else 40}
     settings |= {"learning_rate": 0.1, "schedule": "constant", "n_epochs": 300} if learner == "cnn" else by_adam
     n_train = 30 * v**3
     base = HierarchyRun(n_train=n_train, learner=learner, n_features=v, n_empty=wide, **settings)
-    runs = [replace(base, seed=seed) for seed in range(seeds)]
+    runs = [replace(base, seed=seed) for seed in range(n_seeds)]
     data = [_spread(run, narrow, n_train) for run in runs]
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    network = base.network(n_replicas=seeds, seeds=range(seeds)).to(device)
+    network = base.network(n_replicas=n_seeds, seeds=range(n_seeds)).to(gpu_if_any() or "cpu")
     train_runs(network, runs, [train for train, _ in data], progress)
     fresh = [run.model.sample(base.n_test, random_state=10_000 + run.seed) for run in runs]
     return _Shift(misclassified(network, [test for _, test in data]), misclassified(network, fresh))
@@ -133,9 +132,14 @@ def _spread(run: HierarchyRun, narrow: int, n_train: int) -> tuple[HierarchySamp
     """Training and test data whose symbols keep to the first slots of their sub-patches."""
     wide = run.model
     model = SparseRandomHierarchy(
-        wide.n_features, wide.n_classes, wide.multiplicity, wide.tuple_size, wide.n_levels, rules_seed=wide.rules_seed,
+        n_features=wide.n_features,
+        n_classes=wide.n_classes,
+        multiplicity=wide.multiplicity,
+        tuple_size=wide.tuple_size,
+        n_levels=wide.n_levels,
+        rules_seed=wide.rules_seed,
         n_empty=narrow,
-    )  # fmt: skip
+    )
     parts = model.split(n_train, run.n_test, random_state=np.random.default_rng([run.seed, n_train]))
 
     def moved(sample: HierarchySample) -> HierarchySample:
@@ -154,14 +158,14 @@ def _verdict(is_known: bool, supports: bool, refutes: bool) -> Outcome:
     return Outcome.SUPPORTED if supports else Outcome.REFUTED
 
 
-def _figure(title: str, errors: dict[str, dict[float, list[float]]], x: str, seeds: int) -> Figure:
+def _figure(title: str, errors: dict[str, dict[float, list[float]]], x: str, n_seeds: int) -> Figure:
     rows = [
         {x: p, "error": float(np.mean(e)), "low": min(e), "high": max(e), "series": name}
         for name, curve in errors.items()
         for p, e in curve.items()
     ]
     return Figure(title, tuple(rows), x, "error", series="series", low="low", high="high", log_x=True,
-                  y_title=f"test error (mean, range of {seeds} seeds)")  # fmt: skip
+                  y_title=f"test error (mean, range of {n_seeds} seeds)")  # fmt: skip
 
 
 CLAIMS = [

@@ -16,6 +16,7 @@ _NAMES = ("dense", "local, own weights", "local, shared weights")
 
 
 def locality_not_sharing(profile: Profile, progress: Progress) -> Finding:
+    """Errors of dense, local and weight-sharing networks on one target."""
     sizes, steps = ((125, 500, 2000), 2000) if profile == "quick" else ((125, 500, 2000, 8000), 8000)
     task = tanh_tree(8)
     graph = task.graph.structure()
@@ -28,7 +29,7 @@ def locality_not_sharing(profile: Profile, progress: Progress) -> Finding:
     errors: dict[tuple[str, int], Trials] = {}
     for name, make in makers.items():
         for n in sizes:
-            errors[name, n] = run_trials(make, task, n, config, seeds=4, restarts=2)
+            errors[name, n] = run_trials(make, task, n, config, n_seeds=4, n_restarts=2)
             progress.update(len(errors), len(makers) * len(sizes), f"{name}, {n} rows")
     return _judge(sizes, errors)
 

@@ -30,6 +30,7 @@ def _on_a_line(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def at_most_n_neurons(profile: Profile, progress: Progress) -> Finding:
+    """Neurons of optimal networks against the number of points."""
     cases = [(n, d) for d in (1, 2, 3) for n in ((8, 16, 24) if d < 3 else (8, 12, 16))]
     cases += [(n, 2) for n in (40, 80)] if profile == "quick" else [(n, 2) for n in (60, 120, 240)]
     nets: list[tuple[int, int, Memorised]] = []
@@ -55,6 +56,7 @@ def at_most_n_neurons(profile: Profile, progress: Progress) -> Finding:
 
 
 def cells_are_polynomial(profile: Profile, progress: Progress) -> Finding:
+    """Cells of the arrangement against the formula and its bound."""
     sizes = {1: (10, 40, 160), 2: (10, 30, 90), 3: (8, 16, 32), 4: (8, 12, 18)}
     rows: list[dict[str, Any]] = []
     wrong, slopes, shares = 0, {}, []
@@ -84,6 +86,7 @@ def cells_are_polynomial(profile: Profile, progress: Progress) -> Finding:
 
 
 def width_drops_out(profile: Profile, progress: Progress) -> Finding:
+    """The norm that descent finds at several widths, against the optimum."""
     n, n_steps = 5, 20_000 if profile == "quick" else 100_000
     widths = (2, 5, 20, 80) if profile == "quick" else (2, 3, 5, 10, 20, 80, 320)
     X, y = _on_a_line(n, 0)
@@ -128,6 +131,7 @@ def _farthest(support: np.ndarray, theta: np.ndarray) -> float:
 
 
 def label_noise_finds_the_sparse_optimum(profile: Profile, progress: Progress) -> Finding:
+    """The implicit penalty of SGD with label noise against its optimum, as steps grow in number."""
     n, width, cases = 5, 30, 6 if profile == "quick" else 20
     lengths = (2_000, 8_000, 24_000) if profile == "quick" else (5_000, 20_000, 80_000, 320_000)
     data = [_on_a_line(n, seed) for seed in range(cases)]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations, product
 
 import numpy as np
+from scipy.optimize import minimize
 
 from compsparse.claims.claim import Claim, Finding, Outcome, Profile
 from compsparse.progress import Progress
@@ -34,6 +35,7 @@ _MOST_SIGNS = 20_000
 
 
 def l1_equals_l0(profile: Profile, progress: Progress) -> Finding:
+    """Shares of codes that l1, greedy search and a search for the sparsest find, below the bound and beyond."""
     full = profile == "full"
     dictionaries = {
         "spikes and Hadamard, 16 x 32": spikes_and_hadamard(16),
@@ -153,6 +155,7 @@ _PER_DICTIONARY = 8
 
 
 def phase_transition(profile: Profile, progress: Progress) -> Finding:
+    """The share of codes that l1 finds against sparsity, and the threshold of the theory."""
     full = profile == "full"
     n, draws, tolerance = (400, 64, 0.03) if full else (128, 40, 0.06)
     map_columns, map_draws = (200, 24) if full else (128, 8)
@@ -165,8 +168,8 @@ def phase_transition(profile: Profile, progress: Progress) -> Finding:
     at_half = [(rho, _found_by_l1(n, _HALF, rho, draws)) for rho in np.arange(0.3, 0.48, 0.02)]
     progress.update(len(deltas) + 1, len(deltas) + 1, f"{n} columns")
     curve = {delta: weak_threshold(delta) for delta in deltas}
-    half, predicted = crossing(at_half), weak_threshold(_HALF)
-    at = {delta: crossing([(rho, found[delta, rho]) for rho in rhos]) for delta in deltas}
+    half, predicted = logistic_midpoint(at_half), weak_threshold(_HALF)
+    at = {delta: logistic_midpoint([(rho, found[delta, rho]) for rho in rhos]) for delta in deltas}
     worst = max(abs(at[d] - curve[d]) for d in at if 0.2 <= d <= 0.8)
     cells = ({"delta": d, "rho": r, "share found": f, "threshold": curve[d]} for (d, r), f in found.items())
     return Finding(
@@ -207,14 +210,12 @@ def _found_by_l1(n: int, delta: float, rho: float, draws: int) -> float:
     return float(np.mean(shares))
 
 
-def crossing(points: list[tuple[float, float]]) -> float:
+def logistic_midpoint(points: list[tuple[float, float]]) -> float:
     """Where a falling logistic curve through (place, share) points passes one half, by maximum likelihood.
 
-    >>> round(crossing([(0.1, 1.0), (0.2, 0.9), (0.3, 0.1), (0.4, 0.0)]), 3)
+    >>> round(logistic_midpoint([(0.1, 1.0), (0.2, 0.9), (0.3, 0.1), (0.4, 0.0)]), 3)
     0.25
     """
-    from scipy.optimize import minimize
-
     x, share = np.array(points).T
     centre, spread = x.mean(), x.std() or 1.0
 

@@ -11,6 +11,7 @@ from compsparse.claims.claim import Claim, Finding, Outcome, Profile
 from compsparse.claims.trials import Trials, run_trials
 from compsparse.graph import FunctionGraph, Node, single_node
 from compsparse.networks import mirror
+from compsparse.networks.replicas import ReplicatedNetwork
 from compsparse.progress import Progress
 from compsparse.report.figure import Figure
 from compsparse.tasks import tanh_tree
@@ -41,6 +42,7 @@ def without_edges(graph: FunctionGraph, how_many: int, rng: np.random.Generator)
 
 
 def subgraph_suffices(profile: Profile, progress: Progress) -> Finding:
+    """Errors of networks with edges added to the true graph, and with edges taken away."""
     rows, steps = (1000, 2000) if profile == "quick" else (4000, 8000)
     task, rng = tanh_tree(8), np.random.default_rng(0)
     graph = task.graph.structure()
@@ -57,12 +59,13 @@ def subgraph_suffices(profile: Profile, progress: Progress) -> Finding:
     errors: dict[str, Trials] = {}
     for name, shape in networks.items():
         width, depth = (64, 3) if name == "dense" else (_WIDTH, 2)
-        make = partial(mirror, shape, width, depth)
-        errors[name] = run_trials(
-            lambda r, make=make: make(n_replicas=r, random_state=0), task, rows, config, restarts=2
-        )  # type: ignore[misc]
+        errors[name] = run_trials(partial(_mirrored, shape, width, depth), task, rows, config, n_restarts=2)
         progress.update(len(errors), len(networks), name)
     return _judge(errors)
+
+
+def _mirrored(graph: FunctionGraph, width: int, depth: int, n_replicas: int) -> ReplicatedNetwork:
+    return mirror(graph, width, depth, n_replicas=n_replicas, random_state=0)
 
 
 def _judge(errors: dict[str, Trials]) -> Finding:

@@ -4,34 +4,33 @@ from __future__ import annotations
 
 import re
 
-from compsparse.checks import did_you_mean
+from compsparse.checks import check_known
 from compsparse.errors import ConfigError
 from compsparse.sweeps.engines.engine import Engine
 
 _KNOWN = ("local", "dask", "dask://host:port")
 
 
-def get_engine(name: str = "local", *, workers: int | None = None, device: str = "cpu") -> Engine:
+def get_engine(name: str = "local", *, workers: int | None = None, device: str | None = None) -> Engine:
     """An engine by name.
 
     Args:
         name: ``local`` (processes), ``dask`` (a local cluster) or ``dask://host:port`` (a cluster that is there).
         workers: how many processes; one per core, or per card on CUDA, by default.
-        device: where the workers compute.
+        device: where the workers compute, such as cpu, cuda or cuda:1; None is the CPU.
     """
     from compsparse.sweeps.engines.dask import DaskEngine
     from compsparse.sweeps.engines.local import LocalEngine
 
-    if name == "local":
-        return LocalEngine(workers, device)
-    if name == "dask":
-        return DaskEngine(None, workers, device)
     if name.startswith("dask://"):
         address = name.removeprefix("dask://")
         if not re.fullmatch(r"(\[[0-9a-fA-F:]+\]|[^:/\s]+):\d+", address):
             raise ConfigError(f"cannot read the address of the engine {name!r}: write dask://host:port")
-        return DaskEngine(address, workers, device)
-    raise ConfigError(f"there is no engine {name!r}{did_you_mean(name, _KNOWN)}")
+        return DaskEngine(address, workers=workers, device=device)
+    check_known(name, _KNOWN, "there is no engine")
+    if name == "local":
+        return LocalEngine(workers=workers, device=device)
+    return DaskEngine(workers=workers, device=device)
 
 
 __all__ = ["Engine", "get_engine"]

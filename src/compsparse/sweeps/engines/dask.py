@@ -9,11 +9,13 @@ import time
 from collections import deque
 from typing import Any
 
-from compsparse.errors import ConfigError, EngineError, MissingDependencyError
+from compsparse.checks import check_count, check_device
+from compsparse.errors import ConfigError, EngineError
+from compsparse.optional import needs
 from compsparse.sweeps.engines.engine import Engine
 from compsparse.sweeps.engines.work import cores, died, run_pack, use_threads
-from compsparse.sweeps.packing import Pack
-from compsparse.sweeps.rows import Row
+from compsparse.sweeps.packs import Pack
+from compsparse.sweeps.records import Row
 
 _RETRIES = 2
 _CONNECT_SECONDS = 10
@@ -26,21 +28,28 @@ class DaskEngine(Engine):
     Args:
         address: of a running scheduler, such as ``host:8786``; by default a cluster of local processes is made.
         workers: of the local cluster; one per core by default.
+        device: where the workers compute; None is the CPU. A cluster that is there may have devices that are not here.
         retries: how often a pack is tried again after its worker died.
     """
 
     name = "dask"
 
     def __init__(
-        self, address: str | None = None, workers: int | None = None, device: str = "cpu", retries: int = _RETRIES
+        self,
+        address: str | None = None,
+        *,
+        workers: int | None = None,
+        device: str | None = None,
+        retries: int = _RETRIES,
     ):
-        if workers is not None and workers < 1:
-            raise ConfigError(f"at least one worker is needed, got {workers}")
-        if address is not None and workers is not None:
+        needs("distributed", "Dask engines", "dask")
+        if address is None:
+            check_device(device)
+        elif workers is not None:
             raise ConfigError(f"the cluster at {address} has its own workers: leave out their number")
-        _needs_distributed()
-        self.device, self._retries = device, retries
-        self._address, self._n_workers = address, workers or cores()
+        self.device, self._retries = device, check_count("retries", retries, least=0)
+        self._address = address
+        self._n_workers = cores() if workers is None else check_count("workers", workers)
         self._threads = None if address else max(1, cores() // self._n_workers)
         self._client: Any = None
         self._cluster: Any = None
@@ -53,11 +62,11 @@ class DaskEngine(Engine):
 
     def start(self) -> None:
         import dask
-        from distributed import Client, LocalCluster
 
+        distributed: Any = needs("distributed", "Dask engines", "dask")
         if self._address is None:
             with dask.config.set({"distributed.scheduler.allowed-failures": self._retries}):
-                self._cluster = LocalCluster(
+                self._cluster = distributed.LocalCluster(
                     n_workers=self._n_workers,
                     threads_per_worker=1,
                     processes=True,
@@ -65,7 +74,7 @@ class DaskEngine(Engine):
                     silence_logs=logging.CRITICAL,
                 )
         try:
-            self._client = Client(self._cluster or f"tcp://{self._address}", timeout=_CONNECT_SECONDS)
+            self._client = distributed.Client(self._cluster or f"tcp://{self._address}", timeout=_CONNECT_SECONDS)
         except (OSError, TimeoutError, ValueError) as error:
             raise EngineError(f"cannot reach a Dask scheduler at {self._address}: {error}") from None
         if self._cluster is not None:
@@ -120,7 +129,8 @@ class DaskEngine(Engine):
             raise EngineError("the Dask scheduler dropped a task; run the same command to go on")
         error = future.exception()
         if error is None:
-            return future.result()
+            rows: list[Row] = future.result()
+            return rows
         if not isinstance(error, KilledWorker):
             raise EngineError(f"a Dask worker cannot run the work: {type(error).__name__}: {error}")
         if len(pack.specs) > 1:
@@ -147,7 +157,7 @@ class DaskEngine(Engine):
         self._client = self._cluster = None
 
 
-def _work(pack: Pack, device: str, threads: int | None) -> list[Row]:
+def _work(pack: Pack, device: str | None, threads: int | None) -> list[Row]:
     if threads is not None:
         use_threads(threads)
     return run_pack(pack, device)
@@ -164,10 +174,3 @@ def _deaf() -> Any:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     return Deaf()
-
-
-def _needs_distributed() -> None:
-    try:
-        import distributed  # noqa: F401
-    except ImportError:
-        raise MissingDependencyError("this engine needs Dask: pip install 'compsparse[dask]'") from None

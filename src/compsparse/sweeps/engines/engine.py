@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from compsparse.sweeps.packing import Pack
-from compsparse.sweeps.rows import Row
+from compsparse.sweeps.packs import Pack
+from compsparse.sweeps.records import Row
 
 
 class Engine(ABC):
@@ -23,7 +23,8 @@ class Engine(ABC):
         """How many packs run at a time."""
 
     @abstractmethod
-    def start(self) -> None: ...
+    def start(self) -> None:
+        """Makes workers ready; called once, before the first pack."""
 
     @property
     @abstractmethod
@@ -31,7 +32,8 @@ class Engine(ABC):
         """How many more packs to submit now."""
 
     @abstractmethod
-    def submit(self, pack: Pack) -> None: ...
+    def submit(self, pack: Pack) -> None:
+        """Takes a pack to run; there must be room."""
 
     @abstractmethod
     def completed(self, timeout: float) -> list[Row]:

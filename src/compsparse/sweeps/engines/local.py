@@ -16,11 +16,12 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from compsparse.errors import ConfigError, EngineError
+from compsparse.checks import check_count, check_device
+from compsparse.errors import EngineError
 from compsparse.sweeps.engines.engine import Engine
 from compsparse.sweeps.engines.work import cores, device_of, died, run_pack, use_threads
-from compsparse.sweeps.packing import Pack
-from compsparse.sweeps.rows import Row
+from compsparse.sweeps.packs import Pack
+from compsparse.sweeps.records import Row
 
 _RETRIES = 2
 _STILLBORN = 3  # workers that die in a row before they are ready
@@ -55,17 +56,16 @@ class LocalEngine(Engine):
 
     Args:
         workers: how many; by default one per core, or per card on CUDA.
-        device: where they compute, such as cpu, cuda or cuda:1.
+        device: where they compute, such as cpu, cuda or cuda:1; None is the CPU.
         retries: how often a pack is tried again after its worker died.
     """
 
     name = "local"
 
-    def __init__(self, workers: int | None = None, device: str = "cpu", retries: int = _RETRIES):
-        if workers is not None and workers < 1:
-            raise ConfigError(f"at least one worker is needed, got {workers}")
-        self.device, self._retries = device, retries
-        self._n_workers = workers or _default_workers(device)
+    def __init__(self, *, workers: int | None = None, device: str | None = None, retries: int = _RETRIES):
+        check_device(device)
+        self.device, self._retries = device, check_count("retries", retries, least=0)
+        self._n_workers = _default_workers(device) if workers is None else check_count("workers", workers)
         self._threads = max(1, cores() // self._n_workers)
         self._workers: list[_Worker] = []
         self._again: deque[tuple[Pack, int]] = deque()
@@ -121,7 +121,8 @@ class LocalEngine(Engine):
                 message, content = worker.connection.recv()
                 if message == "rows":
                     worker.pack = None
-                    return content
+                    rows: list[Row] = content
+                    return rows
                 self._note(worker, message, content)
         except (EOFError, OSError):
             return self._bury(worker)
@@ -168,8 +169,8 @@ class LocalEngine(Engine):
         self._workers = []
 
 
-def _default_workers(device: str) -> int:
-    if not device.startswith("cuda"):
+def _default_workers(device: str | None) -> int:
+    if device is None or not device.startswith("cuda"):
         return cores()
     import torch
 
@@ -183,13 +184,14 @@ class _Reporter:
         self._connection, self._last = connection, 0.0
 
     def update(self, done: float, total: float, message: str = "") -> None:
+        """Sends the share that is done, if the last time was a while ago."""
         now = time.monotonic()
         if now - self._last > 0.5 and total > 0:
             self._last = now
             self._connection.send(("share", min(1.0, done / total)))
 
 
-def serve(connection: Connection, device: str, number: int, threads: int) -> None:
+def serve(connection: Connection, device: str | None, number: int, threads: int) -> None:
     """The life of a worker: packs in, rows out, until the driver is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the driver's to answer
     threading.Thread(target=_end_with_parent, daemon=True).start()

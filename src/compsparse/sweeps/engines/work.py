@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from compsparse.progress import Progress, Silent
-from compsparse.sweeps.packing import Pack
-from compsparse.sweeps.rows import Row
+from compsparse.sweeps.packs import Pack
+from compsparse.sweeps.records import Row
 from compsparse.sweeps.spec import Spec
 
 
-def run_pack(pack: Pack, device: str, progress: Progress | None = None) -> list[Row]:
+def run_pack(pack: Pack, device: str | None = None, progress: Progress | None = None) -> list[Row]:
     """Runs a pack; if it raises, its halves, and so on, so that only the guilty fail."""
     started = time.perf_counter()
     try:
@@ -26,19 +26,19 @@ def run_pack(pack: Pack, device: str, progress: Progress | None = None) -> list[
         problem = traceback.format_exc()
     else:
         seconds = (time.perf_counter() - started) / len(results)
-        return [Row.of(spec, result, None, seconds) for spec, result in zip(pack.specs, results, strict=True)]
+        return [Row.of(spec, result, seconds=seconds) for spec, result in zip(pack.specs, results, strict=True)]
     if len(pack.specs) == 1:
-        return [Row.of(pack.specs[0], None, problem, time.perf_counter() - started)]
+        return [Row.of(pack.specs[0], None, traceback=problem, seconds=time.perf_counter() - started)]
     _free_memory()
     return [row for half in pack.halves() for row in run_pack(half, device, progress)]
 
 
 def died(pack: Pack, how: str) -> list[Row]:
     """Rows of a pack whose workers died."""
-    return [Row.of(spec, None, how, 0.0) for spec in pack.specs]
+    return [Row.of(spec, None, traceback=how, seconds=0.0) for spec in pack.specs]
 
 
-def _results(specs: Sequence[Spec], device: str, progress: Progress) -> list[dict[str, Any]]:
+def _results(specs: Sequence[Spec], device: str | None, progress: Progress) -> list[dict[str, Any]]:
     kind = type(specs[0])
     results = kind.run(specs, device=device, progress=progress)
     if len(results) != len(specs):
@@ -80,7 +80,7 @@ def use_threads(n: int) -> None:
             torch.set_num_threads(n)
 
 
-def device_of(device: str, worker: int) -> str:
+def device_of(device: str | None, worker: int) -> str | None:
     """``cuda`` is spread over the cards there are."""
     if device != "cuda":
         return device

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from compsparse.errors import ConfigError
-from compsparse.measures.sensitivity import diffeomorphism_sensitivity, synonym_sensitivity
+from compsparse.measures import diffeomorphism_sensitivity, synonym_sensitivity
 from compsparse.networks.replicas import select
 from compsparse.networks.symbols import (
     CommonCNN,
@@ -20,6 +20,7 @@ from compsparse.networks.symbols import (
     HierarchicalCNN,
     HierarchicalLCN,
     SymbolNetwork,
+    SymbolNetworkOptions,
     TransformerNetwork,
 )
 from compsparse.progress import Progress
@@ -31,13 +32,13 @@ from compsparse.training.losses import CrossEntropy
 from compsparse.training.record import Training
 
 Learner = Literal["cnn", "lcn", "fcn", "plain-cnn", "residual-cnn", "transformer", "clustering"]
-MEAN_FIELD: tuple[Learner, ...] = ("cnn", "lcn", "fcn")
+_MEAN_FIELD: tuple[Learner, ...] = ("cnn", "lcn", "fcn")
 _ROWS_AT_ONCE = 200_000
 _PROBES = 1000
 """Data on which sensitivities are measured."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class HierarchyRun(Spec):
     """One training of one learner on data of one random hierarchy.
 
@@ -49,7 +50,7 @@ class HierarchyRun(Spec):
         learning_rate: of cnn, lcn and fcn times their width, since their readout is a mean over units.
         batch_size: None takes 4 per class.
         sensitivities: measure S_k and D_k of every layer at level 1; every tuple is changed, none left by chance.
-        seed: of the rules, the data and the initial weights.
+        seed: of the rules, the data and the initial weights; data of the run, and so part of its key.
     """
 
     kind: ClassVar[str] = "hierarchy"
@@ -91,19 +92,21 @@ class HierarchyRun(Spec):
 
     @property
     def model(self) -> RandomHierarchy:
+        """The hierarchy, its rules drawn by the seed."""
         return _model(
-            self.n_features,
-            self.n_classes,
-            self.multiplicity,
-            self.tuple_size,
-            self.n_levels,
-            self.n_empty,
-            self.placement,
-            self.seed,
+            n_features=self.n_features,
+            n_classes=self.n_classes,
+            multiplicity=self.multiplicity,
+            tuple_size=self.tuple_size,
+            n_levels=self.n_levels,
+            n_empty=self.n_empty,
+            placement=self.placement,
+            rules_seed=self.seed,
         )
 
     @property
     def rows_per_step(self) -> int:
+        """The batch size, spelled out."""
         return self.batch_size or 4 * self.model.n_labels
 
     def split(self) -> tuple[HierarchySample, HierarchySample]:
@@ -126,11 +129,13 @@ class HierarchyRun(Spec):
         return self.n_train * (d if self.learner == "clustering" else per_row)
 
     @classmethod
-    def run(cls, specs: Sequence[Self], *, device: str, progress: Progress) -> list[dict[str, Any]]:
+    def run(cls, specs: Sequence[Self], *, device: str | None, progress: Progress) -> list[dict[str, Any]]:
+        """Trains the specs as replicas of one network; test errors and, where asked for, sensitivities."""
         if specs[0].learner == "clustering":
             return [_cluster(spec) for spec in specs]
         data = [spec.split() for spec in specs]
-        network = specs[0].network(n_replicas=len(specs), seeds=[spec.seed for spec in specs]).to(device)
+        network = specs[0].network(n_replicas=len(specs), seeds=[spec.seed for spec in specs])
+        network.to(device or "cpu")
         training = train_runs(network, specs, [train for train, _ in data], progress)
         errors = misclassified(network, [test for _, test in data])
         results: list[dict[str, Any]] = [
@@ -148,9 +153,10 @@ class HierarchyRun(Spec):
                 results[r] |= _sensitivities(select(network, [r]), test, specs[r].seed)
         return results
 
-    def network(self, **settings: Any) -> SymbolNetwork:
-        """The untrained network; settings as of :class:`~compsparse.networks.symbols.SymbolNetworkOptions`."""
-        model, settings = self.model, {"whitened": self.whitened, **settings}
+    def network(self, n_replicas: int | None = None, seeds: Sequence[int] | None = None) -> SymbolNetwork:
+        """The untrained network, of so many replicas, with a seed for each."""
+        model = self.model
+        settings: SymbolNetworkOptions = {"whitened": self.whitened, "n_replicas": n_replicas, "seeds": seeds}
         shape = (model.n_inputs, model.n_features, model.n_labels)
         depth = self.n_layers or model.n_levels
         match self.learner:
@@ -169,7 +175,8 @@ class HierarchyRun(Spec):
         raise ConfigError(f"{self.learner!r} is no network")
 
     def config(self) -> TrainingConfig:
-        factor = self.width if self.learner in MEAN_FIELD and self.optimizer == "sgd" else 1
+        """How the network is trained."""
+        factor = self.width if self.learner in _MEAN_FIELD and self.optimizer == "sgd" else 1
         return TrainingConfig(
             n_epochs=self.n_epochs,
             batch_size=self.rows_per_step,
@@ -183,15 +190,16 @@ class HierarchyRun(Spec):
 
 
 @lru_cache(maxsize=1024)
-def _model(v: int, n_c: int | None, m: int | None, s: int, depth: int, s0: int, placement: Any, seed: int) -> Any:
-    if s0 == 0:
-        return RandomHierarchy(v, n_c, m, s, depth, rules_seed=seed)
-    return SparseRandomHierarchy(v, n_c, m, s, depth, rules_seed=seed, n_empty=s0, placement=placement)
+def _model(*, n_empty: int, placement: Literal["A", "B"], **sizes: Any) -> RandomHierarchy:
+    if n_empty == 0:
+        return RandomHierarchy(**sizes)
+    return SparseRandomHierarchy(**sizes, n_empty=n_empty, placement=placement)
 
 
 def train_runs(
     network: SymbolNetwork, specs: Sequence[HierarchyRun], samples: Sequence[HierarchySample], progress: Progress
 ) -> Training:
+    """Trains a network whose replicas are the runs, each on its own sample."""
     device = next(network.parameters()).device
     ends = np.cumsum([len(s) for s in samples]).tolist()
     data = TrainingData(

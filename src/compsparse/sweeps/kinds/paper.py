@@ -8,7 +8,7 @@ from compsparse.sweeps.adaptive import Adaptive
 from compsparse.sweeps.kinds.hierarchy import HierarchyRun, Learner
 from compsparse.sweeps.sweep import Sweep
 
-SEEDS = (0, 1, 2)
+_SEEDS = (0, 1, 2)
 
 
 def rhm_protocol(width: int = 64) -> dict[str, Any]:
@@ -62,16 +62,16 @@ def _rate(learner: Learner, n_levels: int, s0: int, s: int) -> float:
 
 
 def _search(start: int, most: int) -> Adaptive:
-    return Adaptive("n_train", "test_error", 0.1, start, most, factor=2.0, resolution=1.25)
+    return Adaptive("n_train", "test_error", 0.1, start=start, most=most, factor=2.0, resolution=1.25)
 
 
 def _settings(learner: Learner, sizes: tuple[int, ...], levels: tuple[int, ...], empties: tuple[int, ...]) -> list[Any]:
     return [{"n_features": v, **srhm_protocol(learner, depth, s0)} for v in sizes for depth in levels for s0 in empties]
 
 
-def _curves(learner: Learner, *, v: int, s0: int, sizes: tuple[int, ...], **fields: Any) -> Sweep:
-    base = {**srhm_protocol(learner, 2, s0), "n_features": v, "sensitivities": True, **fields}
-    return Sweep(f"{learner} curves", HierarchyRun, base, {"n_train": sizes, "seed": SEEDS})
+def _curves(learner: Learner, *, v: int, s0: int, sizes: tuple[int, ...]) -> Sweep:
+    base = {**srhm_protocol(learner, 2, s0), "n_features": v, "sensitivities": True}
+    return Sweep(f"{learner} curves", HierarchyRun, base, {"n_train": sizes, "seed": _SEEDS})
 
 
 PRESETS = {
@@ -79,13 +79,13 @@ PRESETS = {
         "rhm-quick",
         HierarchyRun,
         {**rhm_protocol(), "n_features": 8},
-        {"n_train": (512, 768, 1152, 1728, 2592), "seed": SEEDS},
+        {"n_train": (512, 768, 1152, 1728, 2592), "seed": _SEEDS},
     ),
     "rhm-sample-complexity": Sweep(
         "rhm-sample-complexity",
         HierarchyRun,
         rhm_protocol(),
-        {"seed": SEEDS},
+        {"seed": _SEEDS},
         [{"n_features": v, "n_levels": depth} for depth, v in ((2, 6), (2, 8), (2, 12), (3, 4), (3, 6), (3, 8))],
         _search(300, 100_000),
     ),
@@ -94,7 +94,7 @@ PRESETS = {
         "srhm-figure-4b",
         HierarchyRun,
         {},
-        {"seed": SEEDS},
+        {"seed": _SEEDS},
         _settings("lcn", (6, 8, 10), (2, 3), (0, 1, 2, 4)),
         _search(500, 2_000_000),
     ),
@@ -102,7 +102,7 @@ PRESETS = {
         "srhm-figure-4c",
         HierarchyRun,
         {},
-        {"seed": SEEDS},
+        {"seed": _SEEDS},
         _settings("cnn", (6, 8, 10, 12), (2, 3), (0, 1, 2, 4, 6)),
         _search(500, 2_000_000),
     ),
@@ -111,7 +111,7 @@ PRESETS = {
         "srhm-figure-7",
         HierarchyRun,
         {"n_features": 6, "placement": "B"},
-        {"seed": SEEDS},
+        {"seed": _SEEDS},
         [srhm_protocol("lcn", 2, s0) for s0 in (1, 2, 4)],
         _search(500, 2_000_000),
     ),
@@ -119,7 +119,7 @@ PRESETS = {
         "srhm-figure-10",
         HierarchyRun,
         {"n_features": 4},
-        {"seed": SEEDS},
+        {"seed": _SEEDS},
         [srhm_protocol("lcn", 2, s0, tuple_size=3) for s0 in (0, 1, 2)],
         _search(4000, 5_000_000),
     ),
@@ -128,7 +128,7 @@ PRESETS = {
         "srhm-figure-13",
         HierarchyRun,
         {"n_features": 4},
-        {"seed": SEEDS},
+        {"seed": _SEEDS},
         [srhm_protocol("cnn", 2, s0, tuple_size=3) for s0 in (0, 1, 2)],
         _search(4000, 5_000_000),
     ),
@@ -146,6 +146,6 @@ PRESETS = {
             "schedule": "constant",
             "n_epochs": 200,
         },
-        {"learner": ("plain-cnn", "residual-cnn", "transformer"), "n_train": (4000, 16_000, 32_000), "seed": SEEDS},
+        {"learner": ("plain-cnn", "residual-cnn", "transformer"), "n_train": (4000, 16_000, 32_000), "seed": _SEEDS},
     ),
 }

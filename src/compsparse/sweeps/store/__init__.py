@@ -10,17 +10,15 @@ from compsparse.errors import MissingDependencyError
 try:
     import sqlalchemy  # noqa: F401
 except ImportError:
-    raise MissingDependencyError("stores need SQLAlchemy: pip install 'compsparse[lab]'") from None
+    raise MissingDependencyError("stores of results need sqlalchemy: pip install 'compsparse[lab]'") from None
 
-from compsparse.sweeps.rows import Row
+from compsparse.sweeps import DEFAULT_STORE
 from compsparse.sweeps.store.database import Database
 from compsparse.sweeps.store.leases import Leases
 from compsparse.sweeps.store.results import Results
 from compsparse.sweeps.store.spill import Spill, import_spill
-from compsparse.sweeps.store.sweeps import Sweeps, SweepState
-from compsparse.sweeps.store.tables import export, frame
-
-DEFAULT_STORE = "sweeps.sqlite"
+from compsparse.sweeps.store.states import SweepState, SweepStates
+from compsparse.sweeps.store.tables import write_table
 
 
 class Store:
@@ -30,11 +28,12 @@ class Store:
         self.database = database
         self.results = Results(database)
         self.leases = Leases(database)
-        self.sweeps = Sweeps(database)
+        self.sweeps = SweepStates(database)
 
     @property
     def name(self) -> str:
-        return str(self.database.name)
+        """Its place, without a password."""
+        return self.database.name
 
     def spill(self) -> Spill:
         """A file for results that the store cannot take, beside it if it is a file."""
@@ -46,7 +45,7 @@ class Store:
 
     def export(self, path: str | Path, kind: str | None = None) -> int:
         """Writes the results to a .parquet or .csv file; returns how many."""
-        return export(self.results.all(kind), Path(path))
+        return write_table(self.results.all(kind), Path(path))
 
     def compact(self, failed: bool = False) -> dict[str, int]:
         """Removes expired leases and ended sweeps (and failed results, so that they run again), and frees space."""
@@ -60,6 +59,7 @@ class Store:
         return removed
 
     def close(self) -> None:
+        """Ends all connections."""
         self.database.close()
 
     def __enter__(self) -> Store:
@@ -78,4 +78,4 @@ def open_store(place: str | Path = DEFAULT_STORE, *, create: bool = True) -> Sto
     return Store(Database(place, create))
 
 
-__all__ = ["DEFAULT_STORE", "Row", "Spill", "Store", "SweepState", "export", "frame", "import_spill", "open_store"]
+__all__ = ["Leases", "Results", "Spill", "Store", "SweepState", "SweepStates", "open_store"]

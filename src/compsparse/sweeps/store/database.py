@@ -5,15 +5,17 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, create_engine, event, exc, func, insert, inspect, select, text
+from sqlalchemy import Connection, Table, create_engine, event, exc, func, insert, inspect, select, text
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, make_url
 
-from compsparse.errors import ConfigError, DataError, MissingDependencyError, StoreError, StoreUnreachableError
-from compsparse.sweeps.store.schema import SCHEMA_VERSION, meta, metadata
+from compsparse.errors import ConfigError, DataError, StoreError, StoreUnreachableError
+from compsparse.optional import needs
+from compsparse.sweeps.store.schema import SCHEMA_VERSION, meta_table, metadata
 
 _BUSY_SECONDS = 60
 _CREATE_LOCK = 0x636F6D70  # any number, the same in every process
@@ -24,7 +26,7 @@ class Database:
 
     def __init__(self, place: str | Path, create: bool = True):
         url = _url(str(place))
-        self.name = shown(str(place))
+        self.name = without_password(str(place))
         self.is_sqlite = url.get_backend_name() == "sqlite"
         self.folder = Path(str(url.database)).parent if self.is_sqlite else Path()
         if self.is_sqlite:
@@ -60,24 +62,25 @@ class Database:
 
     def _schema_version(self) -> int | None:
         with self.read() as connection:
-            if meta.name not in inspect(connection).get_table_names():
+            if meta_table.name not in inspect(connection).get_table_names():
                 return None
-            return int(connection.scalar(select(meta.c.value).where(meta.c.name == "schema_version")) or 0)
+            return int(connection.scalar(select(meta_table.c.value).where(meta_table.c.name == "schema_version")) or 0)
 
     def _create(self) -> None:
         with self.write() as connection:
             if not self.is_sqlite:  # two processes may both find no tables and make them
                 connection.execute(select(func.pg_advisory_xact_lock(_CREATE_LOCK)))
             tables = inspect(connection).get_table_names()
-            if meta.name in tables:
+            if meta_table.name in tables:
                 return
             if self.is_sqlite and tables:
                 raise StoreError(f"{self.name} is a database, but no store of compsparse: it holds other tables")
             metadata.create_all(connection)
-            connection.execute(insert(meta).values(name="schema_version", value=str(SCHEMA_VERSION)))
+            connection.execute(insert(meta_table).values(name="schema_version", value=str(SCHEMA_VERSION)))
 
     @contextlib.contextmanager
     def read(self) -> Iterator[Connection]:
+        """A connection that only reads."""
         with self._sentences(), self._engine.connect().execution_options(compsparse_reads=True) as connection:
             yield connection
 
@@ -94,10 +97,12 @@ class Database:
         return float(connection.scalar(select(func.extract("epoch", func.clock_timestamp()))) or 0.0)
 
     def compact(self) -> None:
+        """Gives free space back."""
         with self._sentences(), self._engine.connect() as connection:
             connection.execution_options(isolation_level="AUTOCOMMIT").execute(text("VACUUM"))
 
     def close(self) -> None:
+        """Ends all connections."""
         self._engine.dispose()
 
     @contextlib.contextmanager
@@ -110,8 +115,8 @@ class Database:
             raise StoreError(f"the store {self.name} failed: {_first_line(error)}") from error
 
 
-def shown(place: str) -> str:
-    """The place as it may be printed: without its password."""
+def without_password(place: str) -> str:
+    """The place of a store as it may be printed."""
     return place if "://" not in place else make_url(place).render_as_string(hide_password=True)
 
 
@@ -123,18 +128,11 @@ def _url(place: str) -> URL:
     except (exc.ArgumentError, ValueError):
         raise ConfigError(f"cannot read the address of the store {place!r}") from None
     if url.drivername in ("postgresql", "postgres", "postgresql+psycopg"):
-        _needs_psycopg()
+        needs("psycopg", "stores in PostgreSQL", "postgres")
         return url.set(drivername="postgresql+psycopg")
     if url.drivername == "sqlite" and url.database:
         return url
     raise ConfigError(f"a store is a path or postgresql://…, got {url.render_as_string(hide_password=True)!r}")
-
-
-def _needs_psycopg() -> None:
-    try:
-        import psycopg  # noqa: F401
-    except ImportError:
-        raise MissingDependencyError("PostgreSQL needs psycopg: pip install 'compsparse[postgres]'") from None
 
 
 def _arguments(is_sqlite: bool) -> dict[str, Any]:
@@ -179,3 +177,17 @@ def _told(name: str, error: exc.DBAPIError) -> StoreError:
 
 def _first_line(error: BaseException | None) -> str:
     return next(iter(str(error).strip().splitlines()), type(error).__name__)
+
+
+# ---- statements of both databases ----------------------------------------------------------------
+
+
+def upsert(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
+    """An insert that can say what happens on a conflict: both spell it alike, but SQLAlchemy keeps them apart."""
+    return sqlite.insert(table) if connection.dialect.name == "sqlite" else postgresql.insert(table)
+
+
+def chunks(keys: Sequence[str], size: int = 500) -> Iterator[Sequence[str]]:
+    """Parts of a list of keys that fit into one statement."""
+    for first in range(0, len(keys), size):
+        yield keys[first : first + size]

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 
 from sqlalchemy import delete, func, select
 
-from compsparse.sweeps.rows import Row, Status
-from compsparse.sweeps.store.database import Database
-from compsparse.sweeps.store.dialect import chunks, upsert
-from compsparse.sweeps.store.schema import leases, results
+from compsparse.sweeps.records import Row, RunStatus
+from compsparse.sweeps.store.database import Database, chunks, upsert
+from compsparse.sweeps.store.schema import leases_table, results_table
 
 
 @dataclass(frozen=True)
 class Results:
+    """Rows by key."""
+
     database: Database
 
     def get(self, keys: Iterable[str]) -> dict[str, Row]:
@@ -22,7 +23,7 @@ class Results:
         found: dict[str, Row] = {}
         with self.database.read() as connection:
             for part in chunks(list(keys)):
-                for row in connection.execute(select(results).where(results.c.key.in_(part))).mappings():
+                for row in connection.execute(select(results_table).where(results_table.c.key.in_(part))).mappings():
                     found[row["key"]] = Row.from_columns(dict(row))
         return found
 
@@ -30,36 +31,37 @@ class Results:
         """Keeps a result and ends its lease, in one transaction. A result that is there is not overwritten."""
         columns = row.to_columns()
         with self.database.write() as connection:
-            statement = upsert(connection, results).values(columns)
+            statement = upsert(connection, results_table).values(columns)
             connection.execute(
                 statement.on_conflict_do_update(
-                    index_elements=["key"], set_=columns, where=results.c.status == "failed"
+                    index_elements=["key"], set_=columns, where=results_table.c.status == "failed"
                 )
             )
-            connection.execute(delete(leases).where(leases.c.key == row.key))
+            connection.execute(delete(leases_table).where(leases_table.c.key == row.key))
 
-    def all(self, kind: str | None = None, status: Status | None = None) -> Iterator[Row]:
+    def all(self, kind: str | None = None, status: RunStatus | None = None) -> Iterator[Row]:
         """The results in the order they ended."""
-        query = select(results).order_by(results.c.finished, results.c.key)
+        query = select(results_table).order_by(results_table.c.finished, results_table.c.key)
         if kind is not None:
-            query = query.where(results.c.kind == kind)
+            query = query.where(results_table.c.kind == kind)
         if status is not None:
-            query = query.where(results.c.status == status)
+            query = query.where(results_table.c.status == status)
         with self.database.read() as connection:
             for row in connection.execute(query).mappings():
                 yield Row.from_columns(dict(row))
 
     def counts(self) -> list[tuple[str, int, str, int, float]]:
         """(kind, version, status, how many, seconds) of what is there."""
-        columns = (results.c.kind, results.c.version, results.c.status)
-        query = select(*columns, func.count(), func.sum(results.c.seconds)).group_by(*columns).order_by(*columns)
+        columns = (results_table.c.kind, results_table.c.version, results_table.c.status)
+        query = select(*columns, func.count(), func.sum(results_table.c.seconds)).group_by(*columns).order_by(*columns)
         with self.database.read() as connection:
             return [(row[0], row[1], row[2], row[3], row[4]) for row in connection.execute(query)]
 
     def forget_failed(self, keys: Iterable[str] | None = None) -> int:
         """Removes failed results, so that they run again; returns how many."""
-        statement = delete(results).where(results.c.status == "failed")
+        statement = delete(results_table).where(results_table.c.status == "failed")
         with self.database.write() as connection:
             if keys is None:
                 return connection.execute(statement).rowcount
-            return sum(connection.execute(statement.where(results.c.key.in_(p))).rowcount for p in chunks(list(keys)))
+            parts = (statement.where(results_table.c.key.in_(part)) for part in chunks(list(keys)))
+            return sum(connection.execute(part).rowcount for part in parts)

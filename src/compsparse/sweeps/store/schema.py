@@ -8,14 +8,14 @@ SCHEMA_VERSION = 1
 
 metadata = MetaData()
 
-meta = Table(
+meta_table = Table(
     "compsparse_meta",
     metadata,
     Column("name", String(64), primary_key=True),
     Column("value", Text, nullable=False),
 )
 
-results = Table(
+results_table = Table(
     "compsparse_results",
     metadata,
     Column("key", String(64), primary_key=True),
@@ -32,7 +32,7 @@ results = Table(
     Column("code", Text, nullable=False),
 )
 
-leases = Table(
+leases_table = Table(
     "compsparse_leases",
     metadata,
     Column("key", String(64), primary_key=True),
@@ -41,7 +41,7 @@ leases = Table(
     Column("expires", Double, nullable=False),
 )
 
-sweeps = Table(
+sweeps_table = Table(
     "compsparse_sweeps",
     metadata,
     Column("id", String(64), primary_key=True),

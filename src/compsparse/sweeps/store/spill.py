@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from compsparse.errors import DataError, StoreError
-from compsparse.sweeps.rows import Row
+from compsparse.files import read_text
+from compsparse.sweeps.records import Row
 from compsparse.sweeps.store.results import Results
 
 
@@ -25,6 +26,7 @@ class Spill:
         self.n_rows = 0
 
     def put(self, row: Row) -> None:
+        """Keeps a row in the first file that takes it."""
         line = (row.to_json() + "\n").encode()
         problems = []
         while self._candidates:
@@ -42,6 +44,7 @@ class Spill:
         raise StoreError(f"a result could be kept nowhere ({'; '.join(problems)}); it was {row.to_json()}")
 
     def sentence(self) -> str:
+        """Where the rows are and how to bring them in, for the user."""
         if not self.paths:
             return "no result was waiting to be kept"
         files = " ".join(str(p) for p in self.paths)
@@ -67,14 +70,8 @@ def _append(path: Path, line: bytes) -> None:
 
 def import_spill(path: Path, results: Results) -> tuple[int, int]:
     """Brings a spill file into a store; returns how many results it holds and how many were new."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except FileNotFoundError:
-        raise DataError(f"there is no file {path}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"cannot read {path}: {getattr(error, 'strerror', None) or 'it is not a text'}") from None
     rows = []
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(read_text(path).splitlines(), start=1):
         try:
             rows.append(Row.from_json(line))
         except DataError as error:

@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import torch
-
+from compsparse.checks import check_count, check_device, check_number
 from compsparse.measures import Threshold, threshold
 from compsparse.progress import Progress, Silent
 from compsparse.sweeps.kinds.hierarchy import HierarchyRun
 
-ERROR = 0.1
+_ERROR = 0.1
 """Test error that defines P*."""
-AROUND = (0.5, 0.71, 1.0, 1.41, 2.0)
+_AROUND = (0.5, 0.71, 1.0, 1.41, 2.0)
 _BELOW, _ABOVE = (0.35, 0.5, 0.71), (1.41, 2.0, 2.83)
 _MOST_ROUNDS = 5
 
@@ -34,6 +33,7 @@ class Measured:
 
     @property
     def natural(self) -> int:
+        """n_c m^L, the size that laws are stated in."""
         return self.setting.model.natural_size
 
     def curve(self, of: str = "test_error", layer: int | None = None) -> dict[int, list[float]]:
@@ -55,20 +55,28 @@ def measure_p_star(
     setting: HierarchyRun,
     guess: float,
     *,
-    seeds: int = 3,
-    around: Sequence[float] = AROUND,
+    n_seeds: int = 3,
+    around: Sequence[float] = _AROUND,
     device: str | None = None,
     progress: Progress | None = None,
 ) -> Measured:
-    """Runs the setting at sizes around the guess, all sizes and seeds as one program."""
-    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    """Runs the setting at sizes around the guess, all sizes and seeds as one program.
+
+    Args:
+        guess: about where P* is; a poor one costs rounds.
+        n_seeds: runs at every size; seeds count from 0.
+        around: the first sizes, as multiples of the guess.
+    """
+    check_number("guess", guess, above=0)
+    check_count("n_seeds", n_seeds)
+    check_device(device)
     most = setting.model.n_data - 1
     sizes = _within([guess * r for r in around], most)
     runs: list[tuple[HierarchyRun, dict[str, Any]]] = []
     for _ in range(_MOST_ROUNDS):
-        specs = [replace(setting, n_train=n, seed=seed) for n in sizes for seed in range(seeds)]
+        specs = [replace(setting, n_train=n, seed=seed) for n in sizes for seed in range(n_seeds)]
         runs += zip(specs, HierarchyRun.run(specs, device=device, progress=progress or Silent()), strict=True)
-        found = Measured(setting, threshold(_errors(runs), ERROR), tuple(runs))
+        found = Measured(setting, threshold(_errors(runs), _ERROR), tuple(runs))
         tried = {run.n_train for run, _ in runs}
         if found.p_star.bracketed:
             return found

@@ -8,14 +8,14 @@ from dataclasses import asdict, dataclass, fields, replace
 
 from sqlalchemy import delete, insert, select, update
 
-from compsparse.sweeps.owner import HOST
+from compsparse.sweeps.records import HOST
 from compsparse.sweeps.store.database import Database
-from compsparse.sweeps.store.schema import sweeps
+from compsparse.sweeps.store.schema import sweeps_table
 
 _SILENCE = 60.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SweepState:
     """One driver's view of its sweep.
 
@@ -44,7 +44,8 @@ class SweepState:
 
     @classmethod
     def new(cls, name: str, total: int, existing: int) -> SweepState:
-        return cls(uuid.uuid4().hex, name, HOST, os.getpid(), total, existing)
+        """The state of a sweep that this process is about to run."""
+        return cls(id=uuid.uuid4().hex, name=name, host=HOST, pid=os.getpid(), total=total, existing=existing)
 
     @property
     def rate(self) -> float:
@@ -53,6 +54,7 @@ class SweepState:
         return (self.done + self.failed) / elapsed if elapsed > 0 else 0.0
 
     def status(self, now: float) -> str:
+        """A word or two for the reader: how it ended, that it runs, or that its driver is silent."""
         if self.finished is not None:
             return self.message or "finished"
         return "running" if now - self.heartbeat < _SILENCE else f"lost: no sign for {now - self.heartbeat:.0f} s"
@@ -66,31 +68,36 @@ class SweepState:
 
 
 @dataclass(frozen=True)
-class Sweeps:
+class SweepStates:
+    """The state of every sweep that was run on the store."""
+
     database: Database
 
     def begin(self, state: SweepState) -> SweepState:
+        """Writes a new state; returns it with the time it began."""
         with self.database.write() as connection:
             now = self.database.now(connection)
             state = replace(state, started=now, heartbeat=now)
-            connection.execute(insert(sweeps).values(asdict(state)))
+            connection.execute(insert(sweeps_table).values(asdict(state)))
         return state
 
     def beat(self, state: SweepState, finished: bool = False) -> None:
+        """Writes a state that has changed, with the time as a sign of life."""
         with self.database.write() as connection:
             now = self.database.now(connection)
             state = replace(state, heartbeat=now, finished=now if finished else None)
-            connection.execute(update(sweeps).where(sweeps.c.id == state.id).values(asdict(state)))
+            connection.execute(update(sweeps_table).where(sweeps_table.c.id == state.id).values(asdict(state)))
 
     def all(self, last: int = 10) -> tuple[float, list[SweepState]]:
         """The time now and the last sweeps, the newest first."""
         names = [f.name for f in fields(SweepState)]
-        query = select(*(sweeps.c[name] for name in names)).order_by(sweeps.c.started.desc()).limit(last)
+        query = select(*(sweeps_table.c[name] for name in names)).order_by(sweeps_table.c.started.desc()).limit(last)
         with self.database.read() as connection:
             found = [SweepState(**row) for row in connection.execute(query).mappings()]
             return self.database.now(connection), found
 
     def drop_ended(self, now: float) -> int:
+        """Removes sweeps that ended or went silent; returns how many."""
         with self.database.write() as connection:
-            old = sweeps.c.finished.is_not(None) | (sweeps.c.heartbeat < now - _SILENCE)
-            return connection.execute(delete(sweeps).where(old)).rowcount
+            old = sweeps_table.c.finished.is_not(None) | (sweeps_table.c.heartbeat < now - _SILENCE)
+            return connection.execute(delete(sweeps_table).where(old)).rowcount

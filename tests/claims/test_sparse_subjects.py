@@ -7,9 +7,7 @@ from scipy import integrate
 from compsparse.claims import Outcome
 from compsparse.claims.subjects import depth_separation, sparse_inference, sparse_recovery
 from compsparse.claims.trials import Trials
-from compsparse.claims.vector_trials import run_vector_trials
 from compsparse.networks import dense
-from compsparse.training import TrainingConfig
 
 
 def test_heavy_tailed_inputs_have_the_density_of_sinc_squared():
@@ -74,21 +72,10 @@ def test_all_signs_are_all_faces():
     assert (np.count_nonzero(Z, axis=1) == 2).all()
 
 
-def test_crossing_of_a_logistic_curve():
+def test_the_midpoint_of_a_logistic_curve():
     x = np.linspace(0, 1, 21)
     points = list(zip(x, 1 / (1 + np.exp(30 * (x - 0.37))), strict=True))
-    assert sparse_recovery.crossing(points) == pytest.approx(0.37, abs=0.005)
-
-
-def test_vector_trials_learn_a_linear_map():
-    def draw(rows, seed):
-        X = np.random.default_rng(seed).standard_normal((rows, 3))
-        return X, X[:, :2] * [1.0, -2.0]
-
-    network = dense(3, 16, 1, activation="relu", out_channels=2, n_replicas=2, random_state=0)
-    trials = run_vector_trials(network, draw, 1000, TrainingConfig(n_steps=300, batch_size=64, weight_decay=0))
-    assert trials.errors.shape == (2,)
-    assert trials.high < 0.02
+    assert sparse_recovery.logistic_midpoint(points) == pytest.approx(0.37, abs=0.005)
 
 
 @pytest.mark.slow

@@ -1,0 +1,74 @@
+"""The rules by which claims on depth, subgraphs and locality are judged."""
+
+import numpy as np
+
+from compsparse.claims import Outcome
+from compsparse.claims.subjects import depth, locality, subgraph
+from compsparse.claims.trials import Trials
+from compsparse.graph import balanced_tree
+
+
+def flat(value, n=3):
+    return Trials(np.full(n, value))
+
+
+def test_depth_is_judged_by_what_was_measured():
+    def points(shallow_errors):
+        result = []
+        for n, error in zip((4, 8, 16), shallow_errors, strict=True):
+            result += [depth._Point(n, "mirrored", 100 * n, flat(0.001)), depth._Point(n, "shallow", 50 * n, flat(0.5))]
+            result.append(depth._Point(n, "shallow", 400 * n**2, flat(error)))
+        return result
+
+    assert depth._judge((4, 8, 16), points([0.005, 0.005, 0.005])).outcome is Outcome.SUPPORTED
+    assert depth._judge((4, 8, 16), points([0.5, 0.5, 0.5])).outcome is Outcome.SUPPORTED
+    bounded = points([0.005, 0.005, 0.5])
+    bounded = [p for p in bounded if (p.inputs, p.parameters) != (4, 6400)] + [
+        depth._Point(4, "shallow", 50_000, flat(0.005))
+    ]
+    assert depth._judge((4, 8, 16), bounded).outcome is Outcome.INCONCLUSIVE
+    equal = [depth._Point(n, f, 100 * n, flat(0.001)) for n in (4, 8, 16) for f in ("mirrored", "shallow")]
+    assert depth._judge((4, 8, 16), equal).outcome is Outcome.REFUTED
+    lost = [depth._Point(n, f, 100 * n, flat(0.5)) for n in (4, 8, 16) for f in ("mirrored", "shallow")]
+    assert depth._judge((4, 8, 16), lost).outcome is Outcome.INCONCLUSIVE
+
+
+def test_subgraphs_are_judged_by_what_was_measured():
+    names = [
+        "true graph",
+        "+1 edge a node",
+        "+2 edges a node",
+        "+4 edges a node",
+        "1 edge lost",
+        "2 edges lost",
+        "dense",
+    ]
+
+    def outcome(*errors):
+        return subgraph._judge({n: flat(e) for n, e in zip(names, errors, strict=True)}).outcome
+
+    assert outcome(1e-4, 1e-4, 2e-4, 2e-4, 0.1, 0.2, 0.05) is Outcome.SUPPORTED
+    assert outcome(1e-4, 1e-2, 2e-2, 4e-2, 0.1, 0.2, 0.05) is Outcome.REFUTED
+    assert outcome(1e-4, 1e-4, 1e-4, 1e-4, 1e-4, 1e-4, 0.05) is Outcome.REFUTED
+
+
+def test_extra_and_lost_edges_are_what_they_say():
+    graph, rng = balanced_tree(8), np.random.default_rng(0)
+    richer = subgraph.with_extra_edges(graph, 2, rng)
+    assert all(set(richer[n.name].parents) > set(n.parents) for n in graph.nodes)
+    poorer = subgraph.without_edges(graph, 2, rng)
+    assert poorer.n_edges == graph.n_edges - 2
+    assert len(poorer.inert) == 2
+
+
+def test_locality_is_judged_by_what_was_measured():
+    def outcome(dense, local, shared):
+        errors = {
+            (name, n): flat(e)
+            for name, e in zip(locality._NAMES, (dense, local, shared), strict=True)
+            for n in (100, 1000)
+        }
+        return locality._judge((100, 1000), errors).outcome
+
+    assert outcome(1e-1, 1e-3, 5e-4) is Outcome.SUPPORTED
+    assert outcome(1e-1, 8e-2, 1e-4) is Outcome.REFUTED

@@ -1,0 +1,111 @@
+"""Runs on hierarchies: keys, packs, networks, protocols."""
+
+import hashlib
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from compsparse.errors import ConfigError
+from compsparse.networks.symbols import HierarchicalLCN
+from compsparse.progress import Silent
+from compsparse.sweeps import presets
+from compsparse.sweeps.kinds.hierarchy import HierarchyRun, misclassified
+from compsparse.sweeps.kinds.paper import srhm_protocol
+
+SMALL = HierarchyRun(n_train=150, n_features=4, n_empty=1, width=16, n_epochs=40, batch_size=32, n_test=500)
+NETWORKS = ("cnn", "lcn", "fcn", "plain-cnn", "residual-cnn", "transformer")
+
+
+def run(specs: list[HierarchyRun]) -> list[dict]:
+    return HierarchyRun.run(specs, device="cpu", progress=Silent())
+
+
+def test_keys_of_hierarchies_stay():
+    assert HierarchyRun(n_train=100).key == "7e3bd2d14753dc83472c77e55ca8284c"  # stored results are found by them
+    other = HierarchyRun(n_train=100, learner="lcn", seed=3, n_empty=1, batch_size=None)
+    assert other.key == "1d8e4c441774e998356f886f09838d13"
+    keys = [spec.key for sweep in presets().values() for spec in sweep.specs()]
+    assert len(keys) == 333
+    assert hashlib.sha256("".join(keys).encode()).hexdigest()[:32] == "ff2224cbaa314c0ba4a8a7b31284d857"
+
+
+def test_a_run_is_the_same_alone_and_in_a_pack():
+    specs = [replace(SMALL, n_train=n, seed=seed, sensitivities=True) for n in (100, 230) for seed in (0, 1)]
+    assert len({s.pack_key() for s in specs}) == 1
+    together = run(specs)
+    for spec, result in zip(specs, together, strict=True):
+        alone = run([spec])[0]
+        assert alone["n_steps"] == result["n_steps"]
+        assert alone["test_error"] == pytest.approx(result["test_error"], abs=0.01)
+        assert alone["synonym"] == pytest.approx(result["synonym"], rel=1e-3)
+
+
+def test_what_changes_the_program_splits_packs():
+    key = SMALL.pack_key()
+    assert replace(SMALL, multiplicity=2).pack_key() == key
+    assert replace(SMALL, n_classes=4).pack_key() == key
+    for other in ({"width": 8}, {"learning_rate": 0.2}, {"n_empty": 2}, {"n_classes": 3}, {"learner": "lcn"}):
+        assert replace(SMALL, **other).pack_key() != key
+    by_adam = replace(SMALL, optimizer="adamw")
+    assert by_adam.pack_key() != replace(by_adam, n_train=151).pack_key()
+
+
+@pytest.mark.parametrize("learner", NETWORKS)
+def test_every_network_runs(learner):
+    by_adam = {"optimizer": "adamw", "learning_rate": 0.003} if learner not in ("cnn", "lcn", "fcn") else {}
+    result = run([replace(SMALL, learner=learner, n_epochs=3, sensitivities=True, **by_adam)])[0]
+    assert 0 <= result["test_error"] <= 1
+    assert result["n_tested"] == 500
+    assert result["n_steps"] > 0
+    assert len(result["synonym"]) == len(result["diffeomorphism"])
+    json.dumps(result)
+
+
+def test_clustering_learns_without_a_network():
+    spec = HierarchyRun(n_train=400, n_features=6, learner="clustering")
+    assert run([spec])[0]["test_error"] < 0.1
+    assert run([replace(spec, n_train=20)])[0]["test_error"] > 0.3
+
+
+def test_test_data_are_never_training_data():
+    train, test = replace(SMALL, n_train=1000).split()
+    rows = {row.tobytes() for row in train.X}
+    assert not any(row.tobytes() in rows for row in test.X)
+
+
+def test_errors_are_counted_per_replica():
+    model = SMALL.model
+    tests = [model.sample(n, random_state=n) for n in (70, 300)]
+    network = HierarchicalLCN(model.n_inputs, 4, 4, model.patch, width=8, n_replicas=2, random_state=0)
+
+    for r, (error, sample) in enumerate(zip(misclassified(network, tests), tests, strict=True)):
+        guess = network(torch.as_tensor(sample.X))[r].argmax(-1).numpy()
+        assert error == pytest.approx(np.mean(guess != sample.y))
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"n_train": 0}, "must be positive"),
+        ({"n_train": 10**7}, "leave none to test on: the model has"),
+        ({"n_train": 10, "multiplicity": 9}, "at most 8 of its own"),
+        ({"n_train": 10, "learner": "clustering", "sensitivities": True}, "does not have"),
+    ],
+)
+def test_impossible_runs_are_refused(fields, words):
+    with pytest.raises(ConfigError, match=words):
+        HierarchyRun(**fields)
+
+
+def test_rates_of_the_paper():
+    rates = {
+        ("cnn", 2, 1): 0.1, ("cnn", 2, 4): 0.03, ("cnn", 2, 6): 0.01, ("cnn", 3, 2): 0.01, ("cnn", 3, 4): 0.003,
+        ("cnn", 2, 0): 0.01, ("lcn", 2, 2): 0.01, ("lcn", 3, 4): 0.003, ("fcn", 2, 1): 0.01, ("fcn", 3, 2): 0.001,
+    }  # fmt: skip
+    for (learner, depth, s0), rate in rates.items():
+        assert srhm_protocol(learner, depth, s0)["learning_rate"] == rate
+    assert srhm_protocol("cnn", 2, 1, tuple_size=3)["learning_rate"] == 0.01
+    assert {"rhm-quick", "srhm-figure-4b", "srhm-figure-4c", "srhm-figure-6"} <= set(presets())
