@@ -126,7 +126,7 @@ def test_laws_that_cannot_be_fitted_are_refused(variables, y, words):
             lambda: synonym_sensitivity(None, MODEL.sample(3, 0), allow_identity=1),
             "allow_identity must be True or False",
         ),
-        (lambda: synonym_sensitivity(None, MODEL.sample(3, 0), 3), "level must be an integer from 1"),
+        (lambda: synonym_sensitivity(None, MODEL.sample(3, 0), 3), "level must be at most 2"),
         (lambda: synonym_sensitivity(None, MODEL.sample(3, 0), random_state=-1), "random_state must be a whole number"),
     ],
 )
