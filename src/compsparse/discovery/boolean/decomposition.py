@@ -47,10 +47,12 @@ class Module:
 
     @property
     def cube(self) -> Cube:
+        """The gate with one axis per child."""
         return np.frombuffer(self.gate, dtype=bool).reshape((2,) * len(self.children))
 
     @property
     def kind(self) -> Kind:
+        """Whether any regrouping of the children is a module too."""
         return "complete" if is_parity(self.cube) or lone_cell(self.cube) else "prime"
 
 
@@ -134,6 +136,7 @@ def _ones(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
 
 
 def parity(n: int) -> Cube:
+    """The exclusive or of n arguments."""
     return (_ones(np.arange(1 << n)) % 2).astype(bool).reshape((2,) * n)
 
 

@@ -16,6 +16,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from compsparse.discovery.data.settings import MODULE_WIDTH, TOP_WIDTH
 from compsparse.networks.activations import activation
 from compsparse.networks.cells import Cells
 from compsparse.networks.replicas import (
@@ -53,8 +54,8 @@ class CandidateNetwork(ReplicatedNetwork):
         blocks: Sequence[Sequence[int]],
         n_outputs: int,
         seeds: Sequence[int],
-        inner_width: int = 16,
-        outer_width: int = 32,
+        inner_width: int = MODULE_WIDTH,
+        outer_width: int = TOP_WIDTH,
     ):
         n_columns = sum(len(block) for block in blocks)
         super().__init__(n_columns, n_outputs, len(candidates))
@@ -85,6 +86,7 @@ class CandidateNetwork(ReplicatedNetwork):
         return self.inner(columns)
 
     def run(self, columns: Tensor) -> Tensor:
+        """F of the columns and of g, (R, outputs, batch)."""
         g = self.combined(columns) if self.any_inner else columns[:, :1]
         return self.outer(torch.cat([columns, g], 1))
 

@@ -6,22 +6,24 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from compsparse.discovery.queries.design import Sheet, draw_sheet, n_points, random_points, swaps_per_input
+from compsparse.discovery.queries.calibration import StepCheck, remeasured
+from compsparse.discovery.queries.closure import Decision, Limits, decide
 from compsparse.discovery.queries.gradients import CentralDifferences, Differentiator, Slopes
-from compsparse.discovery.queries.inertness import rare_effects
 from compsparse.discovery.queries.oracle import Oracle, OutOfQueries
-from compsparse.discovery.queries.pool import Pool
-from compsparse.discovery.queries.threshold import Decision, Limits, decide
-from compsparse.discovery.queries.truncation import StepCheck, remeasured
+from compsparse.discovery.queries.pool import Pool, rare_effects
+from compsparse.discovery.queries.settings import (
+    COMPANIONS,
+    FEWEST_UNITS,
+    FIRST_SWAPS,
+    LIVELY_TRIED,
+    SLOPE_TOLD_FROM_ZERO,
+    TURN,
+    UNITS_GROWTH,
+)
+from compsparse.discovery.queries.sheets import Sheet, draw_sheet, n_points, random_points, swaps_per_input
 
-_FIRST_SWAPS = 32
-_GROWTH = 1.5
-TURN = 0.05  # radians: a turn that must not be missed
-_FLAT = 3.0
-_TRIED = 4
 
-
-class Search:
+class QuerySearch:
     """Measurements and the decisions they lead to.
 
     Attributes:
@@ -54,7 +56,7 @@ class Search:
 
     def run(self) -> bool:
         """Measures until the decisions are stable; False when the budget ended first."""
-        wanted = max(4, -(-_FIRST_SWAPS // swaps_per_input(len(self.names))))
+        wanted = max(FEWEST_UNITS, -(-FIRST_SWAPS // swaps_per_input(len(self.names))))
         try:
             while True:
                 while len(self.pool.units) < wanted:
@@ -62,7 +64,7 @@ class Search:
                 self.decisions = self.decide()
                 if self._is_hopeless() or (self._is_stable() and not self._finds_rare_effects()):
                     return True
-                wanted = int(np.ceil(_GROWTH * wanted))
+                wanted = int(np.ceil(UNITS_GROWTH * wanted))
         except OutOfQueries:
             self.conclude()
             return False
@@ -111,9 +113,9 @@ class Search:
         return [(self._with_company(k, doubtful), np.sort([i, j])) for i, j, k in triples]
 
     def _with_company(self, k: int, doubtful: list[np.ndarray]) -> np.ndarray:
-        """An input and three others that are in doubt beside it: their swaps share its points."""
+        """An input and a few others that are in doubt beside it: their swaps share its points."""
         others = np.setdiff1d(np.unique(np.concatenate(doubtful)), k)
-        return np.r_[k, self.rng.permutation(others)[:3]]
+        return np.r_[k, self.rng.permutation(others)[:COMPANIONS]]
 
     def _modules_to_look_at(self) -> list[np.ndarray]:
         position = {name: i for i, name in enumerate(self.names)}
@@ -140,7 +142,7 @@ class Search:
     def _lively_point(self, i: int) -> np.ndarray:
         """Of a few points measured before, the one where the partial derivative by x_i is largest."""
         tried = []
-        for _ in range(_TRIED):
+        for _ in range(LIVELY_TRIED):
             sheet, slopes = self.pool.units[self.rng.integers(len(self.pool.units))].sheets[0]
             p = self.rng.integers(len(sheet.points))
             tried.append((float(np.nan_to_num(np.abs(slopes.gradients[0][p, :, i])).max()), p, sheet))
@@ -176,9 +178,11 @@ class Search:
         return inside
 
     def active(self, output: int) -> np.ndarray:
+        """Inputs that were seen to change the output."""
         return np.flatnonzero(self.pool.effect_scores()[output] > self.limits.active)
 
     def active_names(self, output: int) -> tuple[str, ...]:
+        """Their names."""
         return tuple(self.names[i] for i in self.active(output))
 
     def flat(self, output: int) -> np.ndarray:
@@ -186,10 +190,11 @@ class Search:
         active = self.active(output)
         if self.pool.noisy:
             return active[:0]
-        return active[self.relative_errors(output)[active] > 1 / _FLAT]
+        return active[self.relative_errors(output)[active] > 1 / SLOPE_TOLD_FROM_ZERO]
 
     @property
     def any_flat(self) -> bool:
+        """Whether some output has an active input without a slope."""
         return any(len(self.flat(o)) for o in range(len(self.decisions)))
 
     def relative_errors(self, output: int) -> np.ndarray:
@@ -216,7 +221,7 @@ class Search:
     def _is_stable(self) -> bool:
         """Whether two halves of the units give the same trees, consistent and across a clear gap."""
         n = len(self.pool.units)
-        if n < 4 or any(not d.consistent or d.gap < self.limits.clear_gap for d in self.decisions):
+        if n < FEWEST_UNITS or any(not d.consistent or d.gap < self.limits.clear_gap for d in self.decisions):
             return False
         if any(self.smallest_visible_turn(o) > TURN for o in range(len(self.decisions))):
             return False
