@@ -61,18 +61,15 @@ class Findings:
 
 
 class Strategy(Protocol):
-    """One way to find a function graph.
-
-    Attributes:
-        name: by which it is asked for, and which the record carries as its source.
-        options: the ``TypedDict`` of what it may be given beside the data; its keys are what ``discover`` lets pass.
-    """
+    """One way to find a function graph: a class of its own with these four, and no base class."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """By which it is asked for, and which the record carries as its source."""
 
     @property
-    def options(self) -> type: ...
+    def options(self) -> type:
+        """The ``TypedDict`` of what it may be given beside the data; its keys are what ``discover`` lets pass."""
 
     def takes(self, data: Any, y: Any, options: Mapping[str, Any]) -> bool:
         """Whether it is the one to choose for these where none is named."""

@@ -129,7 +129,8 @@ _ONES = np.array([i.bit_count() for i in range(1 << 10)], dtype=np.uint8)
 
 def _ones(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
     """How many bits of each number are set; numbers have at most 20."""
-    return _ONES[numbers & 1023] + _ONES[numbers >> 10]
+    ones: npt.NDArray[np.uint8] = _ONES[numbers & 1023] + _ONES[numbers >> 10]
+    return ones
 
 
 # ---- complete gates ----------------------------------------------------------------------

@@ -83,12 +83,14 @@ class CandidateNetwork(ReplicatedNetwork):
 
     def combined(self, columns: Tensor) -> Tensor:
         """The value of g, (R, 1, batch)."""
-        return self.inner(columns)
+        value: Tensor = self.inner(columns)
+        return value
 
     def run(self, columns: Tensor) -> Tensor:
         """F of the columns and of g, (R, outputs, batch)."""
         g = self.combined(columns) if self.any_inner else columns[:, :1]
-        return self.outer(torch.cat([columns, g], 1))
+        value: Tensor = self.outer(torch.cat([columns, g], 1))
+        return value
 
 
 @dataclass(frozen=True)
@@ -176,4 +178,5 @@ class _Separable(nn.Module):
             # 1 + psi, so that the product starts near one and gradients do not vanish; factor by factor,
             # because the gradient of torch.prod cannot be recorded on a GPU
             total = reduce(torch.mul, (1 + values * used).split(1, dim=1))
-        return total + self.phi(total.unsqueeze(1))[:, 0]
+        value: Tensor = total + self.phi(total.unsqueeze(1))[:, 0]
+        return value

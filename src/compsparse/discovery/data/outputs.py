@@ -21,7 +21,7 @@ from compsparse.discovery.record import DiscoveryStatus, Step
 from compsparse.graph.modules import ModuleTree
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FoundTree:
     """The tree of one output, and what speaks for it.
 
@@ -118,8 +118,15 @@ class _Work:
                 tree = settled(search)
         except Halted as halted:
             status = halted.status
-        tree = tree or _prime(search.units)
-        return FoundTree(tree, support, tuple(search.path), search.units, search.predicts, status, table.trained)
+        return FoundTree(
+            tree=tree or _prime(search.units),
+            support=support,
+            path=tuple(search.path),
+            units=search.units,
+            predicts=search.predicts,
+            status=status,
+            networks=table.trained,
+        )
 
     def compared(self, found: FoundTrees, deadline: float | None) -> FoundTrees:
         """The trees with what they share, as far as time allows."""

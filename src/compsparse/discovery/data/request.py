@@ -97,7 +97,7 @@ class Clock:
         return None if self.limit is None else max(LEAST_FIT_SECONDS, self.limit - self.seconds)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TableRequest:
     """A table ready to be searched, and how.
 

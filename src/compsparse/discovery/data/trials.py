@@ -185,7 +185,8 @@ class TrialTable:
         mean = torch.where(weights == 0, 0.0, out * weights).sum(2)
         per_row = self.loss.per_sample(mean, self.y[padded]).cpu().numpy().astype(float)
         per_fold = [per_row[:, k, : len(rows)] for k, rows in enumerate(self.held_out)]
-        return np.nan_to_num(np.concatenate(per_fold, axis=1), nan=DIVERGED_LOSS, posinf=DIVERGED_LOSS)
+        losses: np.ndarray = np.nan_to_num(np.concatenate(per_fold, axis=1), nan=DIVERGED_LOSS, posinf=DIVERGED_LOSS)
+        return losses
 
     def _constant_losses(self) -> np.ndarray:
         """Held-out losses of the best constant."""

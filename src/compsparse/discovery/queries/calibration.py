@@ -80,7 +80,8 @@ def first_answers(oracle: Oracle, f: Any, rng: np.random.Generator) -> Answers:
 def measured_noise(oracle: Oracle, rng: np.random.Generator) -> np.ndarray:
     """Standard deviation of the noise per output, to a few percent."""
     u = random_points(NOISE_POINTS, np.zeros(oracle.d), rng)
-    return np.sqrt(np.mean((oracle(u) - oracle(u)) ** 2, axis=0) / 2)
+    noise: np.ndarray = np.sqrt(np.mean((oracle(u) - oracle(u)) ** 2, axis=0) / 2)
+    return noise
 
 
 def is_noisy(answers: Answers, noise: np.ndarray) -> bool:
@@ -235,11 +236,13 @@ def _balanced(slopes: np.ndarray, long: np.ndarray, round_off: np.ndarray, sprea
     """
     size = np.maximum(np.median(np.abs(slopes[:, 1]), axis=0), LEAST_SLOPE * spread[:, None])
     truncation = np.sqrt(np.mean((slopes[:, 0] - slopes[:, 1]) ** 2, axis=0)) / (long[0] ** 2 - long[1] ** 2)
-    return np.cbrt(round_off / (2 * np.maximum(truncation, size))).min(axis=0)
+    balance: np.ndarray = np.cbrt(round_off / (2 * np.maximum(truncation, size))).min(axis=0)
+    return balance
 
 
 def _root_mean_square(slopes: np.ndarray) -> np.ndarray:
-    return np.sqrt(np.mean(slopes**2, axis=0))
+    usual: np.ndarray = np.sqrt(np.mean(slopes**2, axis=0))
+    return usual
 
 
 def _slopes(oracle: Oracle, steps: np.ndarray, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

@@ -84,7 +84,8 @@ def _smallest_modules(turned: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _grown(sets: np.ndarray, by_pair: np.ndarray) -> np.ndarray:
     """Positive for the members, and for every k with turned[i, j, k] for some members i and j."""
     pairs_inside = sets[:, :, None] * sets[:, None, :]
-    return sets + pairs_inside.reshape(len(sets), -1) @ by_pair
+    grown: np.ndarray = sets + pairs_inside.reshape(len(sets), -1) @ by_pair
+    return grown
 
 
 def _joined_where_overlapping(sets: np.ndarray) -> np.ndarray:

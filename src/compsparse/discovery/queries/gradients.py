@@ -127,7 +127,10 @@ class CentralDifferences:
 
     def value_error(self, size: np.ndarray) -> np.ndarray:
         """Rounding error of values of that size, per output."""
-        return np.maximum((self.error * self.step).max(axis=1), ROUNDINGS_OF_GRADIENT * np.finfo(float).eps * size)
+        error: np.ndarray = np.maximum(
+            (self.error * self.step).max(axis=1), ROUNDINGS_OF_GRADIENT * np.finfo(float).eps * size
+        )
+        return error
 
     def __call__(self, u: np.ndarray, coordinates: np.ndarray) -> Slopes:
         (n, d), c = u.shape, len(coordinates)
@@ -147,4 +150,5 @@ class CentralDifferences:
 
     def _kinked(self, bend: np.ndarray, slope: np.ndarray, error: np.ndarray, coordinates: np.ndarray) -> np.ndarray:
         by_curvature = KINKED * np.maximum(self._usual_bend[:, coordinates], error)
-        return (bend > by_curvature) & (bend > np.sqrt(self.step[coordinates]) * slope)
+        kinked: np.ndarray = (bend > by_curvature) & (bend > np.sqrt(self.step[coordinates]) * slope)
+        return kinked

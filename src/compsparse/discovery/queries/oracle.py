@@ -65,11 +65,13 @@ class Oracle:
 
     def points(self, u: np.ndarray) -> np.ndarray:
         """Points of the box that stand for points of the unit cube."""
-        return np.clip(self.low + u * self.width, self.low, self.low + self.width)
+        points: np.ndarray = np.clip(self.low + u * self.width, self.low, self.low + self.width)
+        return points
 
     def distance(self, u: np.ndarray, v: np.ndarray) -> np.ndarray:
         """v - u as the box resolves it: far from zero, numbers lie wide apart."""
-        return (self.points(v) - self.points(u)) / self.width
+        apart: np.ndarray = (self.points(v) - self.points(u)) / self.width
+        return apart
 
     def __call__(self, u: np.ndarray) -> np.ndarray:
         """Values of shape ``(n, k)`` at the rows of ``u``.

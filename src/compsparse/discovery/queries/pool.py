@@ -23,13 +23,15 @@ def confirmed(parts: Sequence[np.ndarray]) -> np.ndarray:
     for part in parts:
         second = np.maximum(second, np.minimum(first, part))
         first = np.maximum(first, part)
-    return np.maximum(second, UNCONFIRMED_SHARE * first)
+    score: np.ndarray = np.maximum(second, UNCONFIRMED_SHARE * first)
+    return score
 
 
 def pooled(sums: Sequence[np.ndarray], counts: Sequence[np.ndarray]) -> np.ndarray:
     """Sums of z1 z2 over the root of their number; another root brings products back to the scale of a z."""
     count = np.maximum(reduce(np.add, counts), 1)
-    return np.sqrt(np.maximum(reduce(np.add, sums) / np.sqrt(count), 0))
+    score: np.ndarray = np.sqrt(np.maximum(reduce(np.add, sums) / np.sqrt(count), 0))
+    return score
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,8 @@ class Pool:
 
     def change(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
         """Size of the differences of answers in units of their standard error."""
-        return np.abs(one - other) / (np.sqrt(2) * self.value_error)
+        change: np.ndarray = np.abs(one - other) / (np.sqrt(2) * self.value_error)
+        return change
 
     def note_effects(self, inputs: np.ndarray, effects: np.ndarray) -> None:
         """Takes note of effects ``(len(inputs), k)`` that were seen outside the sheets."""
@@ -103,7 +106,8 @@ class Pool:
         squares = [slopes.gradients[0] * slopes.gradients[-1] for u in self.units for _, slopes in u.sheets]
         known = np.concatenate(squares)
         counts = np.maximum(np.isfinite(known).sum(axis=0), 1)
-        return np.sqrt(np.maximum(np.nansum(known, axis=0) / counts, 0))
+        size: np.ndarray = np.sqrt(np.maximum(np.nansum(known, axis=0) / counts, 0))
+        return size
 
     def _unit(self, sheets: Sequence[tuple[Sheet, Slopes]]) -> Unit:
         measure = self._noisy_unit if self.noisy else self._exact_unit

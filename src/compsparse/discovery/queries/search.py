@@ -115,7 +115,8 @@ class QuerySearch:
     def _with_company(self, k: int, doubtful: list[np.ndarray]) -> np.ndarray:
         """An input and a few others that are in doubt beside it: their swaps share its points."""
         others = np.setdiff1d(np.unique(np.concatenate(doubtful)), k)
-        return np.r_[k, self.rng.permutation(others)[:COMPANIONS]]
+        swapped: np.ndarray = np.r_[k, self.rng.permutation(others)[:COMPANIONS]]
+        return swapped
 
     def _modules_to_look_at(self) -> list[np.ndarray]:
         position = {name: i for i, name in enumerate(self.names)}
@@ -128,7 +129,7 @@ class QuerySearch:
 
         Where maxima hide most inputs most of the time, new points rarely show the rarer ones.
         """
-        new = random_points(1, self.slopes.margin, self.rng)[0]
+        new: np.ndarray = random_points(1, self.slopes.margin, self.rng)[0]
         if len(swapped) == len(new) and not self._rarely_active:
             return new
         i = int(self.rng.choice(watched))
@@ -147,7 +148,8 @@ class QuerySearch:
             p = self.rng.integers(len(sheet.points))
             tried.append((float(np.nan_to_num(np.abs(slopes.gradients[0][p, :, i])).max()), p, sheet))
         _, p, sheet = max(tried, key=lambda t: t[0])
-        return sheet.points[p].copy()
+        point: np.ndarray = sheet.points[p].copy()
+        return point
 
     def _finds_rare_effects(self) -> bool:
         """Asks for the effect of inputs that seem inert; True if one is not."""
@@ -172,7 +174,7 @@ class QuerySearch:
     def scores_between_active(self, output: int, scores: np.ndarray) -> np.ndarray:
         """Scores among the active inputs; those that act by jumps alone are taken to turn with everything."""
         active = self.active(output)
-        inside = scores[np.ix_(active, active, active)].copy()
+        inside: np.ndarray = scores[np.ix_(active, active, active)].copy()
         flat = np.isin(active, self.flat(output))
         inside[flat] = inside[:, flat] = np.inf
         return inside
@@ -190,7 +192,8 @@ class QuerySearch:
         active = self.active(output)
         if self.pool.noisy:
             return active[:0]
-        return active[self.relative_errors(output)[active] > 1 / SLOPE_TOLD_FROM_ZERO]
+        flat: np.ndarray = active[self.relative_errors(output)[active] > 1 / SLOPE_TOLD_FROM_ZERO]
+        return flat
 
     @property
     def any_flat(self) -> bool:
@@ -201,7 +204,8 @@ class QuerySearch:
         """Error of every partial derivative over its root mean square."""
         error = np.sqrt(np.mean(self.pool.units[0].sheets[0][1].errors[:, output] ** 2, axis=0))
         size = self.pool.gradient_size()[output]
-        return np.divide(error, size, out=np.full_like(error, np.inf), where=size > 0)
+        relative: np.ndarray = np.divide(error, size, out=np.full_like(error, np.inf), where=size > 0)
+        return relative
 
     def unit_turn(self, output: int) -> float:
         """The score of a turn by one radian, for two inputs whose derivatives are known as well as most."""

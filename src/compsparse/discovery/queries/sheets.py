@@ -38,7 +38,7 @@ class Sheet:
 def n_points(n_inputs: int) -> int:
     """Points of one sheet that swaps so many inputs."""
     whole, rest = divmod(n_inputs, SWAPPED_TOGETHER)
-    return whole * (2**SWAPPED_TOGETHER - 1) + 2**rest
+    return whole * ((1 << SWAPPED_TOGETHER) - 1) + (1 << rest)
 
 
 def swaps_per_input(n_inputs: int) -> int:
@@ -48,7 +48,8 @@ def swaps_per_input(n_inputs: int) -> int:
 
 def random_points(n: int, margin: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Points of the unit cube, ``margin`` away from its faces."""
-    return margin + rng.random((n, len(margin))) * (1 - 2 * margin)
+    points: np.ndarray = margin + rng.random((n, len(margin))) * (1 - 2 * margin)
+    return points
 
 
 def draw_sheet(inputs: np.ndarray, base: np.ndarray, margin: np.ndarray, rng: np.random.Generator) -> Sheet:
@@ -80,14 +81,16 @@ def draw_sheet(inputs: np.ndarray, base: np.ndarray, margin: np.ndarray, rng: np
 def turns(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """D for all pairs of the last axis."""
     product = a[..., :, None] * b[..., None, :]
-    return product - product.swapaxes(-1, -2)
+    turn: np.ndarray = product - product.swapaxes(-1, -2)
+    return turn
 
 
 def turn_errors(a: np.ndarray, b: np.ndarray, error_a: np.ndarray, error_b: np.ndarray) -> np.ndarray:
     """Standard error of D to first order, and of products of errors where both gradients vanish."""
     a, b, error_a, error_b = a**2, b**2, error_a**2, error_b**2
     half = error_a[..., :, None] * (b + error_b)[..., None, :] + a[..., :, None] * error_b[..., None, :]
-    return np.sqrt(half + half.swapaxes(-1, -2))
+    error: np.ndarray = np.sqrt(half + half.swapaxes(-1, -2))
+    return error
 
 
 def largest_turns(slopes: Slopes, sheet: Sheet) -> np.ndarray:
