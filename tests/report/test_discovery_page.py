@@ -49,8 +49,9 @@ def model_of(graph: FunctionGraph, y: np.ndarray, classes=None, table=TABLE) -> 
 
 
 def discovery_of(graph: FunctionGraph, model: FittedGraph | None, **changes) -> Discovery:
+    words = "held-out error -25.0% ± 5.0% when the module is imposed"
     evidence = tuple(
-        Evidence(frozenset(m), "prime", graph.outputs[:1], "held-out gain", -0.25, 0.05, recurrence=0.9)
+        Evidence(frozenset(m), "prime", graph.outputs[:1], "held-out gain", -0.25, 0.05, recurrence=0.9, wording=words)
         for m in (("a", "b"), ("c <m/s>", "metal"))
     )
     path = (
@@ -301,7 +302,7 @@ def test_an_unfinished_search_says_so(numbers, tmp_path, status):
 
 
 def test_a_graph_without_a_model_has_a_page(tmp_path):
-    found = discovery_of(GRAPH, None, source="queries", path=())
+    found = discovery_of(GRAPH, None, source="queries", account="found by asking the function", path=())
     text = page_of(tmp_path, DiscoveryReport("T", found))
     assert "found by asking the function" in text
     assert "Use the model" not in text

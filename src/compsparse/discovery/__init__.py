@@ -1,6 +1,27 @@
-"""Graphs from data and from callables, with evidence for every module."""
+"""Graphs from data, from callables and from truth tables, with evidence for every module."""
 
-from compsparse.discovery.record import Cost, Discovery, DiscoveryStatus, Evidence, Noise, Step
+from compsparse.discovery.boolean import BooleanOptions
+from compsparse.discovery.data import DataOptions
+from compsparse.discovery.queries import QueryOptions
+from compsparse.discovery.record import AnswerNoise, Cost, Discovery, DiscoveryStatus, Evidence, Step
+from compsparse.discovery.strategy import Findings, Strategy, assembled, register, strategies, unregister
 from compsparse.discovery.verb import discover
 
-__all__ = ["Cost", "Discovery", "DiscoveryStatus", "Evidence", "Noise", "Step", "discover"]
+__all__ = [
+    "AnswerNoise",
+    "BooleanOptions",
+    "Cost",
+    "DataOptions",
+    "Discovery",
+    "DiscoveryStatus",
+    "Evidence",
+    "Findings",
+    "QueryOptions",
+    "Step",
+    "Strategy",
+    "assembled",
+    "discover",
+    "register",
+    "strategies",
+    "unregister",
+]

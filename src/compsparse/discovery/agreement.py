@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from compsparse.discovery.forest import Members
 from compsparse.graph import FunctionGraph
 from compsparse.graph.modules import ModuleTree
-
-Members = frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -101,6 +100,7 @@ def agreement(found: FunctionGraph, known: FunctionGraph, table: Any) -> Agreeme
 
 
 def set_text(members: Iterable[str]) -> str:
+    """The names in braces, in order."""
     return "{" + ", ".join(sorted(members)) + "}"
 
 

@@ -9,11 +9,13 @@ from compsparse.graph import FunctionGraph, Node
 from compsparse.graph.modules import ModuleTree
 
 Members = frozenset[str]
+"""Names of the inputs that a module is made of."""
 SameModule = Callable[[Members, str, str], bool]
 """Whether two outputs use one and the same function of these members."""
 
 
 def never_shared(members: Members, one: str, other: str) -> bool:
+    """Every output has functions of its own."""
     return False
 
 

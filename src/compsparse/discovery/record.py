@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from compsparse.errors import DataError
 from compsparse.graph import FunctionGraph
@@ -18,8 +18,8 @@ from compsparse.graph.json_format import to_dict as graph_to_dict
 if TYPE_CHECKING:
     from compsparse.models.fitted_graph import FittedGraph
 
-FORMAT = "compsparse.discovery"
-VERSION = 1
+_FORMAT = "compsparse.discovery"
+_VERSION = 2
 
 
 class DiscoveryStatus(Enum):
@@ -32,16 +32,6 @@ class DiscoveryStatus(Enum):
     INTERRUPTED = "the search was interrupted; this is the best graph so far"
 
 
-Statistic = Literal["held-out gain", "held-out error", "direction change", "cofactors"]
-
-_SENTENCES: dict[Statistic, str] = {
-    "held-out gain": "held-out error {value:+.1%} ± {spread:.1%} when the module is imposed",
-    "held-out error": "held-out error {value:.3g} ± {spread:.1g} of what the best constant leaves",
-    "direction change": "gradient direction changes by {value:.1e} with the context, threshold {threshold:.1e}",
-    "cofactors": "{value:.0f} distinct cofactors",
-}
-
-
 @dataclass(frozen=True)
 class Evidence:
     """Why a module is believed.
@@ -49,26 +39,28 @@ class Evidence:
     Attributes:
         members: the inputs it is made of.
         outputs: the outputs that use it.
-        statistic: what was measured. ``held-out gain``: relative change of the held-out error when
-            the module is imposed (negative is a gain). ``held-out error``: of the whole, as a share of the best
-            constant's. ``direction change``: how far the direction
-            of the module's gradient turns when the other inputs change. ``cofactors``: distinct
-            functions that the module's inputs leave of the rest.
-        value, spread: that figure and its standard error (0 where it is exact).
+        statistic: what was measured. The built-in strategies have four. ``held-out gain``: relative change of
+            the held-out error when the module is imposed (negative is a gain). ``held-out error``: of the whole,
+            as a share of the best constant's. ``direction change``: how far the direction of the module's
+            gradient turns when the other inputs change. ``cofactors``: distinct functions that the module's
+            inputs leave of the rest.
+        value, spread: that figure and its standard error (0 where it is exact); NaN where it was not measured.
         threshold: what the figure was held against; NaN where there is none.
         recurrence: share of resamples in which the module came back; NaN if not measured.
         channels: how many numbers the module passes on.
+        wording: the figure in the words of the strategy that measured it; the bare figure where there are none.
     """
 
     members: frozenset[str]
     kind: Kind
     outputs: tuple[str, ...]
-    statistic: Statistic
+    statistic: str
     value: float
     spread: float = 0.0
     threshold: float = math.nan
     recurrence: float = math.nan
     channels: int = 1
+    wording: str = ""
 
     def __str__(self) -> str:
         return f"{{{', '.join(sorted(self.members))}}} ({self.kind}): {self.sentence}"
@@ -79,7 +71,7 @@ class Evidence:
         if math.isnan(self.value):
             return "not measured"
         back = "" if math.isnan(self.recurrence) else f"; came back in {self.recurrence:.0%} of resamples"
-        return _SENTENCES[self.statistic].format(**asdict(self)) + back
+        return (self.wording or f"{self.statistic} {self.value:.3g}") + back
 
 
 @dataclass(frozen=True)
@@ -101,7 +93,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Noise:
+class AnswerNoise:
     """The noise level in the answers, as a share of their standard deviation, and where it comes from."""
 
     level: float
@@ -126,14 +118,17 @@ class Cost:
 
 @dataclass(frozen=True)
 class Discovery:
-    """A function graph found in data or by queries.
+    """A function graph that was found, and all that a reader should know of how.
 
     Attributes:
         graph: canonical: strong modules, complete nodes n-ary; inert inputs are listed but unused.
         evidence: one entry per inner module, the root included.
+        source: name of the strategy that found it.
+        account: how it was found, in words.
         path: the decisions in order, with the held-out error after each (data only).
         noise: the level assumed or estimated; None where answers are exact.
         caveats: sentences a reader must know.
+        advice: sentences that hold for every graph of this source.
         model: the fitted network with its scaling, if one was fitted.
     """
 
@@ -141,10 +136,12 @@ class Discovery:
     evidence: tuple[Evidence, ...]
     status: DiscoveryStatus
     cost: Cost
-    source: Literal["data", "queries", "truth table"]
+    source: str
+    account: str = "found"
     path: tuple[Step, ...] = ()
-    noise: Noise | None = None
+    noise: AnswerNoise | None = None
     caveats: tuple[str, ...] = ()
+    advice: tuple[str, ...] = ()
     model: FittedGraph | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -183,17 +180,20 @@ class Discovery:
         return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
 
     def to_dict(self) -> dict[str, Any]:
+        """The same as plain data."""
         return {
-            "format": FORMAT,
-            "version": VERSION,
+            "format": _FORMAT,
+            "version": _VERSION,
             "graph": graph_to_dict(self.graph),
             "evidence": [_plain(asdict(e)) for e in self.evidence],
             "status": self.status.name,
             "cost": asdict(self.cost),
             "source": self.source,
+            "account": self.account,
             "path": [_plain(asdict(s)) for s in self.path],
             "noise": None if self.noise is None else asdict(self.noise),
             "caveats": list(self.caveats),
+            "advice": list(self.advice),
             "model": None if self.model is None else self.model.to_dict(),
         }
 
@@ -208,20 +208,30 @@ class Discovery:
 
     @classmethod
     def from_dict(cls, data: Any) -> Discovery:
-        if not isinstance(data, dict) or data.get("format") != FORMAT:
-            raise DataError(f"not a discovery: expected a JSON object with format {FORMAT!r}")
-        if data.get("version") not in range(1, VERSION + 1):
-            raise DataError(f"format version {data.get('version')!r} is unknown; this compsparse reads up to {VERSION}")
+        """Reads what :meth:`to_dict` gave.
+
+        Raises:
+            DataError: it is no discovery, it is of another version, or something in it is missing or wrong.
+        """
+        if not isinstance(data, dict) or data.get("format") != _FORMAT:
+            raise DataError(f"not a discovery: expected a JSON object with format {_FORMAT!r}")
+        if data.get("version") != _VERSION:
+            raise DataError(
+                f"the discovery has format version {data.get('version')!r}, and this compsparse reads version "
+                f"{_VERSION}: discover again"
+            )
         try:
             return cls(
                 graph=graph_from_dict(data["graph"]),
                 evidence=tuple(_evidence(e) for e in data["evidence"]),
                 status=DiscoveryStatus[data["status"]],
                 cost=Cost(**data["cost"]),
-                source=data["source"],
-                path=tuple(Step(**{**s, "members": frozenset(s["members"]), **_nan(s)}) for s in data["path"]),
-                noise=None if data["noise"] is None else Noise(**data["noise"]),
-                caveats=tuple(data["caveats"]),
+                source=_text(data["source"]),
+                account=_text(data["account"]),
+                path=tuple(_step(s) for s in data["path"]),
+                noise=None if data["noise"] is None else AnswerNoise(**data["noise"]),
+                caveats=tuple(_text(s) for s in data["caveats"]),
+                advice=tuple(_text(s) for s in data["advice"]),
                 model=_model(data["model"]),
             )
         except (KeyError, TypeError, AttributeError, ValueError, RuntimeError) as error:
@@ -240,8 +250,37 @@ def _nan(entry: dict[str, Any]) -> dict[str, float]:
 
 
 def _evidence(entry: dict[str, Any]) -> Evidence:
-    sets = {"members": frozenset(entry["members"]), "outputs": tuple(entry["outputs"])}
-    return Evidence(**{**entry, **_nan(entry), **sets})
+    read = Evidence(**{**entry, **_nan(entry), "members": _texts(entry["members"]), "outputs": tuple(entry["outputs"])})
+    if read.kind not in get_args(Kind):
+        raise ValueError(f"no kind of module: {read.kind!r}")
+    for text in (read.statistic, read.wording):
+        _text(text)
+    _numbers(read.value, read.spread, read.threshold, read.recurrence)
+    return read
+
+
+def _step(entry: dict[str, Any]) -> Step:
+    read = Step(**{**entry, **_nan(entry), "members": _texts(entry["members"])})
+    for text in (read.action, read.output):
+        _text(text)
+    _numbers(read.error, read.spread)
+    return read
+
+
+def _texts(values: Any) -> frozenset[str]:
+    return frozenset(_text(value) for value in values)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"expected a text, got {value!r}")
+    return value
+
+
+def _numbers(*values: Any) -> None:
+    for value in values:
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise TypeError(f"expected a number, got {value!r}")
 
 
 def _model(data: dict[str, Any] | None) -> FittedGraph | None:

@@ -1,62 +1,98 @@
-"""The one verb: a graph from data, from a callable, or from a truth table."""
+"""The one verb: a graph from data, from a callable, from a truth table, or from what a registered strategy takes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, Unpack, overload
 
-import numpy as np
+import numpy.typing as npt
 
+from compsparse.discovery.boolean import TRUTH_TABLE, BooleanOptions
+from compsparse.discovery.data import DATA, DataOptions
+from compsparse.discovery.queries import QUERIES, QueryOptions
 from compsparse.discovery.record import Discovery
+from compsparse.discovery.strategy import (
+    Strategy,
+    assembled,
+    check_options,
+    is_function,
+    register,
+    strategies,
+    strategy_named,
+)
 from compsparse.errors import ConfigError
 
+for _built_in in (QUERIES, TRUTH_TABLE, DATA):
+    register(_built_in)
 
+
+@overload
 def discover(
-    data: Any,
-    y: Any = None,
+    data: Any, y: Any, *, strategy: Literal["data"] | None = None, **options: Unpack[DataOptions]
+) -> Discovery: ...
+
+
+@overload
+def discover(
+    data: Callable[[Any], Any],
+    y: None = None,
     *,
-    bounds: Sequence[tuple[float, float]] | None = None,
-    names: Sequence[str] | None = None,
-    outputs: Sequence[str] | None = None,
-    **settings: Any,
-) -> Discovery:
+    strategy: Literal["queries"] | None = None,
+    **options: Unpack[QueryOptions],
+) -> Discovery: ...
+
+
+@overload
+def discover(
+    data: npt.ArrayLike | Callable[[Any], Any],
+    y: None = None,
+    *,
+    strategy: Literal["truth table"] | None = None,
+    **options: Unpack[BooleanOptions],
+) -> Discovery: ...
+
+
+@overload
+def discover(data: Any, y: Any = None, *, strategy: str, **options: Any) -> Discovery: ...
+
+
+def discover(data: Any, y: Any = None, *, strategy: str | None = None, **options: Any) -> Discovery:
     """Finds the function graph of data or of a callable.
 
     Three ways in:
 
-    - ``discover(X, y)``: a table and its target; settings as in
-      :func:`~compsparse.discovery.data.strategy.from_data`.
-    - ``discover(f, bounds=[(low, high), …])``: a callable on a box, asked where it is worth it; settings
+    - ``discover(X, y)``: a table and its target; options as in :func:`~compsparse.discovery.data.from_data`.
+    - ``discover(f, bounds=[(low, high), …])``: a callable on a box, asked where it is worth it; options
       as in :func:`~compsparse.discovery.queries.from_queries`.
     - ``discover(table)`` with 2^n rows of zeros and ones, or ``discover(f, n_inputs=n)``: a Boolean
-      function; see :func:`~compsparse.discovery.boolean.from_truth_table`.
+      function; options as in :func:`~compsparse.discovery.boolean.from_truth_table`.
+
+    Args:
+        data: the table, the callable, or whatever the strategy takes.
+        y: the target of a table.
+        strategy: its name, for one that was registered or to leave no doubt; None chooses by what is given.
+        options: what the strategy may be given; an unknown one is refused.
+
+    Raises:
+        ConfigError: nothing takes what was given, or an option is unknown or makes no sense.
+        DataError: says what in the data, or in the callable's answers, cannot be used.
 
     >>> import numpy as np
     >>> found = discover(lambda X: np.tanh(X[:, 0] * X[:, 1]) + X[:, 2] * X[:, 0] ** 2, bounds=[(-1, 1)] * 4)
     >>> found.inert
     ('x3',)
     """
-    if callable(data) and not hasattr(data, "shape"):
-        if y is not None:
-            raise ConfigError("a callable gives its own answers: y belongs to a table X")
-        if bounds is not None:
-            from compsparse.discovery.queries import from_queries
+    chosen = _chosen(data, y, options) if strategy is None else strategy_named(strategy)
+    return assembled(chosen.search(data, y, **check_options(chosen, options)))
 
-            return from_queries(data, bounds, names, outputs, **settings)
-        if "n_inputs" in settings:
-            from compsparse.discovery.boolean import from_boolean_callable
 
-            return from_boolean_callable(data, settings.pop("n_inputs"), names, outputs, **settings)
-        raise ConfigError("a callable needs bounds=[(low, high), …], or n_inputs=… if it is Boolean")
-    if bounds is not None:
+def _chosen(data: Any, y: Any, options: Mapping[str, Any]) -> Strategy:
+    """The first strategy that takes what is given; else the one that comes nearest, which says what is wrong."""
+    for known in strategies().values():
+        if known.takes(data, y, options):
+            return known
+    if is_function(data):
+        return TRUTH_TABLE if options.get("n_inputs") is not None else QUERIES
+    if options.get("bounds") is not None:
         raise ConfigError("bounds belong to a callable; for data give X and y")
-    if y is not None:
-        from compsparse.discovery.data.strategy import from_data
-
-        return from_data(data, y, names=names, outputs=outputs, **settings)
-    rows = np.asarray(data)
-    if rows.ndim in (1, 2) and rows.dtype.kind in "biuf" and np.isin(rows, (0, 1)).all():
-        from compsparse.discovery.boolean import from_truth_table
-
-        return from_truth_table(rows, names, outputs, **settings)
-    raise ConfigError("give a target y beside the table X, or a truth table of zeros and ones alone")
+    return DATA

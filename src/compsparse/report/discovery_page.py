@@ -76,7 +76,7 @@ def discovery_page(path: str | Path, report: DiscoveryReport) -> Path:
         sections.append(Section("Beside the known formula", _told(report.agreement.sentences())))
     if found.path:
         sections.append(Section("How the search got there", _ABOUT_PATH, tuple(path_figures(found))))
-    sections.append(Section("What to keep in mind", _told([*found.caveats, *report.notes, *_standing_caveats(found)])))
+    sections.append(Section("What to keep in mind", _told([*found.caveats, *report.notes, *found.advice])))
     if found.model is not None:
         sections.append(Section("Use the model", _usage(report)))
     return write_page(path, report.title, _lead(report), sections, "Made by compsparse. The baselines are untuned.")
@@ -88,19 +88,14 @@ _ABOUT_PATH = (
     "<p>Held-out error after each decision, from top to bottom, as a share of what the best constant leaves; "
     "bars are one standard error. A decision stands if it does not make the error worse.</p>"
 )
-_SOURCES = {
-    "data": "found in data",
-    "queries": "found by asking the function",
-    "truth table": "read from a truth table",
-}
 
 
 def _lead(report: DiscoveryReport) -> str:
     found = report.discovery
     rows = "" if report.train is None else f" in {len(report.train):,} rows"
     test = "" if report.test is None else f" and tested on {len(report.test):,} others"
-    source = _SOURCES[found.source].removesuffix(" in data") if rows else _SOURCES[found.source]
-    return f"The function graph of {listed(found.graph.outputs)}, {source}{rows}{test}."
+    account = found.account.removesuffix(" in data") if rows else found.account
+    return f"The function graph of {listed(found.graph.outputs)}, {account}{rows}{test}."
 
 
 def _banner(found: Discovery) -> str:
@@ -158,15 +153,6 @@ def _about_modules(found: Discovery) -> str:
     if found.model is not None and found.model.network.n_replicas > 1:
         text += f" Pictures show the best of the {found.model.network.n_replicas} networks that predict together."
     return f"<p>{text}</p>"
-
-
-def _standing_caveats(found: Discovery) -> list[str]:
-    if found.source != "data":
-        return []
-    return [
-        "A graph from data is a hypothesis: it predicts held-out rows well, which is no proof of cause.",
-        "Inert means without an effect that these rows can show; more rows or less noise may show one.",
-    ]
 
 
 def _told(sentences: Sequence[str]) -> str:

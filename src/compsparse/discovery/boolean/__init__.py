@@ -1,6 +1,13 @@
 """Function graphs of Boolean functions: the discrete twin of discovery by gradient directions."""
 
 from compsparse.discovery.boolean.cofactors import column_multiplicity, wires
-from compsparse.discovery.boolean.strategy import from_boolean_callable, from_truth_table
+from compsparse.discovery.boolean.strategy import TRUTH_TABLE, BooleanOptions, from_boolean_callable, from_truth_table
 
-__all__ = ["column_multiplicity", "from_boolean_callable", "from_truth_table", "wires"]
+__all__ = [
+    "TRUTH_TABLE",
+    "BooleanOptions",
+    "column_multiplicity",
+    "from_boolean_callable",
+    "from_truth_table",
+    "wires",
+]

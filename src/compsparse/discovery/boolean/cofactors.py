@@ -62,4 +62,5 @@ def cofactors(cube: Cube, members: Sequence[int]) -> npt.NDArray[np.bool_]:
 
 
 def depends_on(cube: Cube, axis: int) -> bool:
+    """Whether the input of an axis ever makes a difference."""
     return bool((cube.take(0, axis) != cube.take(1, axis)).any())

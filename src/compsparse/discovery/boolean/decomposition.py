@@ -47,10 +47,12 @@ class Module:
 
     @property
     def cube(self) -> Cube:
+        """The gate with one axis per child."""
         return np.frombuffer(self.gate, dtype=bool).reshape((2,) * len(self.children))
 
     @property
     def kind(self) -> Kind:
+        """Whether any regrouping of the children is a module too."""
         return "complete" if is_parity(self.cube) or lone_cell(self.cube) else "prime"
 
 
@@ -127,13 +129,15 @@ _ONES = np.array([i.bit_count() for i in range(1 << 10)], dtype=np.uint8)
 
 def _ones(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
     """How many bits of each number are set; numbers have at most 20."""
-    return _ONES[numbers & 1023] + _ONES[numbers >> 10]
+    ones: npt.NDArray[np.uint8] = _ONES[numbers & 1023] + _ONES[numbers >> 10]
+    return ones
 
 
 # ---- complete gates ----------------------------------------------------------------------
 
 
 def parity(n: int) -> Cube:
+    """The exclusive or of n arguments."""
     return (_ones(np.arange(1 << n)) % 2).astype(bool).reshape((2,) * n)
 
 

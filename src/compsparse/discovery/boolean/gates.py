@@ -15,12 +15,10 @@ import numpy as np
 
 from compsparse.discovery.boolean.cofactors import Cube
 from compsparse.discovery.boolean.decomposition import is_parity, lone_cell
+from compsparse.discovery.boolean.settings import MOST_OPERATIONS
 from compsparse.graph.constituent import Constituent
 from compsparse.graph.formula import Apply, Argument, Constant, Formula
 from compsparse.graph.operations import is_torch
-
-MOST_OPERATIONS = 400
-"""Longest expansion that is kept as a formula."""
 
 
 def constituent(gate: Cube) -> Constituent:

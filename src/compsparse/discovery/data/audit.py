@@ -8,23 +8,27 @@ from dataclasses import dataclass
 import numpy as np
 
 from compsparse.discovery.data.candidates import Candidate, Form
-from compsparse.discovery.data.decisions import BETTER, share_better
-from compsparse.discovery.data.search import LONG, SHORT, Search, log
+from compsparse.discovery.data.decisions import share_better
+from compsparse.discovery.data.search import TableSearch, log
+from compsparse.discovery.data.settings import (
+    AS_GOOD,
+    BETTER,
+    CLEARLY_APART,
+    DOUBTFUL,
+    FEW_REPLICAS,
+    HOPELESS,
+    HOPELESSLY_APART,
+    LONG,
+    MOST_LOSS,
+    REPLICAS,
+    SHORT,
+    VERIFYING,
+    Effort,
+)
 from compsparse.discovery.data.trees import dissolved, forgotten, parent_of, regrouped, with_children
-from compsparse.discovery.data.trials import Effort, Halted, Trial, standard_error
+from compsparse.discovery.data.trials import Halted, Trial, standard_error
 from compsparse.discovery.data.units import Units
 from compsparse.graph.modules import ModuleTree
-
-VERIFY = Effort(2, 600)
-DOUBTFUL = -2.0
-"""t of the tree without a module against the tree with it below which the module gets a second look."""
-AS_GOOD = 2.0
-MOST_LOSS = 1.15
-"""t and ratio of errors up to which a sum or product counts as good as the nested fit."""
-CLEARLY_APART = 4.0
-"""t over all rivals at a module's acceptance beyond which its parent cannot be complete over its children."""
-HOPELESS, HOPELESSLY_APART = 1.5, 4.0
-"""Ratio of errors, and t, after a short trial beyond which no long one is made."""
 
 
 @dataclass(frozen=True)
@@ -36,24 +40,24 @@ class Support:
     recurrence: float
 
 
-def verify_modules(search: Search, support: dict[frozenset[str], Support]) -> None:
+def verify_modules(search: TableSearch, support: dict[frozenset[str], Support]) -> None:
     """Fits the tree without each module in turn and fills in its support; changes what does not hold."""
-    reference = search.fit_tree(search.units, VERIFY.steps, VERIFY.replicas)
+    reference = search.fit_tree(search.units, VERIFYING.steps, VERIFYING.replicas)
     looked_at: set[frozenset[str]] = set()
     while module := next((m for t in search.units.trees for m in t.inner if m.members not in support), None):
-        without = search.fit_tree(dissolved(search.units, module), VERIFY.steps, VERIFY.replicas)
+        without = search.fit_tree(dissolved(search.units, module), VERIFYING.steps, VERIFYING.replicas)
         t = reference.t_of(without.losses[0], reference.losses[0])
         log.debug("without module %s: t %.1f", sorted(module.members), t)
         in_doubt = t < DOUBTFUL and search.told_apart.get(module.members, 0.0) < CLEARLY_APART
         if in_doubt and module.members not in looked_at:
             looked_at.add(module.members)
             if _second_look(search, module):
-                reference = search.fit_tree(search.units, VERIFY.steps, VERIFY.replicas)
+                reference = search.fit_tree(search.units, VERIFYING.steps, VERIFYING.replicas)
                 continue
         support[module.members] = _support(reference, without)
 
 
-def _second_look(search: Search, module: ModuleTree) -> bool:
+def _second_look(search: TableSearch, module: ModuleTree) -> bool:
     """Whether the tree was changed: another pair joined first, or the module dissolved."""
     before, parent = search.units, parent_of(search.units, module)
     if parent is not None and len(parent.children) == 2 and len(module.children) == 2:
@@ -89,7 +93,7 @@ def _support(reference: Trial, without: Trial) -> Support:
 # ---- complete nodes ------------------------------------------------------------------------------
 
 
-def settled(search: Search) -> ModuleTree:
+def settled(search: TableSearch) -> ModuleTree:
     """The canonical tree: nodes that are sums or products of functions of their children become n-ary."""
     trees = list(search.units.trees)
     if len(trees) == 1 and trees[0].children:
@@ -97,7 +101,7 @@ def settled(search: Search) -> ModuleTree:
     return _settled(search, trees, []) if search.predicts else search.units.joined(trees)
 
 
-def _settled(search: Search, children: list[ModuleTree], context: list[ModuleTree]) -> ModuleTree:
+def _settled(search: TableSearch, children: list[ModuleTree], context: list[ModuleTree]) -> ModuleTree:
     parts, is_complete = children, False
     if len(parts) > 2:
         is_complete = _is_separable(search, parts, parts, context)
@@ -119,10 +123,13 @@ def _settled(search: Search, children: list[ModuleTree], context: list[ModuleTre
 
 
 def _is_separable(
-    search: Search, nested: Sequence[ModuleTree], parts: Sequence[ModuleTree], context: Sequence[ModuleTree]
+    search: TableSearch, nested: Sequence[ModuleTree], parts: Sequence[ModuleTree], context: Sequence[ModuleTree]
 ) -> bool:
     """Whether phi(sum or product of psi_i(part_i)) does as well as a free function of the nested parts."""
-    stages = ((Effort(2, SHORT), HOPELESS, HOPELESSLY_APART), (Effort(4, LONG), MOST_LOSS, AS_GOOD))
+    stages = (
+        (Effort(FEW_REPLICAS, SHORT), HOPELESS, HOPELESSLY_APART),
+        (Effort(REPLICAS, LONG), MOST_LOSS, AS_GOOD),
+    )
     for effort, most_ratio, most_t in stages:
         free = _fit_top(search, nested, context, "free", effort)
         trials = [_fit_top(search, parts, context, form, effort) for form in ("sum", "product")]
@@ -135,7 +142,7 @@ def _is_separable(
 
 
 def _fit_top(
-    search: Search, inner: Sequence[ModuleTree], outer: Sequence[ModuleTree], form: Form, effort: Effort
+    search: TableSearch, inner: Sequence[ModuleTree], outer: Sequence[ModuleTree], form: Form, effort: Effort
 ) -> Trial:
     units = Units(search.units.columns, (*inner, *outer), search.units.learned)
     which = frozenset(range(len(inner)))

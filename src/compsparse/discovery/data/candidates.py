@@ -16,6 +16,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from compsparse.discovery.data.settings import MODULE_WIDTH, TOP_WIDTH
 from compsparse.networks.activations import activation
 from compsparse.networks.cells import Cells
 from compsparse.networks.replicas import (
@@ -53,8 +54,8 @@ class CandidateNetwork(ReplicatedNetwork):
         blocks: Sequence[Sequence[int]],
         n_outputs: int,
         seeds: Sequence[int],
-        inner_width: int = 16,
-        outer_width: int = 32,
+        inner_width: int = MODULE_WIDTH,
+        outer_width: int = TOP_WIDTH,
     ):
         n_columns = sum(len(block) for block in blocks)
         super().__init__(n_columns, n_outputs, len(candidates))
@@ -82,11 +83,14 @@ class CandidateNetwork(ReplicatedNetwork):
 
     def combined(self, columns: Tensor) -> Tensor:
         """The value of g, (R, 1, batch)."""
-        return self.inner(columns)
+        value: Tensor = self.inner(columns)
+        return value
 
     def run(self, columns: Tensor) -> Tensor:
+        """F of the columns and of g, (R, outputs, batch)."""
         g = self.combined(columns) if self.any_inner else columns[:, :1]
-        return self.outer(torch.cat([columns, g], 1))
+        value: Tensor = self.outer(torch.cat([columns, g], 1))
+        return value
 
 
 @dataclass(frozen=True)
@@ -174,4 +178,5 @@ class _Separable(nn.Module):
             # 1 + psi, so that the product starts near one and gradients do not vanish; factor by factor,
             # because the gradient of torch.prod cannot be recorded on a GPU
             total = reduce(torch.mul, (1 + values * used).split(1, dim=1))
-        return total + self.phi(total.unsqueeze(1))[:, 0]
+        value: Tensor = total + self.phi(total.unsqueeze(1))[:, 0]
+        return value

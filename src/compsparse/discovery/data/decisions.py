@@ -12,15 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from compsparse.discovery.data.settings import BETTER, MUCH_WORSE, NOT_WORSE, PREDICTS, RESAMPLES_OF_ROWS, TOLD_APART
 from compsparse.discovery.data.trials import Trial
-
-PREDICTS = -3.0
-"""t against the constant; without this gate noise grows a tree, because merging cuts variance."""
-NOT_WORSE = 1.0
-BETTER = -3.0
-MUCH_WORSE = 6.0
-"""t against the base beyond which no slack helps."""
-TOLD_APART = 2.5
 
 
 @dataclass(frozen=True)
@@ -40,10 +33,12 @@ class Judgement:
 
     @property
     def may_stand(self) -> bool:
+        """Whether it predicts, and imposing it does not hurt."""
         return self.against_constant < PREDICTS and self.against_base < NOT_WORSE
 
     @property
     def is_told_apart(self) -> bool:
+        """Whether every rival is worse."""
         return self.against_rival > TOLD_APART
 
 
@@ -93,7 +88,9 @@ def accepted(
     return chosen
 
 
-def share_better(losses: np.ndarray, others: np.ndarray, weight: np.ndarray, n_resamples: int = 200) -> float:
+def share_better(
+    losses: np.ndarray, others: np.ndarray, weight: np.ndarray, n_resamples: int = RESAMPLES_OF_ROWS
+) -> float:
     """Share of bootstrap resamples of the rows in which the first losses are lower on average."""
     n = len(losses)
     counts = np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), size=n_resamples)

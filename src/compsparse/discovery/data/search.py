@@ -7,60 +7,66 @@ learned parts go on training together, and held-out error falls.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
 
 from compsparse.discovery.data.candidates import Candidate
-from compsparse.discovery.data.decisions import NOT_WORSE, PREDICTS, TOLD_APART, accepted, judge
+from compsparse.discovery.data.decisions import accepted, judge
+from compsparse.discovery.data.settings import (
+    EXPLAINED_AT_LENGTH,
+    EXPLAINED_FOR_INERT,
+    FEW_REPLICAS,
+    FEW_UNITS,
+    JOINTLY_INERT,
+    LONG,
+    LONGEST,
+    MANY_REPLICAS,
+    MAY_BE_INERT,
+    MERGES_LOGGED,
+    MOST_IN_LONG_TRIAL,
+    MOST_MERGES,
+    MOST_SCREENED,
+    NEARLY_AS_GOOD,
+    NOT_WORSE,
+    PREDICTS,
+    READMITTED,
+    REPLICAS,
+    SCREENING,
+    SHORT,
+    SLACK,
+    TOLD_APART,
+    Effort,
+)
 from compsparse.discovery.data.trees import exposed, pairings, regrouped
-from compsparse.discovery.data.trials import Effort, Trial, TrialTable, standard_error
+from compsparse.discovery.data.trials import Trial, TrialTable, standard_error
 from compsparse.discovery.data.units import Units, combination_of, leaf
 from compsparse.discovery.record import Step
 from compsparse.graph.modules import ModuleTree
+from compsparse.progress import Progress, Silent
 
 log = logging.getLogger("compsparse.discovery")
 
-SCREENING, SHORT, LONG, LONGEST = 150, 300, 1000, 3000
-MOST_MERGES, MOST_SCREENED = 200, 1200
-"""Candidates up to which a round tries them all at full length, and up to which it looks at them at all."""
-FEW_UNITS = 5
-"""Units up to which a trial is small enough for twice the replicas."""
-MOST_IN_LONG_TRIAL = 6
-NEARLY_AS_GOOD = 1.5
-"""Error relative to the base up to which a merge that lost may have lacked training, not truth."""
-SLACK = 0.1
-"""Loss, as a share of the base's error and of what the base explains, that is let pass after the longest
-trial: deep compositions train slower than the free function, and a false merge costs more than a tenth."""
-EXPLAINED_AT_LENGTH = 0.5
-"""Share of the constant's error that the best candidate must explain for longer training to pay."""
-EXPLAINED_FOR_INERT = 0.7
-"""Share of the constant's error that must be explained before an input can be called inert."""
-MAY_BE_INERT, JOINTLY_INERT = 2.0, 1.0
-READMITTED = -3.5
-_LOGGED = 5
-
-
-def silent(message: str, n_units: int) -> None:
-    pass
-
 
 @dataclass
-class Search:
+class TableSearch:
     """The state of one search: the units of the moment, inputs left out, and the path so far."""
 
     table: TrialTable
     units: Units
     output: str = "y"
-    tell: Callable[[str, int], None] = silent
+    progress: Progress = field(default_factory=Silent)
     parked: list[str] = field(default_factory=list)
     path: list[Step] = field(default_factory=list)
     told_apart: dict[frozenset[str], float] = field(default_factory=dict)
     knows_inert: bool = False
     predicts: bool = False
     """Whether any fit has beaten the constant."""
+
+    def __post_init__(self) -> None:
+        self._n_at_first = len(self.units)
 
     def run(self) -> None:
         """Merges until nothing more is accepted, then offers again what was left out."""
@@ -167,7 +173,7 @@ class Search:
             self.told_apart[inner.members] = apart
             self._note("merge", inner.members, best, 0)
 
-    def fit_tree(self, units: Units, steps: int = LONG, n_replicas: int = 4) -> Trial:
+    def fit_tree(self, units: Units, steps: int = LONG, n_replicas: int = REPLICAS) -> Trial:
         """A trial of the units as they are, under a free function of them."""
         return self.table.fit(units, [free(units.every)], Effort(n_replicas, steps))
 
@@ -209,7 +215,7 @@ class Search:
         best = judge(trial, self.table.constant)[:MOST_IN_LONG_TRIAL]
         # where fits are mostly variance, more networks tell more than more steps
         is_variance = best[0].error > (1 - EXPLAINED_AT_LENGTH) * self.constant_error
-        effort = Effort(8, SHORT) if is_variance else Effort(4, LONG)
+        effort = Effort(MANY_REPLICAS, SHORT) if is_variance else Effort(REPLICAS, LONG)
         trial = self._again(trial, [j.candidate for j in best], effort)
         if self._accept(trial, last_word=True):
             return True
@@ -217,7 +223,7 @@ class Search:
         near = [j for j in near if j.error < NEARLY_AS_GOOD * trial.mean(0)]
         if not near:
             return False
-        trial = self._again(trial, [j.candidate for j in near], Effort(8, LONGEST))
+        trial = self._again(trial, [j.candidate for j in near], Effort(MANY_REPLICAS, LONGEST))
         return self._accept(trial, last_word=True, slack=SLACK)
 
     def _again(self, trial: Trial, chosen: Sequence[int], effort: Effort) -> Trial:
@@ -227,7 +233,7 @@ class Search:
     def _accept(self, trial: Trial, *, last_word: bool = False, slack: float = 0.0) -> bool:
         judgements = judge(trial, self.table.constant)
         log.debug("%d units, free function %.5f", len(self.units), trial.mean(0))
-        for j in judgements[:_LOGGED]:
+        for j in judgements[:MERGES_LOGGED]:
             log.debug("  %s %s", sorted(trial.units.members(trial.candidates[j.candidate].inner)), j)
         chosen = accepted(trial, judgements, self.constant_error, last_word=last_word, slack=slack)
         if not chosen:
@@ -250,18 +256,22 @@ class Search:
     # ---- helpers -------------------------------------------------------------------------
 
     def _effort(self, steps: int) -> Effort:
-        return Effort(4 if len(self.units) <= FEW_UNITS else 2, steps)
+        return Effort(REPLICAS if len(self.units) <= FEW_UNITS else FEW_REPLICAS, steps)
 
     @property
     def constant_error(self) -> float:
+        """Held-out error of the best constant."""
         return float(np.average(self.table.constant, weights=self.table.row_weight))
 
     def _note(self, action: str, members: frozenset[str], trial: Trial, c: int) -> None:
         scale = self.constant_error
         error, spread = trial.mean(c) / scale, standard_error(trial.losses[c], trial.weight) / scale
         self.path.append(Step(action, members, self.output, error, spread))
-        self.tell(f"{action} {{{', '.join(sorted(members))}}}, held-out error {error:.2%}", len(self.units))
+        merged = max(0, self._n_at_first - len(self.units))
+        message = f"{self.output}: {action} {{{', '.join(sorted(members))}}}, held-out error {error:.2%}"
+        self.progress.update(merged, self._n_at_first, message)
 
 
 def free(which: frozenset[int]) -> Candidate:
+    """A free function of some units."""
     return Candidate(frozenset(), which)

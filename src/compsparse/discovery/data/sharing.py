@@ -6,14 +6,10 @@ from collections.abc import Callable, Mapping
 from itertools import combinations
 
 from compsparse.discovery.data.candidates import Candidate
-from compsparse.discovery.data.decisions import MUCH_WORSE, NOT_WORSE
-from compsparse.discovery.data.trials import Effort, TrialTable
+from compsparse.discovery.data.settings import MOST_LOSS_OF_SHARING, MUCH_WORSE, NOT_WORSE, SHARING
+from compsparse.discovery.data.trials import TrialTable
 from compsparse.discovery.data.units import Units
 from compsparse.graph.modules import ModuleTree
-
-_EFFORT = Effort(4, 1000)
-_MOST_LOSS = 0.15
-"""Loss, as a share of the error and of what is explained, that a shared number may cost."""
 
 
 def shared_modules(
@@ -48,9 +44,9 @@ def _is_one_function(module: ModuleTree, one: ModuleTree, other: ModuleTree, tab
     units = Units(learned.columns, (), learned.learned).with_trees([*parts, *kept])
     inner = frozenset(i for i in range(len(units)) if units.trees[i].members <= module.members)
     candidates = [Candidate(frozenset(), units.every), Candidate(inner, units.every - inner)]
-    trial = table.fit(units, candidates, _EFFORT)
+    trial = table.fit(units, candidates, SHARING)
     loss, explained = trial.mean(1) - trial.mean(0), float(table.constant.mean()) - trial.mean(0)
-    near = trial.t(1, 0) < MUCH_WORSE and loss < _MOST_LOSS * min(trial.mean(0), explained)
+    near = trial.t(1, 0) < MUCH_WORSE and loss < MOST_LOSS_OF_SHARING * min(trial.mean(0), explained)
     return trial.t(1, 0) < NOT_WORSE or near
 
 

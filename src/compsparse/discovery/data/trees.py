@@ -23,6 +23,7 @@ def replaced(tree: ModuleTree, old: ModuleTree, new: Sequence[ModuleTree]) -> li
 
 
 def with_children(children: Sequence[ModuleTree]) -> ModuleTree:
+    """The prime node over some children, in their order."""
     return ModuleTree(frozenset().union(*(c.members for c in children)), "prime", tuple(children))
 
 
@@ -38,6 +39,7 @@ def forgotten(units: Units, modules: Sequence[ModuleTree]) -> Units:
 
 
 def regrouped(units: Units, old: ModuleTree, new: ModuleTree) -> Units:
+    """The units with one node in the place of another."""
     return units.with_trees(part for tree in units.trees for part in replaced(tree, old, [new]))
 
 

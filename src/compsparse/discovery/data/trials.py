@@ -11,6 +11,16 @@ import torch
 from torch import Tensor
 
 from compsparse.discovery.data.candidates import Candidate, CandidateNetwork
+from compsparse.discovery.data.settings import (
+    DIVERGED_LOSS,
+    FEWEST_STEPS,
+    FOLDS,
+    LARGEST_EVALUATION,
+    SOUND,
+    TRIAL_BATCH,
+    USUAL_EFFORT,
+    Effort,
+)
 from compsparse.discovery.data.units import Layers, Units
 from compsparse.discovery.record import DiscoveryStatus
 from compsparse.networks.mirroring import MirrorNetwork
@@ -20,13 +30,6 @@ from compsparse.training.loop import TrainingConfig, train
 from compsparse.training.losses import SquaredLoss
 from compsparse.training.record import TrainingStatus
 
-_LARGEST_BATCH = 2_000_000
-"""Numbers per layer above which held-out rows are evaluated in parts."""
-_SOUND = 1.25
-"""Training loss, relative to the best replica's, up to which a replica counts."""
-_DIVERGED = 1e30
-_FEWEST_STEPS = 20
-
 
 class Halted(Exception):
     """The user or the clock ended the search."""
@@ -34,14 +37,6 @@ class Halted(Exception):
     def __init__(self, status: DiscoveryStatus):
         super().__init__(status.value)
         self.status = status
-
-
-@dataclass(frozen=True)
-class Effort:
-    """How hard candidates are trained: networks per fold, steps each."""
-
-    replicas: int
-    steps: int
 
 
 class _Stacked(ReplicatedNetwork):
@@ -80,6 +75,7 @@ class Trial:
     """(candidates, folds) replica of the lowest training loss."""
 
     def mean(self, c: int) -> float:
+        """Mean held-out loss of candidate c."""
         return float(np.average(self.losses[c], weights=self.weight))
 
     def t(self, c: int, other: int) -> float:
@@ -87,6 +83,7 @@ class Trial:
         return self.t_of(self.losses[c], self.losses[other])
 
     def t_of(self, losses: np.ndarray, others: np.ndarray) -> float:
+        """The same for any losses on the same rows."""
         return t_statistic(losses - others, self.weight)
 
 
@@ -114,9 +111,9 @@ class TrialTable:
         y: Tensor,
         weight: Tensor | None = None,
         *,
-        n_folds: int = 5,
+        n_folds: int = FOLDS,
         seed: int = 0,
-        effort: float = 1.0,
+        effort: float = USUAL_EFFORT,
         deadline: float | None = None,
     ):
         self.X, self.y, self.weight, self.loss = X, y, weight, SquaredLoss()
@@ -149,7 +146,7 @@ class TrialTable:
         top = CandidateNetwork([c for c, _ in plan], units.blocks, self.y.shape[1], seeds).to(device)
         network = _Stacked(below, top, units).to(device)
         data = TrainingData(self.X, self.y, self.weight, tuple(self.kept[k] for _, k in plan))
-        config = TrainingConfig(n_steps=max(_FEWEST_STEPS, round(self.effort * effort.steps)), batch_size=128)
+        config = TrainingConfig(n_steps=max(FEWEST_STEPS, round(self.effort * effort.steps)), batch_size=TRIAL_BATCH)
         left = None if self.deadline is None else max(self.deadline - time.perf_counter(), 1e-3)
         training = train(network, data, config, loss=self.loss, seeds=seeds, time_limit=left)
         if training.status is TrainingStatus.INTERRUPTED:
@@ -174,10 +171,10 @@ class TrialTable:
         padded = torch.stack([torch.cat([r, r[:1].expand(longest - len(r))]) for r in self.held_out])
         padded = padded.to(self.X.device)
         rows = padded.repeat_interleave(reps, 0).repeat(n_candidates, 1)
-        parts = max(1, rows.numel() * 32 // _LARGEST_BATCH)
+        parts = max(1, rows.numel() * 32 // LARGEST_EVALUATION)
         out = torch.cat([network(self.X[part]) for part in rows.chunk(parts, dim=1)], dim=1)
         out = out.view(n_candidates, folds, reps, longest, -1)
-        sound = train_loss <= _SOUND * train_loss.min(2, keepdims=True)
+        sound = train_loss <= SOUND * train_loss.min(2, keepdims=True)
         ways = [self._losses_of_mean(out, kept, padded) for kept in (np.isfinite(train_loss), sound)]
         return min(ways, key=lambda losses: np.average(losses, axis=1, weights=self.row_weight).min())
 
@@ -188,7 +185,8 @@ class TrialTable:
         mean = torch.where(weights == 0, 0.0, out * weights).sum(2)
         per_row = self.loss.per_sample(mean, self.y[padded]).cpu().numpy().astype(float)
         per_fold = [per_row[:, k, : len(rows)] for k, rows in enumerate(self.held_out)]
-        return np.nan_to_num(np.concatenate(per_fold, axis=1), nan=_DIVERGED, posinf=_DIVERGED)
+        losses: np.ndarray = np.nan_to_num(np.concatenate(per_fold, axis=1), nan=DIVERGED_LOSS, posinf=DIVERGED_LOSS)
+        return losses
 
     def _constant_losses(self) -> np.ndarray:
         """Held-out losses of the best constant."""

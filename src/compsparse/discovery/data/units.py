@@ -8,16 +8,17 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor
 
+from compsparse.discovery.data.settings import MODULE_DEPTH, MODULE_WIDTH
+from compsparse.discovery.forest import Members
 from compsparse.graph import FunctionGraph, Node
 from compsparse.graph.modules import ModuleTree
 from compsparse.networks.mirroring import MirrorNetwork, mirror
 from compsparse.networks.replicas import keep_, per_distinct_seed
 from compsparse.tables.coding import SEPARATOR
 
-NODE_WIDTH, NODE_DEPTH = 16, 2
 Layers = tuple[Tensor, ...]
 """Weights, then biases, of one node's network; the first dimension is the folds."""
-Combination = frozenset[frozenset[str]]
+Combination = frozenset[Members]
 """What a node combines: the members of each of its children."""
 
 
@@ -46,12 +47,15 @@ class Units:
 
     @property
     def every(self) -> frozenset[int]:
+        """The numbers of all units."""
         return frozenset(range(len(self.trees)))
 
     def members(self, which: Iterable[int]) -> frozenset[str]:
+        """The inputs of some units."""
         return frozenset().union(*(self.trees[i].members for i in which))
 
     def with_trees(self, trees: Iterable[ModuleTree]) -> Units:
+        """Other trees with the same weights, in the order of their first inputs."""
         return replace(self, trees=tuple(sorted(trees, key=self._place)))
 
     def joined(self, children: Iterable[ModuleTree]) -> ModuleTree:
@@ -97,7 +101,7 @@ class Units:
         if not graph.nodes:
             return None
         distinct, own = per_distinct_seed(seeds)
-        network = mirror(graph, NODE_WIDTH, NODE_DEPTH, n_replicas=len(distinct), seeds=distinct, device=device)
+        network = mirror(graph, MODULE_WIDTH, MODULE_DEPTH, n_replicas=len(distinct), seeds=distinct, device=device)
         keep_(network, torch.as_tensor(own))
         index = torch.as_tensor(folds, device=device)
         with torch.no_grad():
@@ -129,10 +133,12 @@ class Units:
 
 
 def leaf(name: str) -> ModuleTree:
+    """An input by itself."""
     return ModuleTree(frozenset([name]))
 
 
 def combination_of(module: ModuleTree) -> Combination:
+    """What a module combines."""
     return frozenset(child.members for child in module.children)
 
 

@@ -14,14 +14,17 @@ from itertools import combinations
 
 import numpy as np
 
-from compsparse.discovery.queries.design import random_points
-from compsparse.discovery.queries.search import Search
+from compsparse.discovery.forest import Members
+from compsparse.discovery.queries.search import QuerySearch
+from compsparse.discovery.queries.settings import (
+    BUNDLE_BASES,
+    BUNDLE_VALUES,
+    CHANNELS_TRIED,
+    CHILDREN_OF_BUNDLES,
+    CLEARLY_SPANNED,
+)
+from compsparse.discovery.queries.sheets import random_points
 from compsparse.graph.modules import ModuleTree
-
-_CHILDREN = range(5, 17)
-_RANKS = (2, 3)
-_BASES, _VALUES = 4, 5
-_CLEAR = 10.0
 
 
 @dataclass(frozen=True)
@@ -39,19 +42,22 @@ class Bundle:
     threshold: float
 
     @property
-    def members(self) -> frozenset[str]:
+    def members(self) -> Members:
+        """The inputs of all children."""
         return frozenset(name for child in self.children for name in child.members)
 
 
-def find_bundles(search: Search, output: int) -> list[Bundle]:
+def find_bundles(search: QuerySearch, output: int) -> list[Bundle]:
     """Bundles in all prime nodes of an output's tree that have enough children to save wires."""
-    nodes = [m for m in search.decisions[output].tree.inner if m.kind == "prime" and len(m.children) in _CHILDREN]
+    nodes = [
+        m for m in search.decisions[output].tree.inner if m.kind == "prime" and len(m.children) in CHILDREN_OF_BUNDLES
+    ]
     return [bundle for node in nodes for bundle in _Node(search, output, node).bundles()]
 
 
-def regrouped(tree: ModuleTree, bundles: Sequence[Bundle]) -> ModuleTree:
+def with_bundles(tree: ModuleTree, bundles: Sequence[Bundle]) -> ModuleTree:
     """The tree with every bundle, smallest first, as a node of its own."""
-    children = [regrouped(child, bundles) for child in tree.children]
+    children = [with_bundles(child, bundles) for child in tree.children]
     for bundle in bundles:
         inside = [c for c in children if c.members < bundle.members]
         if bundle.members < tree.members and frozenset().union(*(c.members for c in inside)) == bundle.members:
@@ -64,7 +70,7 @@ def regrouped(tree: ModuleTree, bundles: Sequence[Bundle]) -> ModuleTree:
 class _Node:
     """One prime node; each child is watched through the member whose derivative is known best."""
 
-    def __init__(self, search: Search, output: int, node: ModuleTree):
+    def __init__(self, search: QuerySearch, output: int, node: ModuleTree):
         self._search, self._output = search, output
         self.children = node.children
         position = {name: i for i, name in enumerate(search.names)}
@@ -82,7 +88,7 @@ class _Node:
         """Verified bundles, smallest first; sets that overlap without nesting are no one's and left out."""
         slopes = self._slopes_along_children()
         found: list[tuple[np.ndarray, Bundle]] = []
-        for rank in _RANKS:
+        for rank in CHANNELS_TRIED:
             sets = self._closures(slopes, rank)
             for members in sets:
                 others = [*sets, *(taken for taken, _ in found)]
@@ -104,13 +110,13 @@ class _Node:
     def _slopes_along_children(self) -> np.ndarray:
         """Gradients in units of their error, ``(bases, children, values, children)``: each child takes some values."""
         blocks = []
-        for _ in range(_BASES):
+        for _ in range(BUNDLE_BASES):
             base = self._base()
-            points = np.repeat(base[None], self.n * _VALUES, axis=0).reshape(self.n, _VALUES, -1)
+            points = np.repeat(base[None], self.n * BUNDLE_VALUES, axis=0).reshape(self.n, BUNDLE_VALUES, -1)
             for child, members in enumerate(self.inputs):
-                points[child][:, members] = self._random(_VALUES)[:, members]
-            blocks.append(self._whitened(points.reshape(self.n * _VALUES, -1), np.arange(self.n)))
-        return np.stack(blocks).reshape(_BASES, self.n, _VALUES, self.n)
+                points[child][:, members] = self._random(BUNDLE_VALUES)[:, members]
+            blocks.append(self._whitened(points.reshape(self.n * BUNDLE_VALUES, -1), np.arange(self.n)))
+        return np.stack(blocks).reshape(BUNDLE_BASES, self.n, BUNDLE_VALUES, self.n)
 
     def _closures(self, slopes: np.ndarray, rank: int) -> list[np.ndarray]:
         """Distinct closures of all ``rank + 1`` children that are worth a wire of that width."""
@@ -137,13 +143,13 @@ class _Node:
         """The bundle, if gradients over joint contexts span ``rank`` dimensions clearly and no more."""
         kept = np.concatenate([self.inputs[c] for c in np.flatnonzero(members)])
         last, beyond = [], []
-        for _ in range(_BASES):
+        for _ in range(BUNDLE_BASES):
             points = self._random(3 * rank + 4)
             points[:, kept] = self._base()[kept]
             values = np.linalg.svd(self._whitened(points, np.flatnonzero(members)), compute_uv=False)
             last.append(values[rank - 1])
             beyond.append(values[rank])
-        if max(beyond) > self.threshold or max(last) < _CLEAR * self.threshold:
+        if max(beyond) > self.threshold or max(last) < CLEARLY_SPANNED * self.threshold:
             return None
         children = tuple(c for c, chosen in zip(self.children, members, strict=True) if chosen)
         return Bundle(children, rank, float(max(beyond)), self.threshold)

@@ -1,22 +1,36 @@
-"""From "x_k turns the direction of (f_i, f_j)" to the tree of strong modules.
+"""From "x_k turns the direction of (f_i, f_j)" to the tree of strong modules, and the threshold between yes and no.
 
 The smallest module that holds i and j is the closure of {i, j} under "add every k that turns the
 direction of some pair inside". Smallest modules that overlap without nesting are regroupings of a
 complete node, and their union is that node; what is left is nested or disjoint: the tree.
+
+Raising the threshold between no turn and a turn shrinks the set of turns, and with it the modules. Where
+no score lies, the tree does not change; nor does it change where a score is one of many that force the
+same module. The threshold is put in the middle of a range, on the log scale, over which the tree stays the
+same and is consistent: the gap between null and true scores, as far as it matters.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
+from compsparse.discovery.queries.settings import (
+    ABOVE_LARGEST_NORMAL,
+    ABOVE_NULL_TURN,
+    ACTIVE_SCORE,
+    CLEAR_GAP,
+    CLEAR_GAP_IN_NOISE,
+    LARGEST_TABLE,
+    LEAST_NULL_SCORE,
+    THRESHOLDS_TRIED,
+)
 from compsparse.graph import Kind
 from compsparse.graph.modules import ModuleTree
-
-_LARGEST = 2**25  # numbers held at once
 
 
 @dataclass(frozen=True)
@@ -37,6 +51,7 @@ class Closure:
 
     @property
     def consistent(self) -> bool:
+        """Whether no triple is in doubt."""
         return not len(self.doubtful)
 
 
@@ -58,7 +73,7 @@ def _smallest_modules(turned: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     by_pair = turned.reshape(d * d, d).astype(np.float32)
     number = np.arange(len(pairs))
     while True:
-        parts = np.array_split(sets.astype(np.float32), -(-len(sets) * d * d // _LARGEST))
+        parts = np.array_split(sets.astype(np.float32), -(-len(sets) * d * d // LARGEST_TABLE))
         grown = np.concatenate([_grown(part, by_pair) for part in parts]) > 0
         if (grown == sets).all():
             return pairs, sets[number]
@@ -69,7 +84,8 @@ def _smallest_modules(turned: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _grown(sets: np.ndarray, by_pair: np.ndarray) -> np.ndarray:
     """Positive for the members, and for every k with turned[i, j, k] for some members i and j."""
     pairs_inside = sets[:, :, None] * sets[:, None, :]
-    return sets + pairs_inside.reshape(len(sets), -1) @ by_pair
+    grown: np.ndarray = sets + pairs_inside.reshape(len(sets), -1) @ by_pair
+    return grown
 
 
 def _joined_where_overlapping(sets: np.ndarray) -> np.ndarray:
@@ -114,3 +130,90 @@ def _kind(node: np.ndarray, part: np.ndarray, pairs: np.ndarray, smallest: np.nd
         return kind, _NO_TRIPLES
     pair, k = np.nonzero(node & ~found)
     return kind, np.c_[pairs[across][pair], k]
+
+
+# ---- the threshold -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Where thresholds are looked for, and what gap is clear.
+
+    Attributes:
+        low: no null score is expected above it, were errors known perfectly.
+        active: the same for the effect of an input.
+        clear_gap: ratio of true to null scores at which the search may stop.
+    """
+
+    low: float
+    active: float
+    clear_gap: float
+
+    @classmethod
+    def of_exact_answers(cls, null_turn: float) -> Limits:
+        """Above what was seen without a turn, with room for the many more triples to come."""
+        return cls(low=max(LEAST_NULL_SCORE, ABOVE_NULL_TURN * null_turn), active=ACTIVE_SCORE, clear_gap=CLEAR_GAP)
+
+    @classmethod
+    def of_noisy_answers(cls, d: int) -> Limits:
+        """The largest of d^3 normal scores, with room for many looks at them; the scores here are roots of such."""
+        largest = np.sqrt(2 * np.log(max(d, 2) ** 3)) + ABOVE_LARGEST_NORMAL
+        return cls(low=float(np.sqrt(largest)), active=float(np.sqrt(largest)), clear_gap=CLEAR_GAP_IN_NOISE)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A tree, with the threshold that gave it.
+
+    Attributes:
+        doubtful: see :class:`Closure`.
+        gap: ratio of the ends of the range of thresholds that give this tree.
+    """
+
+    tree: ModuleTree
+    doubtful: np.ndarray
+    threshold: float
+    gap: float
+
+    @property
+    def consistent(self) -> bool:
+        """Whether no triple is in doubt."""
+        return not len(self.doubtful)
+
+
+def decide(scores: np.ndarray, names: tuple[str, ...], limits: Limits, high: float) -> Decision:
+    """The tree that persists across a clear gap, the lowest such; or else the most persistent one.
+
+    Args:
+        high: the score of a turn that nothing could hide.
+    """
+    if not names:
+        return Decision(ModuleTree(frozenset()), np.zeros((0, 3), dtype=int), limits.low, gap=1.0)
+    trials = np.geomspace(limits.low, max(high, limits.clear_gap * limits.low), THRESHOLDS_TRIED)
+    closures = _closures(scores, names, trials)
+    runs = _runs(closures)
+    ratio = trials[1] / trials[0]
+    clear = np.log(limits.clear_gap) / np.log(ratio)
+    start, stop = max(runs, key=lambda run: (closures[run[0]].consistent, min(run[1] - run[0], clear), -run[0]))
+    return Decision(
+        closures[start].tree,
+        closures[start].doubtful,
+        threshold=float(np.sqrt(trials[start] * trials[stop - 1])),
+        gap=float(ratio ** (stop - start)),
+    )
+
+
+def _closures(scores: np.ndarray, names: tuple[str, ...], trials: np.ndarray) -> list[Closure]:
+    """The closure at every trial; between two trials with the same turns nothing is computed."""
+    found: dict[int, Closure] = {}
+    counts = [int((scores > t).sum()) for t in trials]
+    for i, t in enumerate(trials):
+        same = i and counts[i] == counts[i - 1]
+        found[i] = found[i - 1] if same else close(scores > t, names)
+    return [found[i] for i in range(len(trials))]
+
+
+def _runs(closures: Sequence[Closure]) -> list[tuple[int, int]]:
+    """Ranges [start, stop) of equal trees."""
+    changes = [i for i in range(1, len(closures)) if closures[i].tree != closures[i - 1].tree]
+    return list(zip([0, *changes], [*changes, len(closures)], strict=True))

@@ -8,8 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from compsparse.discovery.queries.oracle import Oracle
-
-_KINK = 20.0
+from compsparse.discovery.queries.settings import CANCELLED_SHARE, KINKED, ROUNDINGS_OF_GRADIENT
 
 
 @dataclass(frozen=True)
@@ -63,22 +62,24 @@ class Autograd:
 
     def __init__(self, oracle: Oracle, precision: float):
         self._oracle = oracle
-        self._precision = 8 * precision
+        self._precision = ROUNDINGS_OF_GRADIENT * precision
         self._usual: np.ndarray | None = None
         self.margin = np.zeros(oracle.d)
         self.null_turn = 0.0
 
     def cost(self, n_coordinates: int) -> int:
+        """Evaluations per point."""
         return 1
 
     def value_error(self, size: np.ndarray) -> np.ndarray:
+        """Rounding error of values of that size, per output."""
         return self._precision * size
 
     def __call__(self, u: np.ndarray, coordinates: np.ndarray) -> Slopes:
         values, gradients = self._oracle.gradients(u)
         if self._usual is None:
             self._usual = np.sqrt(np.mean(gradients**2, axis=0))
-        errors = self._precision * (np.abs(gradients) + 0.01 * self._usual) + np.finfo(float).tiny
+        errors = self._precision * (np.abs(gradients) + CANCELLED_SHARE * self._usual) + np.finfo(float).tiny
         return Slopes(values[None], gradients[None], errors)
 
 
@@ -121,10 +122,15 @@ class CentralDifferences:
         return other
 
     def cost(self, n_coordinates: int) -> int:
+        """Evaluations per point."""
         return (2 * n_coordinates + 1) * self.readings
 
     def value_error(self, size: np.ndarray) -> np.ndarray:
-        return np.maximum((self.error * self.step).max(axis=1), 8 * np.finfo(float).eps * size)
+        """Rounding error of values of that size, per output."""
+        error: np.ndarray = np.maximum(
+            (self.error * self.step).max(axis=1), ROUNDINGS_OF_GRADIENT * np.finfo(float).eps * size
+        )
+        return error
 
     def __call__(self, u: np.ndarray, coordinates: np.ndarray) -> Slopes:
         (n, d), c = u.shape, len(coordinates)
@@ -143,5 +149,6 @@ class CentralDifferences:
         return Slopes(here[..., 0], gradients, errors)
 
     def _kinked(self, bend: np.ndarray, slope: np.ndarray, error: np.ndarray, coordinates: np.ndarray) -> np.ndarray:
-        by_curvature = _KINK * np.maximum(self._usual_bend[:, coordinates], error)
-        return (bend > by_curvature) & (bend > np.sqrt(self.step[coordinates]) * slope)
+        by_curvature = KINKED * np.maximum(self._usual_bend[:, coordinates], error)
+        kinked: np.ndarray = (bend > by_curvature) & (bend > np.sqrt(self.step[coordinates]) * slope)
+        return kinked

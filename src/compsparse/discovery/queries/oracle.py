@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from compsparse.discovery.queries.settings import FIRST_CALL, LARGEST_CALL, SECONDS_PER_CALL
 from compsparse.errors import DataError
 from compsparse.graph.operations import is_torch
-from compsparse.progress import Progress
-
-_LARGEST_CALL = 16_384
-_SECONDS_PER_CALL = 0.5
+from compsparse.progress import Progress, Silent
 
 
 class OutOfQueries(Exception):
@@ -44,31 +42,36 @@ class Oracle:
         self.low, self.width = bounds[:, 0], bounds[:, 1] - bounds[:, 0]
         self.budget, self.evaluations = budget, 0
         self.tensor: Callable[[np.ndarray], Any] | None = None
-        self._progress = progress
+        self._progress = progress or Silent()
         self._started = time.perf_counter()
         self._time_limit = time_limit
-        self._rows_per_call = 256
+        self._rows_per_call = FIRST_CALL
         self.n_outputs: int | None = None
 
     @property
     def d(self) -> int:
+        """How many inputs there are."""
         return len(self.low)
 
     @property
     def left(self) -> int:
+        """Rows that the budget still allows."""
         return self.budget - self.evaluations
 
     @property
     def seconds(self) -> float:
+        """Time since the first question could be asked."""
         return time.perf_counter() - self._started
 
     def points(self, u: np.ndarray) -> np.ndarray:
         """Points of the box that stand for points of the unit cube."""
-        return np.clip(self.low + u * self.width, self.low, self.low + self.width)
+        points: np.ndarray = np.clip(self.low + u * self.width, self.low, self.low + self.width)
+        return points
 
     def distance(self, u: np.ndarray, v: np.ndarray) -> np.ndarray:
         """v - u as the box resolves it: far from zero, numbers lie wide apart."""
-        return (self.points(v) - self.points(u)) / self.width
+        apart: np.ndarray = (self.points(v) - self.points(u)) / self.width
+        return apart
 
     def __call__(self, u: np.ndarray) -> np.ndarray:
         """Values of shape ``(n, k)`` at the rows of ``u``.
@@ -82,6 +85,7 @@ class Oracle:
         return self._in_parts(u, lambda x: self._checked(x, self._ask(x)))
 
     def reserve(self, rows: int) -> None:
+        """Makes sure that so many rows fit the budget."""
         if rows > self.left:
             raise OutOfQueries
 
@@ -102,17 +106,18 @@ class Oracle:
             self.evaluations += len(part)
             answers.append(ask(part))
             speed = len(part) / max(time.perf_counter() - asked_at, 1e-9)
-            self._rows_per_call = int(np.clip(speed * _SECONDS_PER_CALL, 1, _LARGEST_CALL))
+            self._rows_per_call = int(np.clip(speed * SECONDS_PER_CALL, 1, LARGEST_CALL))
             start += len(part)
         return np.concatenate(answers)
 
     def check_time(self) -> None:
+        """Makes sure that time is left."""
         if self._time_limit is not None and self.seconds > self._time_limit:
             raise OutOfTime
 
     def report(self, message: str) -> None:
-        if self._progress is not None:
-            self._progress.update(self.evaluations, self.budget, message)
+        """Tells the listener how much of the budget is spent."""
+        self._progress.update(self.evaluations, self.budget, message)
 
     def _ask(self, x: np.ndarray) -> Any:
         try:

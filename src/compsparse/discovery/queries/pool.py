@@ -1,4 +1,4 @@
-"""What was measured so far, in units that can be split and resampled."""
+"""What was measured so far, in units that can be split and resampled, and what it says beyond the sheets."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from functools import reduce
 
 import numpy as np
 
-from compsparse.discovery.queries.design import Sheet
-from compsparse.discovery.queries.directions import largest_turns, shared_turns
 from compsparse.discovery.queries.gradients import Slopes
-
-_UNCONFIRMED = 0.01
+from compsparse.discovery.queries.oracle import Oracle
+from compsparse.discovery.queries.settings import RARE_FOLLOWED, RARE_PAIRS, UNCONFIRMED_SHARE
+from compsparse.discovery.queries.sheets import Sheet, largest_turns, random_points, shared_turns, turn_errors, turns
 
 
 def confirmed(parts: Sequence[np.ndarray]) -> np.ndarray:
@@ -24,13 +23,15 @@ def confirmed(parts: Sequence[np.ndarray]) -> np.ndarray:
     for part in parts:
         second = np.maximum(second, np.minimum(first, part))
         first = np.maximum(first, part)
-    return np.maximum(second, _UNCONFIRMED * first)
+    score: np.ndarray = np.maximum(second, UNCONFIRMED_SHARE * first)
+    return score
 
 
 def pooled(sums: Sequence[np.ndarray], counts: Sequence[np.ndarray]) -> np.ndarray:
     """Sums of z1 z2 over the root of their number; another root brings products back to the scale of a z."""
     count = np.maximum(reduce(np.add, counts), 1)
-    return np.sqrt(np.maximum(reduce(np.add, sums) / np.sqrt(count), 0))
+    score: np.ndarray = np.sqrt(np.maximum(reduce(np.add, sums) / np.sqrt(count), 0))
+    return score
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,7 @@ class Pool:
     _noted: np.ndarray | None = None
 
     def add(self, sheets: Sequence[tuple[Sheet, Slopes]]) -> None:
+        """Takes sheets that were measured together."""
         self.units.append(self._unit(sheets))
 
     def replace(self, slopes: Callable[[Sheet, Slopes], Slopes]) -> None:
@@ -86,7 +88,8 @@ class Pool:
 
     def change(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
         """Size of the differences of answers in units of their standard error."""
-        return np.abs(one - other) / (np.sqrt(2) * self.value_error)
+        change: np.ndarray = np.abs(one - other) / (np.sqrt(2) * self.value_error)
+        return change
 
     def note_effects(self, inputs: np.ndarray, effects: np.ndarray) -> None:
         """Takes note of effects ``(len(inputs), k)`` that were seen outside the sheets."""
@@ -103,7 +106,8 @@ class Pool:
         squares = [slopes.gradients[0] * slopes.gradients[-1] for u in self.units for _, slopes in u.sheets]
         known = np.concatenate(squares)
         counts = np.maximum(np.isfinite(known).sum(axis=0), 1)
-        return np.sqrt(np.maximum(np.nansum(known, axis=0) / counts, 0))
+        size: np.ndarray = np.sqrt(np.maximum(np.nansum(known, axis=0) / counts, 0))
+        return size
 
     def _unit(self, sheets: Sequence[tuple[Sheet, Slopes]]) -> Unit:
         measure = self._noisy_unit if self.noisy else self._exact_unit
@@ -136,3 +140,49 @@ class Pool:
         else:
             np.maximum.at(effects.T, k, np.abs(change[0]))
         return effects, counts
+
+
+# ---- beyond the sheets ---------------------------------------------------------------------------
+
+
+def turn_between_outputs(pool: Pool, members: np.ndarray, one: int, other: int) -> float:
+    """How far grad_S of two outputs are from parallel at the same points, as a z.
+
+    If both outputs pass S through one number, g for one and g' for the other, their gradients are
+    parallel everywhere exactly when g' is a function of g.
+    """
+    products, counts, sizes = [], [], []
+    for slopes in (slopes for unit in pool.units for _, slopes in unit.sheets):
+        a, b = (slopes.gradients[:, :, o][..., members] for o in (one, other))
+        errors = (slopes.errors[:, o][:, members] for o in (one, other))
+        with np.errstate(invalid="ignore"):  # 0/0 where neither gradient moves
+            z = turns(a, b) / turn_errors(a.mean(axis=0), b.mean(axis=0), *errors)
+        products.append(np.nansum(z[0] * z[-1], axis=0))
+        counts.append(np.isfinite(z[0] * z[-1]).sum(axis=0))
+        sizes.append(np.nan_to_num(np.abs(z[0])).max(axis=0))
+    return float((pooled(products, counts) if pool.noisy else confirmed(sizes)).max())
+
+
+def rare_effects(
+    oracle: Oracle, pool: Pool, idle: np.ndarray, active: float, rng: np.random.Generator
+) -> dict[int, np.ndarray]:
+    """A last look at inputs that seem inert: swaps them together at many points, then singly where that changed much.
+
+    Returns:
+        For each input that acts after all, a point at which it does; its effect is noted in the pool.
+    """
+    if not len(idle):
+        return {}
+    u = random_points(RARE_PAIRS, np.zeros(oracle.d), rng)
+    swapped = u.copy()
+    swapped[:, idle] = random_points(RARE_PAIRS, np.zeros(oracle.d), rng)[:, idle]
+    change = pool.change(oracle(u), oracle(swapped))
+    changed = np.flatnonzero((change > active).any(axis=1))[:RARE_FOLLOWED]
+    found: dict[int, np.ndarray] = {}
+    for p in changed:
+        singly = np.repeat(u[p][None], len(idle), axis=0)
+        singly[np.arange(len(idle)), idle] = swapped[p, idle]
+        effects = pool.change(oracle(u[p][None]), oracle(singly))
+        pool.note_effects(idle, effects)
+        found |= {int(i): u[p] for i in idle[(effects > active).any(axis=1)]}
+    return found

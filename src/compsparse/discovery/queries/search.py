@@ -6,22 +6,24 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from compsparse.discovery.queries.design import Sheet, draw_sheet, n_points, random_points, swaps_per_input
+from compsparse.discovery.queries.calibration import StepCheck, remeasured
+from compsparse.discovery.queries.closure import Decision, Limits, decide
 from compsparse.discovery.queries.gradients import CentralDifferences, Differentiator, Slopes
-from compsparse.discovery.queries.inertness import rare_effects
 from compsparse.discovery.queries.oracle import Oracle, OutOfQueries
-from compsparse.discovery.queries.pool import Pool
-from compsparse.discovery.queries.threshold import Decision, Limits, decide
-from compsparse.discovery.queries.truncation import StepCheck, remeasured
+from compsparse.discovery.queries.pool import Pool, rare_effects
+from compsparse.discovery.queries.settings import (
+    COMPANIONS,
+    FEWEST_UNITS,
+    FIRST_SWAPS,
+    LIVELY_TRIED,
+    SLOPE_TOLD_FROM_ZERO,
+    TURN,
+    UNITS_GROWTH,
+)
+from compsparse.discovery.queries.sheets import Sheet, draw_sheet, n_points, random_points, swaps_per_input
 
-_FIRST_SWAPS = 32
-_GROWTH = 1.5
-TURN = 0.05  # radians: a turn that must not be missed
-_FLAT = 3.0
-_TRIED = 4
 
-
-class Search:
+class QuerySearch:
     """Measurements and the decisions they lead to.
 
     Attributes:
@@ -54,7 +56,7 @@ class Search:
 
     def run(self) -> bool:
         """Measures until the decisions are stable; False when the budget ended first."""
-        wanted = max(4, -(-_FIRST_SWAPS // swaps_per_input(len(self.names))))
+        wanted = max(FEWEST_UNITS, -(-FIRST_SWAPS // swaps_per_input(len(self.names))))
         try:
             while True:
                 while len(self.pool.units) < wanted:
@@ -62,7 +64,7 @@ class Search:
                 self.decisions = self.decide()
                 if self._is_hopeless() or (self._is_stable() and not self._finds_rare_effects()):
                     return True
-                wanted = int(np.ceil(_GROWTH * wanted))
+                wanted = int(np.ceil(UNITS_GROWTH * wanted))
         except OutOfQueries:
             self.conclude()
             return False
@@ -111,9 +113,10 @@ class Search:
         return [(self._with_company(k, doubtful), np.sort([i, j])) for i, j, k in triples]
 
     def _with_company(self, k: int, doubtful: list[np.ndarray]) -> np.ndarray:
-        """An input and three others that are in doubt beside it: their swaps share its points."""
+        """An input and a few others that are in doubt beside it: their swaps share its points."""
         others = np.setdiff1d(np.unique(np.concatenate(doubtful)), k)
-        return np.r_[k, self.rng.permutation(others)[:3]]
+        swapped: np.ndarray = np.r_[k, self.rng.permutation(others)[:COMPANIONS]]
+        return swapped
 
     def _modules_to_look_at(self) -> list[np.ndarray]:
         position = {name: i for i, name in enumerate(self.names)}
@@ -126,7 +129,7 @@ class Search:
 
         Where maxima hide most inputs most of the time, new points rarely show the rarer ones.
         """
-        new = random_points(1, self.slopes.margin, self.rng)[0]
+        new: np.ndarray = random_points(1, self.slopes.margin, self.rng)[0]
         if len(swapped) == len(new) and not self._rarely_active:
             return new
         i = int(self.rng.choice(watched))
@@ -140,12 +143,13 @@ class Search:
     def _lively_point(self, i: int) -> np.ndarray:
         """Of a few points measured before, the one where the partial derivative by x_i is largest."""
         tried = []
-        for _ in range(_TRIED):
+        for _ in range(LIVELY_TRIED):
             sheet, slopes = self.pool.units[self.rng.integers(len(self.pool.units))].sheets[0]
             p = self.rng.integers(len(sheet.points))
             tried.append((float(np.nan_to_num(np.abs(slopes.gradients[0][p, :, i])).max()), p, sheet))
         _, p, sheet = max(tried, key=lambda t: t[0])
-        return sheet.points[p].copy()
+        point: np.ndarray = sheet.points[p].copy()
+        return point
 
     def _finds_rare_effects(self) -> bool:
         """Asks for the effect of inputs that seem inert; True if one is not."""
@@ -170,15 +174,17 @@ class Search:
     def scores_between_active(self, output: int, scores: np.ndarray) -> np.ndarray:
         """Scores among the active inputs; those that act by jumps alone are taken to turn with everything."""
         active = self.active(output)
-        inside = scores[np.ix_(active, active, active)].copy()
+        inside: np.ndarray = scores[np.ix_(active, active, active)].copy()
         flat = np.isin(active, self.flat(output))
         inside[flat] = inside[:, flat] = np.inf
         return inside
 
     def active(self, output: int) -> np.ndarray:
+        """Inputs that were seen to change the output."""
         return np.flatnonzero(self.pool.effect_scores()[output] > self.limits.active)
 
     def active_names(self, output: int) -> tuple[str, ...]:
+        """Their names."""
         return tuple(self.names[i] for i in self.active(output))
 
     def flat(self, output: int) -> np.ndarray:
@@ -186,17 +192,20 @@ class Search:
         active = self.active(output)
         if self.pool.noisy:
             return active[:0]
-        return active[self.relative_errors(output)[active] > 1 / _FLAT]
+        flat: np.ndarray = active[self.relative_errors(output)[active] > 1 / SLOPE_TOLD_FROM_ZERO]
+        return flat
 
     @property
     def any_flat(self) -> bool:
+        """Whether some output has an active input without a slope."""
         return any(len(self.flat(o)) for o in range(len(self.decisions)))
 
     def relative_errors(self, output: int) -> np.ndarray:
         """Error of every partial derivative over its root mean square."""
         error = np.sqrt(np.mean(self.pool.units[0].sheets[0][1].errors[:, output] ** 2, axis=0))
         size = self.pool.gradient_size()[output]
-        return np.divide(error, size, out=np.full_like(error, np.inf), where=size > 0)
+        relative: np.ndarray = np.divide(error, size, out=np.full_like(error, np.inf), where=size > 0)
+        return relative
 
     def unit_turn(self, output: int) -> float:
         """The score of a turn by one radian, for two inputs whose derivatives are known as well as most."""
@@ -216,7 +225,7 @@ class Search:
     def _is_stable(self) -> bool:
         """Whether two halves of the units give the same trees, consistent and across a clear gap."""
         n = len(self.pool.units)
-        if n < 4 or any(not d.consistent or d.gap < self.limits.clear_gap for d in self.decisions):
+        if n < FEWEST_UNITS or any(not d.consistent or d.gap < self.limits.clear_gap for d in self.decisions):
             return False
         if any(self.smallest_visible_turn(o) > TURN for o in range(len(self.decisions))):
             return False

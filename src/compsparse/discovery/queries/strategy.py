@@ -1,29 +1,59 @@
-"""The way in: checks what was asked and starts the run."""
+"""Function graphs of callables: what may be asked for, and the search it starts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Required, TypedDict, Unpack
 
 import numpy as np
 
+from compsparse.checks import RandomState, check_count, check_names, check_number, check_time_limit, generator_from
 from compsparse.discovery.queries.oracle import Oracle
-from compsparse.discovery.queries.request import check_budget, check_names, check_noise, check_time_limit, read_bounds
-from compsparse.discovery.queries.run import Run, default_budget
-from compsparse.discovery.record import Discovery
-from compsparse.errors import DataError
+from compsparse.discovery.queries.run import Question, Run, default_budget
+from compsparse.discovery.queries.settings import FINEST_SHARE
+from compsparse.discovery.record import Cost, Discovery
+from compsparse.discovery.strategy import Findings, assembled, check_no_target, is_function
+from compsparse.errors import ConfigError, DataError
 from compsparse.progress import Progress
+
+Bounds = Sequence[tuple[float, float]]
+"""(low, high) of every input."""
+
+
+class QueryOptions(TypedDict, total=False):
+    """What may be given beside a callable.
+
+    Attributes:
+        bounds: (low, high) of every input; there is no search without them.
+        names: of the inputs; x0, x1, … by default.
+        outputs: names of the outputs; y, or y0, y1, … by default.
+        budget: most rows asked; by default it grows with the number of inputs.
+        noise: standard deviation of the noise in the answers as a share of their own; None estimates it.
+        random_state: a seed, or a generator of random numbers.
+        progress: hears how much of the budget is spent.
+        time_limit: seconds.
+    """
+
+    bounds: Required[Bounds]
+    names: Sequence[str] | None
+    outputs: Sequence[str] | str | None
+    budget: int | None
+    noise: float | None
+    random_state: RandomState
+    progress: Progress | None
+    time_limit: float | None
 
 
 def from_queries(
     f: Callable[[Any], Any],
-    bounds: Sequence[tuple[float, float]],
+    bounds: Bounds,
     names: Sequence[str] | None = None,
     outputs: Sequence[str] | str | None = None,
     *,
     budget: int | None = None,
     noise: float | None = None,
-    random_state: int | np.random.Generator | None = None,
+    random_state: RandomState = None,
     progress: Progress | None = None,
     time_limit: float | None = None,
 ) -> Discovery:
@@ -41,23 +71,99 @@ def from_queries(
         budget: most rows asked; a gradient by autograd counts as one. By default it grows with d.
         noise: standard deviation of the noise in the answers as a share of their own; None estimates it
             from repeated answers.
+        random_state: a seed, or a generator of random numbers.
+        progress: hears how much of the budget is spent.
         time_limit: seconds.
 
     Raises:
         DataError: the function fails or gives answers that cannot be used.
-        ConfigError: bounds, names, budget or noise make no sense.
+        ConfigError: bounds, names, budget, noise or time limit make no sense.
 
     >>> found = from_queries(lambda x: x[:, 0] * x[:, 1] + np.sin(x[:, 2]), [(0, 1)] * 4, random_state=0)
     >>> sorted(map(sorted, found.modules)), found.inert
     ([['x0', 'x1']], ('x3',))
     """
-    box = read_bounds(bounds)
-    input_names = check_names(names, len(box), "input")
-    check_noise(noise)
-    check_budget(budget)
-    check_time_limit(time_limit)
-    if not callable(f):
-        raise DataError(f"expected a callable, got {type(f).__name__}")
-    oracle = Oracle(f, box, default_budget(len(box), False) if budget is None else int(budget), time_limit, progress)
-    run = Run(oracle, input_names, outputs, noise, np.random.default_rng(random_state))
-    return run.discover(f, grow_budget=budget is None)
+    return assembled(
+        QUERIES.search(
+            f,
+            bounds=bounds,
+            names=names,
+            outputs=outputs,
+            budget=budget,
+            noise=noise,
+            random_state=random_state,
+            progress=progress,
+            time_limit=time_limit,
+        )
+    )
+
+
+class QueryStrategy:
+    """Asks a callable at points of a box."""
+
+    name = "queries"
+    options = QueryOptions
+
+    def takes(self, data: Any, y: Any, options: Mapping[str, Any]) -> bool:
+        """A callable with bounds, and no target beside it."""
+        return is_function(data) and y is None and options.get("bounds") is not None
+
+    def search(self, data: Any, y: Any = None, **options: Unpack[QueryOptions]) -> Findings:
+        """Asks until the graph is known or the budget is spent; options as in :func:`from_queries`."""
+        check_no_target(y, "a callable")
+        if options.get("bounds") is None:
+            raise ConfigError("a callable needs bounds=[(low, high), …], or n_inputs=… if it is Boolean")
+        box = _read_bounds(options["bounds"])
+        question = _question(data, len(box), options)
+        budget = default_budget(len(box), noisy=False) if question.grows else check_count("budget", options["budget"])
+        time_limit = check_time_limit(options.get("time_limit"))
+        rng = generator_from(options.get("random_state"))
+        if not callable(data):
+            raise DataError(f"expected a callable, got {type(data).__name__}")
+        oracle = Oracle(data, box, budget, time_limit, options.get("progress"))
+        run = Run(question, oracle, rng)
+        found = run.findings()
+        return Findings(
+            source=self.name,
+            account="found by asking the function",
+            inputs=run.names,
+            trees=found.trees,
+            same=found.same,
+            channels=found.channels,
+            evidence=found.evidence,
+            status=run.status,
+            cost=Cost(oracle.seconds, oracle.evaluations, oracle.budget),
+            noise=run.noise,
+            caveats=found.caveats,
+        )
+
+
+QUERIES = QueryStrategy()
+
+
+def _question(f: Any, d: int, options: QueryOptions) -> Question:
+    names, outputs, noise = options.get("names"), options.get("outputs"), options.get("noise")
+    if names is not None:
+        names = check_names(names, d, "input")
+    if noise is not None:
+        noise = check_number("noise, a share of the answers' standard deviation,", noise, least=0, below=1)
+    return Question(f, names, outputs, noise, grows=options.get("budget") is None)
+
+
+def _read_bounds(bounds: Any) -> np.ndarray:
+    """The bounds as an array ``(d, 2)``."""
+    try:
+        box = np.array(bounds, dtype=float)
+    except (TypeError, ValueError):
+        raise ConfigError("bounds must be a sequence of (low, high), one pair of numbers per input") from None
+    if box.ndim != 2 or box.shape[1] != 2 or not len(box):
+        raise ConfigError(f"bounds must be a sequence of (low, high), one per input; got shape {box.shape}")
+    for i, (low, high) in enumerate(box.tolist()):
+        if not math.isfinite(low) or not math.isfinite(high) or not math.isfinite(high - low):
+            raise ConfigError(f"bounds of input {i} and their distance must be finite, got ({low:g}, {high:g})")
+        if not low < high:
+            raise ConfigError(f"bounds of input {i} must be (low, high) with low < high, got ({low:g}, {high:g})")
+        finest = FINEST_SHARE * (high - low)
+        if low + finest == low or high - finest == high:
+            raise ConfigError(f"bounds of input {i} are closer than floats can resolve: ({low!r}, {high!r})")
+    return box

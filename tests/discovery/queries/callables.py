@@ -15,10 +15,11 @@ def by_values(graph):
     return lambda x: graph(np.asarray(x))
 
 
-def tree_of(found: Discovery, output=None):
+def tree_of(found: Discovery):
     """Modules as strings of input names with their kind; nodes of two parts have none."""
-    one = found.graph if output is None else found.graph.subgraph([output])
-    return {("".join(sorted(m.members)), m.kind if len(m.children) > 2 else None) for m in one.module_tree.inner}
+    return {
+        ("".join(sorted(m.members)), m.kind if len(m.children) > 2 else None) for m in found.graph.module_tree.inner
+    }
 
 
 def ask(f, d, names="abcdefgh", bounds=UNIT, **options):

@@ -9,15 +9,14 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.discovery.callables import SYMMETRIC, UNIT, ask, by_values, kinked_tree, smooth_in_torch, tree_of
+from tests.discovery.queries.callables import SYMMETRIC, UNIT, ask, by_values, kinked_tree, smooth_in_torch, tree_of
 
 from compsparse.discovery import DiscoveryStatus
 from compsparse.discovery.queries import from_queries
+from compsparse.discovery.queries.calibration import StepCheck, exact_differences, remeasured
 from compsparse.discovery.queries.closure import close
-from compsparse.discovery.queries.design import draw_sheet
 from compsparse.discovery.queries.oracle import Oracle
-from compsparse.discovery.queries.steps import exact_differences
-from compsparse.discovery.queries.truncation import StepCheck, remeasured
+from compsparse.discovery.queries.sheets import draw_sheet
 from compsparse.graph import Constituent, FunctionGraph, chain, compare, input_names, random_tree
 from compsparse.tasks import (
     borehole,

@@ -7,12 +7,14 @@ import numpy as np
 import pandas
 import pytest
 import torch
-from tests.discovery.trial_tables import COLUMNS, table
+from tests.discovery.data.trial_tables import COLUMNS, table
 
 import compsparse as cs
 from compsparse.discovery import Discovery, DiscoveryStatus
 from compsparse.discovery.data.audit import settled
-from compsparse.discovery.data.search import Search
+from compsparse.discovery.data.outputs import _Work
+from compsparse.discovery.data.request import read_request
+from compsparse.discovery.data.search import TableSearch
 from compsparse.discovery.data.strategy import from_data
 from compsparse.discovery.data.trials import TrialTable
 from compsparse.discovery.data.units import Units, leaf
@@ -182,7 +184,7 @@ def test_many_pairs_are_screened_before_they_are_tried():
     X = torch.as_tensor(rng.uniform(-1, 1, (300, 22)), dtype=torch.float32)
     y = (2 * X[:, :1] * X[:, 1:2] + X[:, :1]).tanh()
     columns = {f"x{i}": (f"x{i}",) for i in range(22)}
-    search = Search(TrialTable(X, y, effort=0.4), Units.raw(columns))
+    search = TableSearch(TrialTable(X, y, effort=0.4), Units.raw(columns))
     pairs = [frozenset(p) for p in combinations(range(22), 2)]
     kept = search._screened(pairs, 120)
     assert len(kept) == 60
@@ -202,7 +204,7 @@ def test_one_useful_column_is_a_graph_of_its_own(extra):
 def test_a_single_merged_unit_is_the_root():
     units = Units.raw(COLUMNS)
     pair = units.joined([leaf("a"), leaf("b")])
-    search = Search(table(effort=0.2), units.with_trees([pair]), predicts=True)
+    search = TableSearch(table(effort=0.2), units.with_trees([pair]), predicts=True)
     tree = settled(search)
     assert tree.members == frozenset("ab")
     assert [sorted(c.members) for c in tree.children] == [["a"], ["b"]]
@@ -229,9 +231,19 @@ def test_labels_keep_their_type():
     assert target_for(np.arange(100), ["x"], classification=False).values.shape == (100, 1)
 
 
-def test_tables_of_the_same_run_share_their_folds():
-    one, other = table(seed=0), table(seed=0)
-    assert all(torch.equal(a, b) for a, b in zip(one.held_out, other.held_out, strict=True))
+def test_all_tables_of_a_run_share_their_folds():
+    """What a module learned for one output is put to use in trials of two: never on rows that it has seen."""
+    y = np.stack([TARGET, np.tanh(GOOD[:, 2]) + TARGET**2], 1)
+
+    def tables(seed):
+        work = _Work(read_request(GOOD, y, {"random_state": seed}))
+        return [work._table(outputs, None) for outputs in ([0], [1], [0, 1])]
+
+    first, *others = tables(0)
+    assert [t.y.shape[1] for t in (first, *others)] == [1, 1, 2]
+    for other in others:
+        assert all(torch.equal(a, b) for a, b in zip(first.held_out, other.held_out, strict=True))
+    assert not torch.equal(first.held_out[0], tables(1)[0].held_out[0])
 
 
 def test_noise_is_not_shared():
@@ -289,24 +301,26 @@ def test_bad_tables_get_one_sentence(X, y, message):
 
 
 def test_bad_settings_get_one_sentence():
-    for settings, message in (({"effort": 0}, "effort"), ({"time_limit": -1}, "time_limit")):
+    for settings, message in (({"effort": 0}, "effort"), ({"time_limit": -1}, "time_limit"), ({"width": 0}, "width")):
         with pytest.raises(ConfigError, match=message):
             from_data(GOOD, TARGET, fit=False, **settings)
     with pytest.raises(DataError, match="weight"):
         from_data(GOOD, TARGET, sample_weight=np.zeros(100), fit=False)
-    with pytest.raises(DataError, match="as many names"):
+    with pytest.raises(ConfigError, match="3 inputs need as many names, got 1"):
         from_data(GOOD, TARGET, names=["a"], fit=False)
-    with pytest.raises(DataError, match="none of them an input's"):
+    with pytest.raises(ConfigError, match="'x0' is both"):
         from_data(GOOD, TARGET, outputs=["x0"], fit=False)
+    with pytest.raises(ConfigError, match="1 output need as many names, got 2"):
+        from_data(GOOD, TARGET, outputs=["p", "q"], fit=False)
     with pytest.raises(ConfigError, match="bounds"):
         cs.discover(lambda X: X[:, 0])
     with pytest.raises(ConfigError, match="its own answers"):
         cs.discover(lambda X: X[:, 0], TARGET, bounds=[(0, 1)])
     with pytest.raises(ConfigError, match="cannot use device 'nowhere'"):
         from_data(GOOD, TARGET, device="nowhere")
-    with pytest.raises(ConfigError, match="negative"):
+    with pytest.raises(ConfigError, match="random_state must be a whole number >= 0, got -1"):
         from_data(GOOD, TARGET, random_state=-1)
-    with pytest.raises(DataError, match="two columns are named 'a'"):
+    with pytest.raises(ConfigError, match="two inputs are named 'a'"):
         from_data(GOOD, TARGET, names=["a", "a", "b"])
     with pytest.raises(ConfigError, match="target y"):
         cs.discover(GOOD)

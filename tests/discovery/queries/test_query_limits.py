@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 import pytest
-from tests.discovery.callables import SYMMETRIC, UNIT, ask, by_values, kinked_tree, smooth_in_torch, tree_of
+from tests.discovery.queries.callables import SYMMETRIC, UNIT, ask, by_values, kinked_tree, smooth_in_torch, tree_of
 
 from compsparse.discovery import Discovery, DiscoveryStatus
 from compsparse.discovery.queries import from_queries
@@ -72,6 +72,12 @@ def test_a_time_limit_that_is_over_at_once():
     assert found.status is DiscoveryStatus.OUT_OF_TIME
     assert found.graph.size == 1
     assert "nothing is known" in found.caveats[0]
+
+
+def test_outputs_keep_their_names_when_nothing_is_known():
+    found = ask(by_values(tanh_tree().graph), 8, time_limit=1e-9, outputs=["p", "q"])
+    assert found.graph.outputs == ("p", "q")
+    assert [(e.outputs, e.sentence) for e in found.evidence] == [(("p",), "not measured"), (("q",), "not measured")]
 
 
 def test_a_time_limit_in_the_middle():
@@ -196,13 +202,14 @@ BAD_REQUESTS = {
     "no bounds": ({"bounds": []}, ConfigError, r"sequence of \(low, high\)"),
     "words": ({"bounds": ["ab", "cd"]}, ConfigError, r"sequence of \(low, high\)"),
     "twice": ({"names": ["a", "a"]}, ConfigError, "two inputs are named 'a'"),
-    "too few names": ({"names": ["a"]}, ConfigError, "2 inputs need 2 names, got 1"),
-    "name of a number": ({"names": ["a", 3]}, ConfigError, "non-empty string, got 3"),
-    "an output like an input": ({"outputs": ["x0"]}, ConfigError, "both an input and an output"),
-    "too many outputs": ({"outputs": ["p", "q"]}, ConfigError, "1 outputs need 1 names, got 2"),
-    "budget": ({"budget": 0}, ConfigError, "budget must be a positive number"),
-    "noise": ({"noise": -0.1}, ConfigError, "noise is a share"),
-    "time": ({"time_limit": 0}, ConfigError, "positive number of seconds"),
+    "too few names": ({"names": ["a"]}, ConfigError, "2 inputs need as many names, got 1"),
+    "name of a number": ({"names": ["a", 3]}, ConfigError, "non-empty text, got 3"),
+    "an output like an input": ({"names": ["a", "b"], "outputs": ["a"]}, ConfigError, "'a' is both"),
+    "too many outputs": ({"outputs": ["p", "q"]}, ConfigError, "1 output need as many names, got 2"),
+    "budget": ({"budget": 0}, ConfigError, "budget must be a whole number >= 1, got 0"),
+    "noise": ({"noise": -0.1}, ConfigError, "noise, a share of the answers' standard deviation, must be"),
+    "seed": ({"random_state": -1}, ConfigError, "random_state must be a whole number >= 0, got -1"),
+    "time": ({"time_limit": 0}, ConfigError, "time_limit must be a finite number > 0, got 0"),
     "not callable": ({"f": 3}, DataError, "expected a callable, got int"),
     "raises": ({"f": lambda x: 1 / 0}, DataError, "raised ZeroDivisionError: division by zero"),
     "too few rows": ({"f": lambda x: first(x)[:3]}, DataError, r"shape \(48,\) or \(48, k\), got shape \(3,\)"),
@@ -239,3 +246,5 @@ def test_nothing_but_noise():
 def test_default_names_stay_apart():
     found = from_queries(lambda x: x[:, 0] * x[:, 1], [UNIT] * 2, ["y", "y_"], random_state=0)
     assert found.graph.outputs == ("y__",)
+    found = from_queries(lambda x: x[:, 0] * x[:, 1], [UNIT] * 2, outputs="x1", random_state=0)
+    assert found.graph.inputs == ("x0_", "x1_")

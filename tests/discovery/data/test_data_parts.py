@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 import torch
-from tests.discovery.trial_tables import COLUMNS, table
+from tests.discovery.data.trial_tables import COLUMNS, table
 
 from compsparse.discovery.data.candidates import Candidate, CandidateNetwork
 from compsparse.discovery.data.decisions import accepted, judge, share_better
+from compsparse.discovery.data.settings import Effort
 from compsparse.discovery.data.trees import dissolved, exposed, pairings, parent_of, regrouped
-from compsparse.discovery.data.trials import Effort, Trial, standard_error, t_statistic
+from compsparse.discovery.data.trials import Trial, standard_error, t_statistic
 from compsparse.discovery.data.units import Units, combination_of, leaf
 
 # ---- candidates and units ------------------------------------------------------------------------
@@ -32,18 +33,42 @@ def test_a_candidate_sees_its_variables_only_and_its_module_through_one_number(f
     assert float(gradient.abs().min()) > 0
 
 
-def test_separable_forms_are_what_they_say():
-    def mixed(form):
-        network = CandidateNetwork([Candidate(frozenset({0, 1}), frozenset(), form)], [[0], [1]], 1, [0]).double()
-        a, b = torch.randn(2, dtype=torch.float64), torch.randn(2, dtype=torch.float64)
-        grid = torch.tensor([[x, y] for x in a for y in b], dtype=torch.float64)
-        x = network.inner.psi(grid.T[None, :, None, :])[0, :, 0]
-        total = x.sum(0) if form == "sum" else (1 + x).prod(0)
-        return total.detach().view(2, 2)
+def dense_by_hand(cells, replica, node, x):
+    """One node of one replica of some cells, layer by layer; (rows, columns) to (rows,)."""
+    last = len(cells.weights) - 1
+    for layer, (weight, bias) in enumerate(zip(cells.weights, cells.biases, strict=True)):
+        x = x @ weight[replica, node].T + bias[replica, node]
+        x = x if layer == last else x * torch.sigmoid(x)
+    return x[:, 0]
 
-    s, p = mixed("sum"), mixed("product")
-    assert float((s[0, 0] - s[0, 1] - s[1, 0] + s[1, 1]).abs()) < 1e-12
-    assert float((p[0, 0] * p[1, 1] - p[0, 1] * p[1, 0]).abs()) < 1e-12
+
+@pytest.mark.parametrize("form", ["sum", "product"])
+def test_separable_forms_are_what_they_say(form):
+    """Against every psi evaluated by itself, and phi of their sum, or of the product of 1 + psi, put on top."""
+    blocks = [[0], [1, 2], [3]]
+    inner = [frozenset({0, 1}), frozenset({1, 2}), frozenset({0, 1, 2})]
+    candidates = [Candidate(which, frozenset(), form) for which in inner]
+    network = CandidateNetwork(candidates, blocks, 1, [0, 1, 2]).double()
+    X = torch.randn(6, 4, dtype=torch.float64)
+    found = network.combined(X.T.expand(3, -1, -1))
+    psi, phi = network.inner.psi, network.inner.phi
+    for r, which in enumerate(inner):
+        # a block of one column is filled up with a zero, as the widest has two
+        rows = [torch.cat([X[:, blocks[v]], X.new_zeros(6, 2 - len(blocks[v]))], 1) for v in sorted(which)]
+        values = torch.stack([dense_by_hand(psi, r, v, x) for v, x in zip(sorted(which), rows, strict=True)])
+        total = values.sum(0) if form == "sum" else (1 + values).prod(0)
+        torch.testing.assert_close(found[r, 0], total + dense_by_hand(phi, r, 0, total[:, None]))
+
+
+@pytest.mark.parametrize("form", ["sum", "product"])
+def test_separable_forms_depend_on_their_variables_alone(form):
+    blocks = [[0], [1, 2], [3]]
+    candidates = [Candidate(which, frozenset(), form) for which in (frozenset({0, 2}), frozenset({1, 2}))]
+    network = CandidateNetwork(candidates, blocks, 1, [0, 1]).double()
+    X = torch.randn(2, 4, 6, dtype=torch.float64, requires_grad=True)
+    slopes = torch.autograd.grad(network.combined(X).sum(), X)[0]
+    moves = (slopes != 0).any(2)
+    assert moves.tolist() == [[True, False, False, True], [False, True, True, True]]
 
 
 def test_blocks_of_several_columns_move_together():

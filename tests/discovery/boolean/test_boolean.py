@@ -333,7 +333,7 @@ def test_an_interrupt_returns_what_there_is(monkeypatch):
             raise KeyboardInterrupt
         return decompose(cube, stop)
 
-    monkeypatch.setattr("compsparse.discovery.boolean.strategy.decompose", interrupted_once)
+    monkeypatch.setattr("compsparse.discovery.boolean.circuits.decompose", interrupted_once)
     table = np.stack([rows(3)[:, 0] ^ (rows(3).sum(1) == 3)] * 3, axis=1)
     found = from_truth_table(table)
     assert found.status is DiscoveryStatus.INTERRUPTED
@@ -368,12 +368,12 @@ def test_default_names_keep_apart():
         ([0, 1, 1], {}, r"must have 2\^n rows.*got 3"),
         ([1], {}, r"must have 2\^n rows.*got 1"),
         ([], {}, r"must have 2\^n rows.*got 0"),
-        ([0, 1, 2, 0], {}, "0 and 1 alone, got 2 in row 2"),
-        ([0, 1, math.nan, 0], {}, "0 and 1 alone, got nan in row 2"),
-        ([[0, 1], [1, 5]], {}, "got 5 in row 1 of output 1"),
-        ([0, 0.5], {}, "got 0.5 in row 1"),
+        ([0, 1, 2, 0], {}, "0 and 1 alone, got 2 in row 3 .counted from 1"),
+        ([0, 1, math.nan, 0], {}, "0 and 1 alone, got nan in row 3 "),
+        ([[0, 1], [1, 5]], {}, r"got 5 in row 2 \(counted from 1\) of output 'y1'"),
+        ([0, 0.5], {}, "got 0.5 in row 2 "),
         (["a", "b"], {}, "0 and 1 alone, got values of type"),
-        ([0, None], {}, "got nan in row 1"),
+        ([0, None], {}, "got nan in row 2 "),
         ([0, {}], {}, "0 and 1 alone"),
         ([[0, 1], [1]], {}, "not an array of 0 and 1"),
         (np.zeros((2, 2, 2)), {}, "must have shape"),
@@ -381,14 +381,14 @@ def test_default_names_keep_apart():
         (np.zeros(1 << 21, dtype=bool), {}, "21 inputs has 2.21 rows; at most 20"),
         ([1, 1, 1, 1], {}, "output 'y' is 1 in every row"),
         ([[0, 0], [1, 0]], {}, "output 'y1' is 0 in every row"),
-        ([0, 1, 1, 0], {"names": ["a"]}, "has 2 inputs, got 1 input names"),
-        ([0, 1, 1, 0], {"names": "ab"}, "sequence of 2 input names, got 'ab'"),
+        ([0, 1, 1, 0], {"names": ["a"]}, "2 inputs need as many names, got 1"),
+        ([0, 1, 1, 0], {"names": "ab"}, "2 inputs need as many names, got 1"),
         ([0, 1, 1, 0], {"names": 5}, "sequence of 2 input names, got 5"),
         ([0, 1, 1, 0], {"time_limit": "soon"}, "time_limit must be"),
         ([0, 10**400], {}, "0 and 1 alone"),
-        ([0, 1, 1, 0], {"names": ["a", "a"]}, "input name 'a' is given twice"),
-        ([0, 1, 1, 0], {"names": ["a", 3]}, "non-empty string, got 3"),
-        ([0, 1, 1, 0], {"outputs": ["a", "b"]}, "has 1 output, got 2 output names"),
+        ([0, 1, 1, 0], {"names": ["a", "a"]}, "two inputs are named 'a'"),
+        ([0, 1, 1, 0], {"names": ["a", 3]}, "non-empty text, got 3"),
+        ([0, 1, 1, 0], {"outputs": ["a", "b"]}, "1 output need as many names, got 2"),
         ([0, 1, 1, 0], {"names": ["a", "b"], "outputs": ["b"]}, "'b' is both"),
         ([0, 1, 1, 0], {"time_limit": 0}, "time_limit must be"),
     ],
@@ -396,8 +396,13 @@ def test_default_names_keep_apart():
 def test_bad_tables_get_one_sentence(table, options, message):
     with pytest.raises(CompsparseError, match=message) as caught:
         from_truth_table(table, **options)
-    assert isinstance(caught.value, DataError | ConfigError)
+    assert isinstance(caught.value, ConfigError if options else DataError)
     assert "\n" not in str(caught.value)
+
+
+def test_a_bad_value_names_its_output():
+    with pytest.raises(DataError, match=r"got 5 in row 2 \(counted from 1\) of output 'alarm'"):
+        from_truth_table([[0, 1], [1, 5]], outputs=["light", "alarm"])
 
 
 def _fails(x):
@@ -410,21 +415,21 @@ def _fails(x):
         (_fails, 3, "failed on the 8 rows of its truth table: ZeroDivisionError: by hand"),
         (lambda x: x[0], 3, r"answer 8 rows with shape \(8,\)"),
         (lambda x: 1, 3, r"answer 8 rows.*got \(\)"),
-        (lambda x: ~x[:, 0], 3, "got -1 in row 0"),
-        (lambda x: x, 0, "whole number from 1 on, got 0"),
-        (lambda x: x, 2.5, "whole number from 1 on, got 2.5"),
-        (lambda x: x, 40, "at most 20"),
+        (lambda x: ~x[:, 0], 3, "got -1 in row 1 "),
+        (lambda x: x, 0, "n_inputs must be a whole number >= 1, got 0"),
+        (lambda x: x, 2.5, "n_inputs must be a whole number >= 1, got 2.5"),
+        (lambda x: x, 40, "n_inputs must be at most 20"),
         ([0, 1], 1, "expected a callable, got list"),
     ],
 )
 def test_bad_callables_get_one_sentence(f, n, message):
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(ConfigError if "n_inputs" in message else DataError, match=message):
         from_boolean_callable(f, n)
 
 
 @pytest.mark.parametrize("members", [[0, 0], [3], [-1], ["a"]])
 def test_multiplicity_wants_positions_of_inputs(members):
-    with pytest.raises(DataError, match="different positions from 0 to 2"):
+    with pytest.raises(ConfigError, match="different positions from 0 to 2"):
         column_multiplicity([0, 0, 0, 1, 0, 1, 1, 1], members)
     with pytest.raises(DataError, match="one output, got 2"):
         wires(np.zeros((4, 2)), [0])

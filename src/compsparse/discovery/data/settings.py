@@ -1,0 +1,106 @@
+"""Every number by which a search in data trains, decides or stops, with its reason.
+
+A t is paired, over held-out rows: negative where the first of the two is better.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How hard candidates are trained: networks per fold, steps each."""
+
+    replicas: int
+    steps: int
+
+
+# ---- what is asked ------------------------------------------------------------------------------
+
+FEWEST_ROWS = 50
+"""Rows below which five folds cannot tell structures apart."""
+SEARCH_SHARE = 0.6
+"""Share of the time limit that the search may take where a model is fitted after it."""
+LEAST_FIT_SECONDS = 1.0
+"""What the final fit gets when the search has used up its time."""
+USUAL_WIDTH = 24
+"""Width of the nodes of the final model."""
+USUAL_EFFORT = 1.0
+
+# ---- trials -------------------------------------------------------------------------------------
+
+FOLDS = 5
+TRIAL_BATCH = 128
+FEWEST_STEPS = 20
+"""Steps of a trial however small the effort."""
+SOUND = 1.25
+"""Training loss, relative to the best replica's, up to which a replica counts."""
+DIVERGED_LOSS = 1e30
+"""Stands for the loss of a fit that has no number."""
+LARGEST_EVALUATION = 2_000_000
+"""Numbers per layer above which held-out rows are evaluated in parts."""
+MODULE_WIDTH, MODULE_DEPTH = 16, 2
+"""Network of a module below the candidates, and of the function that a candidate combines by."""
+TOP_WIDTH = 32
+"""Width of the function on top."""
+
+# ---- lengths of trials --------------------------------------------------------------------------
+
+SCREENING, SHORT, LONG, LONGEST = 150, 300, 1000, 3000
+MOST_MERGES, MOST_SCREENED = 200, 1200
+"""Candidates up to which a round tries them all at full length, and up to which it looks at them at all."""
+FEW_REPLICAS, REPLICAS, MANY_REPLICAS = 2, 4, 8
+"""Networks per fold: in a first trial, where the trial is small or long, and where variance decides."""
+FEW_UNITS = 5
+"""Units up to which a first trial is small enough for twice the replicas."""
+MOST_IN_LONG_TRIAL = 6
+
+# ---- merging ------------------------------------------------------------------------------------
+
+PREDICTS = -3.0
+"""t against the constant; without this gate noise grows a tree, because merging cuts variance."""
+NOT_WORSE = 1.0
+"""t against the base below which imposing a module does not hurt; a false one cannot express the function."""
+BETTER = -3.0
+"""t against the base by which the best candidate of a long trial may stand alone: equal rivals never tell apart."""
+MUCH_WORSE = 6.0
+"""t against the base beyond which no slack helps."""
+TOLD_APART = 2.5
+"""t against every rival that shares a variable; on sums every pair helps, and the first would be chance."""
+NEARLY_AS_GOOD = 1.5
+"""Error relative to the base up to which a merge that lost may have lacked training, not truth."""
+SLACK = 0.1
+"""Loss, as a share of the base's error and of what the base explains, that is let pass after the longest
+trial: deep compositions train slower than the free function, and a false merge costs more than a tenth."""
+EXPLAINED_AT_LENGTH = 0.5
+"""Share of the constant's error that the best candidate must explain for longer training to pay."""
+MERGES_LOGGED = 5
+
+# ---- inert inputs -------------------------------------------------------------------------------
+
+EXPLAINED_FOR_INERT = 0.7
+"""Share of the constant's error that must be explained before an input can be called inert."""
+MAY_BE_INERT, JOINTLY_INERT = 2.0, 1.0
+"""t of the fit without an input, and without all that seem inert, below which their loss does not hurt."""
+READMITTED = -3.5
+"""t of the tree with an input that was left out at which it comes back."""
+
+# ---- the audit ----------------------------------------------------------------------------------
+
+VERIFYING = Effort(FEW_REPLICAS, 600)
+DOUBTFUL = -2.0
+"""t of the tree without a module against the tree with it below which the module gets a second look."""
+CLEARLY_APART = 4.0
+"""t over all rivals at a module's acceptance beyond which its parent cannot be complete over its children."""
+AS_GOOD, MOST_LOSS = 2.0, 1.15
+"""t and ratio of errors up to which a sum or product counts as good as the nested fit."""
+HOPELESSLY_APART, HOPELESS = 4.0, 1.5
+"""The same after a short trial, beyond which no long one is made."""
+RESAMPLES_OF_ROWS = 200
+
+# ---- several outputs ----------------------------------------------------------------------------
+
+SHARING = Effort(REPLICAS, LONG)
+MOST_LOSS_OF_SHARING = 0.15
+"""Loss, as a share of the error and of what is explained, that a shared number may cost."""

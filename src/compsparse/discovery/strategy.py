@@ -1,0 +1,170 @@
+"""What a strategy of discovery is, what it finds, and how findings become the one record."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+from compsparse.checks import did_you_mean
+from compsparse.discovery.forest import Members, SameModule, grow_forest, never_shared
+from compsparse.discovery.record import AnswerNoise, Cost, Discovery, DiscoveryStatus, Evidence, Step
+from compsparse.errors import ConfigError
+from compsparse.graph import FunctionGraph
+from compsparse.graph.modules import ModuleTree
+
+if TYPE_CHECKING:
+    from compsparse.models.fitted_graph import FittedGraph
+
+Completion = Callable[[FunctionGraph], tuple[FunctionGraph, tuple[str, ...]]]
+"""Puts functions into the nodes of a graph, and says what is to be known of them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Findings:
+    """What a search has found, before the graph is grown.
+
+    Attributes:
+        source: name of the strategy.
+        account: how it was found, in words: "found in data".
+        inputs: all of them, the inert ones included.
+        trees: the tree of strong modules of every output.
+        evidence: why each module is believed; one entry per inner module and function of it.
+        status: how the search ended.
+        cost: what the search spent.
+        same: whether two outputs use one and the same function of some members.
+        channels: how many numbers the module of (members, output) passes on, where it is not 1.
+        path: the decisions in order.
+        noise: the level assumed or estimated; None where answers are exact.
+        caveats: sentences a reader must know.
+        advice: sentences that hold for everything the strategy finds.
+        complete: puts constituents into the graph that was grown, if the search knows them.
+        fit: fits the final model of the graph, if there is to be one.
+    """
+
+    source: str
+    account: str
+    inputs: tuple[str, ...]
+    trees: Mapping[str, ModuleTree]
+    evidence: tuple[Evidence, ...]
+    status: DiscoveryStatus
+    cost: Cost
+    same: SameModule = never_shared
+    channels: Mapping[tuple[Members, str], int] = field(default_factory=dict)
+    path: tuple[Step, ...] = ()
+    noise: AnswerNoise | None = None
+    caveats: tuple[str, ...] = ()
+    advice: tuple[str, ...] = ()
+    complete: Completion | None = None
+    fit: Callable[[FunctionGraph], FittedGraph] | None = None
+
+
+class Strategy(Protocol):
+    """One way to find a function graph: a class of its own with these four, and no base class."""
+
+    @property
+    def name(self) -> str:
+        """By which it is asked for, and which the record carries as its source."""
+
+    @property
+    def options(self) -> type:
+        """The ``TypedDict`` of what it may be given beside the data; its keys are what ``discover`` lets pass."""
+
+    def takes(self, data: Any, y: Any, options: Mapping[str, Any]) -> bool:
+        """Whether it is the one to choose for these where none is named."""
+
+    def search(self, data: Any, y: Any = None, *args: Any, **options: Any) -> Findings:
+        """Searches; every option may be left out unless the strategy cannot do without it."""
+
+
+# ---- the registry -------------------------------------------------------------------------------
+
+_REGISTERED: dict[str, Strategy] = {}
+
+
+def register(strategy: Strategy) -> None:
+    """Makes a strategy known to ``discover``; where none is named, those known longest are asked first."""
+    if not isinstance(strategy.name, str) or not strategy.name:
+        raise ConfigError(f"the name of a strategy must be a non-empty text, got {strategy.name!r}")
+    if strategy.name in _REGISTERED:
+        raise ConfigError(f"there is a strategy {strategy.name!r} already")
+    _REGISTERED[strategy.name] = strategy
+
+
+def unregister(name: str) -> None:
+    """Makes ``discover`` forget a strategy."""
+    strategy_named(name)
+    del _REGISTERED[name]
+
+
+def strategies() -> Mapping[str, Strategy]:
+    """All strategies by their names, in the order in which they are asked whether they take something."""
+    return dict(_REGISTERED)
+
+
+def strategy_named(name: Any) -> Strategy:
+    """The strategy of this name."""
+    if name not in _REGISTERED:
+        raise ConfigError(f"there is no strategy {name!r}{did_you_mean(str(name), _REGISTERED)}")
+    return _REGISTERED[name]
+
+
+def check_options(strategy: Strategy, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that a strategy may be given; an unknown one that is None says nothing and is left out."""
+    known = strategy.options.__annotations__
+    for name, value in options.items():
+        if name not in known and value is not None:
+            raise ConfigError(f"the strategy {strategy.name!r} has no option {name!r}{did_you_mean(name, known)}")
+    return {name: value for name, value in options.items() if name in known}
+
+
+# ---- what strategies ask of their data ----------------------------------------------------------
+
+
+def is_function(data: Any) -> bool:
+    """Whether something is to be called; arrays and tables that happen to be callable are not."""
+    return callable(data) and not hasattr(data, "shape")
+
+
+def check_no_target(y: Any, what: str) -> None:
+    """Refuses a target beside something that holds its own answers."""
+    if y is not None:
+        raise ConfigError(f"{what} gives its own answers: y belongs to a table X")
+
+
+# ---- from findings to the record ----------------------------------------------------------------
+
+
+def assembled(findings: Findings) -> Discovery:
+    """Grows the graph, completes it, fits the model where one is asked for, and makes the record."""
+    started = time.perf_counter()
+    graph = grow_forest(findings.inputs, findings.trees, findings.same, findings.channels)
+    of_graph: tuple[str, ...] = ()
+    if findings.complete is not None:
+        graph, of_graph = findings.complete(graph)
+    model = None if findings.fit is None else findings.fit(graph)
+    seconds = findings.cost.seconds + time.perf_counter() - started
+    return Discovery(
+        graph=graph,
+        evidence=findings.evidence,
+        status=_status(findings.status, model),
+        cost=replace(findings.cost, seconds=seconds),
+        source=findings.source,
+        account=findings.account,
+        path=findings.path,
+        noise=findings.noise,
+        caveats=(*findings.caveats, *of_graph),
+        advice=findings.advice,
+        model=model,
+    )
+
+
+def _status(of_search: DiscoveryStatus, model: FittedGraph | None) -> DiscoveryStatus:
+    """How the search ended; if it ran to its end, whether the fit did too."""
+    if of_search is not DiscoveryStatus.FINISHED or model is None:
+        return of_search
+    from compsparse.training import TrainingStatus
+
+    was_cut = model.status in (TrainingStatus.OUT_OF_TIME, TrainingStatus.INTERRUPTED)
+    return DiscoveryStatus.FIT_CUT_SHORT if was_cut else of_search
