@@ -91,7 +91,8 @@ class Case:
         except Hang:
             raise AssertionError(f"{self} took more than {LONGEST_SECONDS} s") from None
         except Exception as error:
-            assert _is_expected(error), f"{self} ended in {type(error).__name__}: {error}\n{traceback.format_exc()}"
+            if not _is_expected(error):
+                raise AssertionError(f"{self} ended in {type(error).__name__}: {error}") from error
 
 
 def cases(entries: list[Entry]) -> Iterator[Case]:
