@@ -284,7 +284,7 @@ def test_discover_refuses_bad_tables(name, tmp_path):
         (["--target", "y", "--exclude", "y"], "cannot be left out"),
         (["--target", "y", "--target", "a", "--classify"], "one target at a time"),
         (["--target", "y", "--time", "0s"], "cannot read the time"),
-        (["--target", "y", "--effort", "-1"], "effort must be positive"),
+        (["--target", "y", "--effort", "-1"], "effort must be a finite number > 0"),
         (["--target", "y", "--device", "abacus"], "cannot train on the device 'abacus'"),
         (["--target", "y", "--seed", "-1"], "must not be negative"),
         (["--target", "y", "--out", "nowhere/report.html"], "no folder nowhere"),

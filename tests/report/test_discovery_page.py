@@ -181,8 +181,6 @@ def test_evidence_says_what_was_measured(numbers):
     ]
     unmeasured = replace(numbers.evidence[0], value=math.nan)
     assert "not measured" in unmeasured.sentence
-    whole = Evidence(numbers.inputs_of("y"), "prime", ("y",), "held-out error", 0.02, 0.002)
-    assert whole.sentence == "held-out error 0.02 ± 0.002 of what the best constant leaves"
 
 
 def test_hover_names_members_kind_evidence_and_users(numbers):

@@ -5,12 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from compsparse.checks import (
-    RandomState,
     check_count,
     check_device,
     check_flag,
@@ -33,39 +32,8 @@ from compsparse.tables.coding import TableCode, code_for, columns_of
 from compsparse.tables.targets import Target, target_for
 
 if TYPE_CHECKING:
+    from compsparse.discovery.data.strategy import DataOptions
     from compsparse.training import FitConfig
-
-
-class DataOptions(TypedDict, total=False):
-    """What may be given beside a table and its target.
-
-    Attributes:
-        names: of the columns, in the place of their own.
-        outputs: names of the targets.
-        sample_weight: one number >= 0 per row.
-        classification: whether y holds classes; None decides by its type.
-        fit: whether to fit the final model.
-        fit_config: how the final model is fitted.
-        width: of the nodes of the final model.
-        effort: multiplies the training steps of every trial in the search.
-        random_state: a seed, or a generator of random numbers.
-        device: where networks are trained; None is the CPU.
-        time_limit: seconds for everything.
-        progress: hears how far the search is, then how far the fit.
-    """
-
-    names: Sequence[str] | None
-    outputs: Sequence[str] | str | None
-    sample_weight: Any
-    classification: bool | None
-    fit: bool
-    fit_config: FitConfig | None
-    width: int
-    effort: float
-    random_state: RandomState
-    device: str | None
-    time_limit: float | None
-    progress: Progress | None
 
 
 @dataclass(frozen=True)

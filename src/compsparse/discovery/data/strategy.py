@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from compsparse.checks import RandomState
-from compsparse.discovery.data.request import DataOptions, TableRequest, read_request
+from compsparse.discovery.data.request import TableRequest, read_request
 from compsparse.discovery.data.settings import USUAL_EFFORT, USUAL_WIDTH
 from compsparse.discovery.record import Cost, Discovery
 from compsparse.discovery.strategy import Findings, assembled, is_function
@@ -17,6 +17,38 @@ from compsparse.progress import Progress
 if TYPE_CHECKING:
     from compsparse.models.fitted_graph import FittedGraph
     from compsparse.training import FitConfig
+
+
+class DataOptions(TypedDict, total=False):
+    """What may be given beside a table and its target.
+
+    Attributes:
+        names: of the columns, in the place of their own.
+        outputs: names of the targets.
+        sample_weight: one number >= 0 per row.
+        classification: whether y holds classes; None decides by its type.
+        fit: whether to fit the final model.
+        fit_config: how the final model is fitted.
+        width: of the nodes of the final model.
+        effort: multiplies the training steps of every trial in the search.
+        random_state: a seed, or a generator of random numbers.
+        device: where networks are trained; None is the CPU.
+        time_limit: seconds for everything.
+        progress: hears how far the search is, then how far the fit.
+    """
+
+    names: Sequence[str] | None
+    outputs: Sequence[str] | str | None
+    sample_weight: Any
+    classification: bool | None
+    fit: bool
+    fit_config: FitConfig | None
+    width: int
+    effort: float
+    random_state: RandomState
+    device: str | None
+    time_limit: float | None
+    progress: Progress | None
 
 
 def from_data(
