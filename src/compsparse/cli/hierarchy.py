@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from compsparse.cli.app import JsonOption, app, check_seed, check_writable, out, print_json
+from compsparse.checks import generator_from
+from compsparse.cli.app import JsonOption, app, out, print_json
 from compsparse.errors import ConfigError
+from compsparse.files import check_writable
 
 if TYPE_CHECKING:
     from compsparse.tasks import HierarchySample, RandomHierarchy
@@ -45,7 +47,7 @@ def sample(
     """
     from compsparse.tasks.hierarchy import SparseRandomHierarchy, draw_datum_svg, draw_datum_text
 
-    check_seed(seed)
+    generator_from(seed)
     if svg is not None:
         check_writable(svg)
     if placement not in ("A", "B"):

@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from compsparse.cli.app import JsonOption, app, check_writable, out, print_json
+from compsparse.cli.app import JsonOption, app, out, print_json
 from compsparse.cli.sweep import STORE, StoreOption
+from compsparse.files import check_writable
 
 store_app = typer.Typer(help="Look at, export and mend stores of results.", no_args_is_help=True)
 app.add_typer(store_app, name="store")

@@ -13,8 +13,10 @@ import typer
 from rich.table import Column, Table
 from typer.core import TyperGroup
 
-from compsparse.cli.app import JsonOption, app, check_writable, checked_device, err, out, print_json
+from compsparse.checks import check_device
+from compsparse.cli.app import JsonOption, app, err, out, print_json
 from compsparse.errors import ConfigError
+from compsparse.files import check_writable
 
 if TYPE_CHECKING:
     from compsparse.progress import ProgressBar
@@ -69,7 +71,7 @@ def run(
     if (file is None) == (preset is None):
         raise ConfigError("give a sweep: either a .toml file or --preset NAME")
     if device != "cpu":
-        checked_device(device)
+        check_device(device)
     if report is not None:
         check_writable(report)
     sweep = Sweep.from_toml(file) if file is not None else get_preset(str(preset))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from compsparse.checks import check_count, check_device, check_number, check_time_limit, seed_from
 from compsparse.discovery.data.audit import Support, settled, verify_modules
 from compsparse.discovery.data.search import Search
 from compsparse.discovery.data.sharing import shared_modules
@@ -18,12 +19,11 @@ from compsparse.discovery.data.trials import Halted, TrialTable
 from compsparse.discovery.data.units import Units
 from compsparse.discovery.forest import grow_forest, users_of_modules
 from compsparse.discovery.record import Cost, Discovery, DiscoveryStatus, Evidence
-from compsparse.errors import ConfigError, DataError
+from compsparse.errors import DataError
 from compsparse.graph.modules import ModuleTree
-from compsparse.models.fitted_graph import FittedGraph, fit_model
+from compsparse.models import FittedGraph, fit_model
 from compsparse.progress import Progress, Silent
-from compsparse.tables.coding import TableCode, code_for, columns_of
-from compsparse.tables.targets import Target, target_for
+from compsparse.tables import TableCode, Target, coded_table
 from compsparse.training import FitConfig, TrainingStatus
 
 FEWEST_ROWS = 50
@@ -73,20 +73,15 @@ def from_data(
         DataError: says which column or row cannot be used, and why.
     """
     started = time.perf_counter()
-    if time_limit is not None and not time_limit > 0:
-        raise ConfigError(f"time_limit must be positive, got {time_limit}")
-    if not effort > 0:
-        raise ConfigError(f"effort must be positive, got {effort}")
+    check_time_limit(time_limit)
+    check_number("effort", effort, above=0)
+    check_count("width", width)
     progress = progress or Silent()
-    _check_device(device)
-    weight = _checked_weight(sample_weight, X)
-    if weight is not None and not weight.all():
-        X, y, weight = _rows(X, weight > 0), _rows(y, weight > 0), weight[weight > 0]
-    code = code_for(X, names, weight)
-    target = target_for(y, code.names, outputs, classification)
-    encoded = code.encoded(X) if names is None else code.encoded(np.column_stack(columns_of(X)[1]))
-    _check_rows(encoded, target, code)
-    seed = int(np.random.default_rng(_checked_seed(random_state)).integers(2**31))
+    check_device(device)
+    seed = seed_from(random_state)
+    table = coded_table(X, y, names=names, outputs=outputs, sample_weight=sample_weight, classification=classification)
+    code, encoded, target, weight = table.code, table.X, table.target, table.sample_weight
+    _check_rows(encoded, code)
     left_out, caveats = _useless_columns(code, encoded)
     deadline = None if time_limit is None else started + time_limit * (_SEARCH_SHARE if fit else 1.0)
     finder = _Finder(code, encoded, target, weight, left_out, seed, effort, device, deadline, progress)
@@ -98,11 +93,7 @@ def from_data(
         left = None if time_limit is None else max(1.0, time_limit - (time.perf_counter() - started))
         model = fit_model(
             graph,
-            code,
-            encoded,
-            target.values,
-            classes=target.classes,
-            sample_weight=weight,
+            table,
             config=fit_config,
             width=width,
             random_state=seed,
@@ -278,45 +269,9 @@ def _status(found: dict[str, _Found], model: FittedGraph | None) -> DiscoverySta
     return DiscoveryStatus.FIT_CUT_SHORT if was_cut else DiscoveryStatus.FINISHED
 
 
-def _check_rows(X: np.ndarray, target: Target, code: TableCode) -> None:
-    if len(X) != len(target.values):
-        raise DataError(f"X has {len(X)} rows but y has {len(target.values)}")
-    if len(X) < 2:
-        raise DataError(f"found {len(X)} row (1 sample): at least 2 are needed")
+def _check_rows(X: np.ndarray, code: TableCode) -> None:
     if len(X) >= FEWEST_ROWS and len(X) <= len(code.inputs):
         raise DataError(f"{len(X)} rows are too few for {len(code.inputs)} columns: more rows than columns are needed")
-
-
-def _checked_weight(weight: Any, X: Any) -> np.ndarray | None:
-    if weight is None:
-        return None
-    values = np.asarray(weight, dtype=float)
-    n = len(X)
-    if values.shape != (n,) or not np.isfinite(values).all() or (values < 0).any() or not values.any():
-        raise DataError(f"sample_weight must hold one number >= 0 per row ({n}), not all of them zero")
-    return values
-
-
-def _check_device(device: str | None) -> None:
-    try:
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
-        raise ConfigError(f"cannot use device {device!r}: {str(error).splitlines()[0]}") from None
-
-
-def _checked_seed(random_state: int | np.random.Generator | None) -> int | np.random.Generator | None:
-    if isinstance(random_state, (int, np.integer)) and random_state < 0:
-        raise ConfigError(f"random_state must not be negative, got {random_state}")
-    return random_state
-
-
-def _rows(table: Any, kept: np.ndarray) -> Any:
-    """Some rows of an array, of a pandas or a polars table."""
-    if hasattr(table, "loc"):
-        return table[kept]
-    if hasattr(table, "filter") and hasattr(table, "columns"):
-        return table.filter(kept)
-    return np.asarray(table)[kept]
 
 
 def _useless_columns(code: TableCode, X: np.ndarray) -> tuple[frozenset[str], list[str]]:
