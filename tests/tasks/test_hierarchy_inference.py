@@ -357,7 +357,7 @@ def test_the_command_line_draws(tmp_path):
     ("arguments", "message"),
     [
         (["--placement", "C"], "placement must be A or B, got C"),
-        (["--seed", "-1"], "seed must not be negative"),
+        (["--seed", "-1"], "seed must be a whole number >= 0"),
         (["--n", "0"], "n must be an integer of at least 1"),
         (["--multiplicity", "9"], "at most 8"),
         (["--svg", "nowhere/a.svg"], "there is no folder nowhere"),

@@ -47,7 +47,7 @@ def sample(
     """
     from compsparse.tasks.hierarchy import SparseRandomHierarchy, draw_datum_svg, draw_datum_text
 
-    generator_from(seed)
+    generator_from(seed, "seed")
     if svg is not None:
         check_writable(svg)
     if placement not in ("A", "B"):
