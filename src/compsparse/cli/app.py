@@ -6,7 +6,6 @@ import json
 import re
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -14,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 import compsparse
+from compsparse.checks import check_time_limit
 from compsparse.errors import CompsparseError, ConfigError
 
 app = typer.Typer(
@@ -32,10 +32,7 @@ def main() -> None:
     """Runs the command line; errors become one sentence and exit status 2."""
     try:
         app()
-    except CompsparseError as error:
-        err.print(f"[bold red]error:[/] {_markup_safe(str(error))}", highlight=False, soft_wrap=True)
-        sys.exit(2)
-    except OSError as error:
+    except (CompsparseError, OSError) as error:
         err.print(f"[bold red]error:[/] {_markup_safe(str(error))}", highlight=False, soft_wrap=True)
         sys.exit(2)
     except KeyboardInterrupt:
@@ -50,6 +47,7 @@ def _markup_safe(text: str) -> str:
 
 
 def print_json(data: dict[str, Any]) -> None:
+    """One JSON object on standard output."""
     print(json.dumps(data))
 
 
@@ -60,18 +58,8 @@ def _version(version: Annotated[bool, typer.Option("--version", help="Print the 
         raise typer.Exit
 
 
-def check_writable(path: Path) -> None:
-    if not path.parent.is_dir() or path.is_dir():
-        problem = "it is a folder" if path.is_dir() else f"there is no folder {path.parent}"
-        raise ConfigError(f"cannot write {path}: {problem}")
-
-
-def check_seed(seed: int) -> None:
-    if seed < 0:
-        raise ConfigError(f"the seed must not be negative, got {seed}")
-
-
 def print_scores(scores: Sequence[Any]) -> None:
+    """Scores as a table in the terminal."""
     results = Table("model", "test accuracy" if hasattr(scores[0], "accuracy") else "test R2", "unexplained", "seconds")
     for s in scores:
         first = f"{s.accuracy:.2%}" if hasattr(s, "accuracy") else f"{s.r2:.5f}"
@@ -79,22 +67,17 @@ def print_scores(scores: Sequence[Any]) -> None:
     out.print(results)
 
 
+def scores_as_data(scores: Sequence[Any]) -> dict[str, Any]:
+    """Scores for machines, by model."""
+    measured = "accuracy" if hasattr(scores[0], "accuracy") else "r2"
+    return {s.model: {measured: getattr(s, measured), "unexplained": s.unexplained} for s in scores}
+
+
 def seconds(text: str | None) -> float | None:
+    """A time such as 90s or 5m in seconds."""
     if text is None:
         return None
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", text.strip())
-    if not found or float(found[1]) <= 0:
-        raise ConfigError(f"cannot read the time {text!r}: write 90s, 5m or 1h")
-    return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]]
-
-
-def checked_device(name: str | None) -> str | None:
-    import torch
-
-    if name is not None:
-        try:
-            torch.empty(1, device=name)
-        except (RuntimeError, AssertionError, NotImplementedError) as error:
-            problem = str(error).strip().splitlines()[0]
-            raise ConfigError(f"cannot train on the device {name!r}: {problem}") from None
-    return name
+    found = re.fullmatch(r"(-?\d+(?:\.\d+)?)\s*([smh]?)", text.strip())
+    if not found:
+        raise ConfigError(f"time_limit must be a time such as 90s, 5m or 1h, got {text!r}")
+    return check_time_limit(float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]])

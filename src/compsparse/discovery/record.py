@@ -16,7 +16,7 @@ from compsparse.graph.json_format import from_dict as graph_from_dict
 from compsparse.graph.json_format import to_dict as graph_to_dict
 
 if TYPE_CHECKING:
-    from compsparse.models.fitted_graph import FittedGraph
+    from compsparse.models import FittedGraph
 
 _FORMAT = "compsparse.discovery"
 _VERSION = 2
@@ -286,6 +286,6 @@ def _numbers(*values: Any) -> None:
 def _model(data: dict[str, Any] | None) -> FittedGraph | None:
     if data is None:
         return None
-    from compsparse.models.fitted_graph import FittedGraph
+    from compsparse.models import FittedGraph
 
     return FittedGraph.from_dict(data)

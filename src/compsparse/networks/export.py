@@ -65,14 +65,19 @@ def load(path: str | os.PathLike[str], device: str | torch.device | None = None)
 
 def to_onnx(network: ReplicatedNetwork, path: str | os.PathLike[str]) -> None:
     """Writes the network as an ONNX model with a free batch size: ``x`` (batch, inputs) -> ``y``."""
-    for module in ("onnx", "onnxscript"):
-        needs(module, "ONNX models", "export")
-    was_training = network.training
-    parameter = next(network.parameters())
-    sample = torch.zeros(3, network.n_inputs, dtype=parameter.dtype, device=parameter.device)
+    write_onnx(network, network.n_inputs, path)
+
+
+def write_onnx(module: torch.nn.Module, n_inputs: int, path: str | os.PathLike[str]) -> None:
+    """Writes a module that answers (batch, inputs) as an ONNX model with a free batch size."""
+    for package in ("onnx", "onnxscript"):
+        needs(package, "ONNX models", "export")
+    was_training = module.training
+    parameter = next(module.parameters())
+    sample = torch.zeros(3, n_inputs, dtype=parameter.dtype, device=parameter.device)
     with whole_file(path) as temporary, _quiet():
         program = torch.onnx.export(
-            network.eval(),
+            module.eval(),
             (sample,),
             dynamo=True,
             input_names=["x"],
@@ -83,7 +88,7 @@ def to_onnx(network: ReplicatedNetwork, path: str | os.PathLike[str]) -> None:
         if program is None:
             raise ConfigError("torch made no ONNX program of the network")
         program.save(str(temporary))
-    network.train(was_training)
+    module.train(was_training)
 
 
 @contextlib.contextmanager

@@ -81,6 +81,10 @@ class MirrorNetwork(ReplicatedNetwork):
 
     def run(self, columns: Tensor) -> Tensor:
         """From ``(R, n_inputs, batch)`` to ``(R, n_outputs, batch)``, group after group of the plan."""
+        return self._gather(self.wires(columns), self.plan.output, len(self.plan.groups))
+
+    def wires(self, columns: Tensor) -> list[Tensor]:
+        """What the inputs and then each group of the plan carry, (R, wires, batch) each."""
         buffers = [columns]
         for i, group in enumerate(self.plan.groups):
             cells = self.cells(group)
@@ -88,7 +92,7 @@ class MirrorNetwork(ReplicatedNetwork):
             x = wires.view(wires.shape[0], len(group.nodes), cells.fan_in, wires.shape[-1])
             y = cells.shared(x) if group.shared else cells(x)
             buffers.append(y.reshape(y.shape[0], -1, y.shape[-1]))
-        return self._gather(buffers, self.plan.output, len(self.plan.groups))
+        return buffers
 
     def cells(self, group: Group) -> Cells:
         """The weights of a group of the plan."""

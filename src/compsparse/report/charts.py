@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-from compsparse.report.figure import Figure, needs_altair
+from compsparse.optional import needs
+from compsparse.report.figure import Figure
 
 _WIDTH, _HEIGHT = 500, 290
 _ROOM_FOR_LETTERS = 60
@@ -15,7 +16,7 @@ COLOURS = ["#2563eb", "#c2410c", "#059669", "#7c3aed", "#db2777", "#0891b2", "#c
 
 def chart_of(figure: Figure) -> Any:
     """The layered chart of a figure: spread below, marks above."""
-    alt = needs_altair()
+    alt = needs("altair", "charts", "report")
     if figure.mark == "dots":
         names = {row[figure.x] for row in figure.rows}
         return _finished(_dots(alt, figure), figure).properties(height=_STEP * len(names))

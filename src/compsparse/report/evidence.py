@@ -48,6 +48,11 @@ def node_evidence(found: Discovery, name: str) -> list[str]:
     return [e.sentence for e in entries]
 
 
+def evidence_by_node(found: Discovery) -> dict[str, list[str]]:
+    """What speaks for the module of every node."""
+    return {node.name: node_evidence(found, node.name) for node in found.graph.nodes}
+
+
 def evidence_line(found: Discovery, evidence: Evidence) -> str:
     """A line of its own: members, kind, figure."""
     outputs = f" for {listed(evidence.outputs)}" if len(found.graph.outputs) > 1 else ""

@@ -6,7 +6,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from compsparse.errors import ConfigError, MissingDependencyError
+from compsparse.errors import ConfigError
+from compsparse.optional import needs
 
 if TYPE_CHECKING:
     import altair
@@ -62,15 +63,15 @@ class Figure:
 
     def frame(self) -> pandas.DataFrame:
         """The figure's table."""
-        import pandas
-
-        return pandas.DataFrame(list(self.rows))
+        frame: pandas.DataFrame = needs("pandas", "tables", "report").DataFrame(list(self.rows))
+        return frame
 
     def chart(self) -> altair.LayerChart:
         """The figure as a Vega-Altair chart."""
         from compsparse.report.charts import chart_of
 
-        return chart_of(self)
+        chart: altair.LayerChart = chart_of(self)
+        return chart
 
     def save(self, path: str | Path) -> Path:
         """Writes the chart by the path's suffix: png, svg, pdf, html (works offline) or json."""
@@ -85,16 +86,10 @@ class Figure:
         return path
 
     def to_dict(self) -> dict[str, Any]:
+        """The figure as JSON values."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Figure:
+        """Reads what :meth:`to_dict` made."""
         return cls(**{**data, "rows": tuple(data["rows"])})
-
-
-def needs_altair() -> Any:
-    try:
-        import altair
-    except ImportError:
-        raise MissingDependencyError("charts need altair: pip install 'compsparse[report]'") from None
-    return altair

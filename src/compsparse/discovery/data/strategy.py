@@ -133,7 +133,7 @@ class DataStrategy:
         return Findings(
             source=self.name,
             account="found in data",
-            inputs=request.code.names,
+            inputs=request.table.code.names,
             trees=found.trees,
             same=found.same,
             evidence=module_evidence(found),
@@ -154,15 +154,11 @@ DATA = DataStrategy()
 
 def _fitted(graph: FunctionGraph, request: TableRequest) -> FittedGraph:
     """The final model, in the time that the search has left."""
-    from compsparse.models.fitted_graph import fit_model
+    from compsparse.models import fit_model
 
     return fit_model(
         graph,
-        request.code,
-        request.X,
-        request.target.values,
-        classes=request.target.classes,
-        sample_weight=request.weight,
+        request.table,
         config=request.fit_config,
         width=request.width,
         random_state=request.seed,

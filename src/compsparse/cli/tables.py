@@ -1,0 +1,52 @@
+"""What the commands that learn from a table share: their options, and how the table is read and split."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from compsparse.checks import check_count, seed_from
+from compsparse.files import check_writable
+
+if TYPE_CHECKING:
+    from compsparse.tables import SplitTable
+
+DataArgument = Annotated[Path, typer.Argument(help="A .csv or .parquet file; texts are categories.")]
+TargetOption = Annotated[list[str], typer.Option(help="The column to predict; may be given several times.")]
+ExcludeOption = Annotated[list[str] | None, typer.Option(help="A column to leave out; may be given several times.")]
+ClassificationOption = Annotated[
+    bool | None,
+    typer.Option("--classification/--regression", help="Whether the target holds classes; texts do by default."),
+]
+ReportOption = Annotated[Path, typer.Option("--out", help="Where to write the report.")]
+ModelOption = Annotated[Path, typer.Option("--model", help="Where to write the model, as JSON.")]
+TimeLimitOption = Annotated[str | None, typer.Option(help="Time for everything that is fitted, such as 90s or 5m.")]
+DeviceOption = Annotated[str | None, typer.Option(help="Where to train, such as cuda.")]
+RandomStateOption = Annotated[
+    int | None, typer.Option(help="Seed of the split, the search and the fit; drawn and told by default.")
+]
+REPORT, MODEL = Path("report.html"), Path("model.json")
+
+
+def check_places(*paths: Path) -> None:
+    """Refuses places that cannot be written, before long work begins."""
+    for path in paths:
+        check_writable(path)
+
+
+def chosen_seed(random_state: int | None) -> int:
+    """The seed that was asked for, or one that is drawn."""
+    return seed_from(None) if random_state is None else check_count("random_state", random_state, least=0)
+
+
+def split_file(
+    data: Path, target: Sequence[str], exclude: Sequence[str] | None, classification: bool | None, seed: int
+) -> SplitTable:
+    """Reads a table and splits its rows."""
+    from compsparse.tables import inputs_and_targets, read_table, split_table
+
+    X, y = inputs_and_targets(read_table(data), target, exclude or ())
+    return split_table(X, y, classification=classification, random_state=seed)
