@@ -5,6 +5,7 @@ from compsparse.networks.counts import NetworkSize, count
 from compsparse.networks.export import load, save, to_onnx
 from compsparse.networks.masked import MaskedNetwork, to_masked
 from compsparse.networks.mirroring import MirrorConfig, MirrorNetwork, convolutional, dense, local, mirror
+from compsparse.networks.nodes import node_function, node_values
 from compsparse.networks.plan import Plan, make_plan
 from compsparse.networks.replicas import ReplicatedNetwork, only, replica_seeds, select
 
@@ -23,6 +24,8 @@ __all__ = [
     "local",
     "make_plan",
     "mirror",
+    "node_function",
+    "node_values",
     "only",
     "replica_seeds",
     "save",
