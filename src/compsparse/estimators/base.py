@@ -60,7 +60,7 @@ def _is_array_of_texts(X: Any) -> bool:
     return isinstance(X, np.ndarray) and X.ndim == 2 and holds_text(X)
 
 
-def output_names(y: Any, table: Table) -> list[str] | None:
+def target_names(y: Any, table: Table) -> list[str] | None:
     """The names that a target carries, kept apart from the columns'; None where it carries none."""
     named = names_in(y)
     return None if named is None else free_names(named, table.names or ())
@@ -136,7 +136,7 @@ class GraphEstimator(TableEstimator):
                 self.graph,
                 table,
                 target,
-                outputs=output_names(y, table),
+                outputs=target_names(y, table),
                 classification=classification,
                 sample_weight=sample_weight,
                 width=self.width,

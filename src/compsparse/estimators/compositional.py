@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from compsparse.discovery import Discovery, DiscoveryStatus
 from compsparse.discovery.data.strategy import from_data
-from compsparse.estimators.base import TableEstimator, classes_like, drawn_seed, output_names
+from compsparse.estimators.base import TableEstimator, classes_like, drawn_seed, target_names
 from compsparse.graph import FunctionGraph
 from compsparse.models import FittedGraph
 from compsparse.progress import shown
@@ -53,7 +53,7 @@ class _CompositionalEstimator(TableEstimator):
             self.discovery_: Discovery = from_data(
                 table,
                 target,
-                outputs=output_names(y, table),
+                outputs=target_names(y, table),
                 sample_weight=sample_weight,
                 classification=classification,
                 fit_config=FitConfig(n_restarts=self.n_restarts, training=training),

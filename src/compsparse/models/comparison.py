@@ -100,16 +100,18 @@ def _fitting() -> Iterator[_Clock]:
 
 def baseline_scores(split: SplitTable, random_state: int | None = 0) -> list[Score] | list[ClassScore]:
     """Dense models on the test rows, best first; none of them after Ctrl-C."""
+    # the seeds of scikit-learn have 32 bits
+    seed = None if random_state is None else random_state % 2**32
     code = code_for(split.X)
     X, X_test = code.encoded(split.X), code.encoded(split.X_test)
     y, y_test = split.target.values, split.target_test.values
     try:
         if split.classes is not None:
-            classifiers = dense_classifiers(random_state, len(X), rarest=int(np.bincount(y).min()))
+            classifiers = dense_classifiers(seed, len(X), rarest=int(np.bincount(y).min()))
             return compare_classifiers(classifiers, (X, y), (X_test, y_test))
         n_outputs = y.shape[1]
         if n_outputs == 1:
             y, y_test = y[:, 0], y_test[:, 0]
-        return compare_models(dense_baselines(random_state, len(X), n_outputs), (X, y), (X_test, y_test))
+        return compare_models(dense_baselines(seed, len(X), n_outputs), (X, y), (X_test, y_test))
     except KeyboardInterrupt:
         return []

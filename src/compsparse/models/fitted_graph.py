@@ -127,7 +127,7 @@ class FittedGraph:
         model_to_onnx(self, path)
 
 
-def expanded(graph: FunctionGraph, code: TableCode) -> FunctionGraph:
+def over_columns(graph: FunctionGraph, code: TableCode) -> FunctionGraph:
     """The graph over the encoded columns: a node reads all columns of its inputs."""
     columns = code.columns
     nodes = []

@@ -20,7 +20,7 @@ from compsparse.checks import (
 )
 from compsparse.errors import ConfigError, DataError
 from compsparse.graph import FunctionGraph
-from compsparse.models.fitted_graph import FittedGraph, expanded
+from compsparse.models.fitted_graph import FittedGraph, over_columns
 from compsparse.models.matching import matched_graph
 from compsparse.networks import Sharing
 from compsparse.progress import Progress
@@ -99,7 +99,7 @@ def fit_model(
     if table.sample_weight is not None:
         weights = torch.as_tensor(table.sample_weight / table.sample_weight.mean(), dtype=torch.float32, device=place)
     fit = fit_graph(
-        expanded(mirrored, table.code),
+        over_columns(mirrored, table.code),
         torch.as_tensor(table.X, dtype=torch.float32, device=place),
         target.to(place),
         config,

@@ -15,7 +15,7 @@ import torch
 from compsparse.errors import CompsparseError, ConfigError, DataError
 from compsparse.graph.json_format import from_dict as graph_from_dict
 from compsparse.graph.json_format import to_dict as graph_to_dict
-from compsparse.models.fitted_graph import FittedGraph, expanded
+from compsparse.models.fitted_graph import FittedGraph, over_columns
 from compsparse.networks.mirroring import mirror
 from compsparse.tables.coding import NumberColumn, TableCode, TextColumn
 from compsparse.training import TrainingStatus
@@ -78,7 +78,7 @@ def model_from_text(text: str, source: str) -> FittedGraph:
 def _model(data: Mapping[str, Any]) -> FittedGraph:
     code = TableCode(tuple(_column(entry) for entry in data["inputs"]))
     graph = graph_from_dict(data["graph"])
-    network = mirror(expanded(graph, code), random_state=0, dtype=torch.float64, **data["shape"])
+    network = mirror(over_columns(graph, code), random_state=0, dtype=torch.float64, **data["shape"])
     network.load_state_dict({name: _unpacked(value) for name, value in data["weights"].items()})
     targets, centre, scale = tuple(data["targets"]), tuple(data["centre"]), tuple(data["scale"])
     classes = None if data["classes"] is None else tuple(data["classes"])

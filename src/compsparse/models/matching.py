@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from compsparse.checks import input_names
 from compsparse.errors import DataError
-from compsparse.graph import FunctionGraph, input_names, single_node
+from compsparse.graph import FunctionGraph, single_node
 from compsparse.graph.parser import variables
 from compsparse.tables.columns import Table
 from compsparse.tables.targets import free_names

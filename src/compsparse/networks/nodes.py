@@ -33,6 +33,7 @@ def node_values(network: MirrorNetwork, x: Tensor, replica: int = 0) -> dict[str
     inputs, *groups = network.wires(network.columns(x))
     values = {name: inputs[replica, i : i + 1] for i, name in enumerate(network.graph.inputs)}
     for group, wires in zip(network.plan.groups, groups, strict=True):
-        shares = wires[replica].split(network.cells(group).channels)
-        values |= dict(zip(group.nodes, shares, strict=True))
+        channels = network.cells(group).channels
+        for i, name in enumerate(group.nodes):
+            values[name] = wires[replica, i * channels : (i + 1) * channels]
     return values

@@ -8,7 +8,7 @@ from compsparse.discovery import Discovery, Evidence
 from compsparse.graph import FunctionGraph
 
 _MOST_NAMES = 40
-KINDS = {
+_KINDS = {
     "prime": "prime: its parts allow no other grouping",
     "complete": "complete: any regrouping of its parts is a module, as in a sum or a product",
 }
@@ -37,7 +37,7 @@ def kind_text(graph: FunctionGraph, name: str) -> str:
     """Kind of a node in words; it says nothing about grouping where there are fewer than three parts."""
     node = graph[name]
     if node.kind is None or node.arity > 2:
-        return KINDS.get(node.kind or "", "")
+        return _KINDS.get(node.kind or "", "")
     return f"{node.kind}, of {('one part', 'two parts')[node.arity - 1]}"
 
 
