@@ -26,6 +26,7 @@ from compsparse.networks import Sharing
 from compsparse.progress import Progress
 from compsparse.tables.coded import CodedTable, coded_table
 from compsparse.tables.columns import Table
+from compsparse.tables.scaling import scale_of
 from compsparse.tables.targets import Target
 from compsparse.training import CrossEntropy, FitConfig, fit_graph
 
@@ -88,12 +89,13 @@ def fit_model(
     if isinstance(X, CodedTable):
         if y is not None or sample_weight is not None:
             raise ConfigError("a coded table holds its target and its weights: give neither beside it")
-        mirrored, table = graph, X
+        mirrored, table = graph, X.without_copies()
     else:
         mirrored, columns = matched_graph(graph, Table.of(X, names))
         if y is None:
             raise ConfigError("give a target y beside the table X")
         table = coded_table(columns, y, outputs=outputs, sample_weight=sample_weight, classification=classification)
+        table = table.without_copies()
     target, centre, scale = _standardised(table)
     weights = None
     if table.sample_weight is not None:
@@ -145,10 +147,10 @@ def _standardised(table: CodedTable) -> tuple[torch.Tensor, tuple[float, ...], t
     values, weight = table.target.values, table.sample_weight
     if table.target.classes is not None:
         return torch.as_tensor(values, dtype=torch.long), (), ()
-    centre = np.average(values, axis=0, weights=weight)
-    scale = np.sqrt(np.average((values - centre) ** 2, axis=0, weights=weight))
-    target = torch.as_tensor((values - centre) / scale, dtype=torch.float32)
-    return target, tuple(centre.tolist()), tuple(scale.tolist())
+    scales = [scale_of(column, weight) for column in values.T]
+    columns = [scale.standardised(column) for scale, column in zip(scales, values.T, strict=True)]
+    target = torch.as_tensor(np.stack(columns, axis=1), dtype=torch.float32)
+    return target, tuple(s.centre for s in scales), tuple(s.spread for s in scales)
 
 
 def _held_out(n: int, fraction: float, seed: int) -> np.ndarray | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from compsparse.errors import DataError
 from compsparse.tables.coding import TableCode, code_for
 from compsparse.tables.columns import Table, rows_of
+from compsparse.tables.copies import copies_in
 from compsparse.tables.targets import Target, target_for
 
 
@@ -23,12 +24,27 @@ class CodedTable:
         X: (rows, encoded columns).
         target: what is to be predicted.
         sample_weight: one positive number per row, or None.
+        n_copies: rows that were left out because another says the same, with their weight.
     """
 
     code: TableCode
     X: np.ndarray
     target: Target
     sample_weight: np.ndarray | None = None
+    n_copies: int = 0
+
+    def without_copies(self) -> CodedTable:
+        """Every row once, with the weight of all its copies: no split can then put one on either side."""
+        same = copies_in(self.X, self.target.values)
+        _, first, row = np.unique(same, return_index=True, return_inverse=True)
+        if len(first) == len(same):
+            return self
+        order = np.argsort(first)
+        weight = np.bincount(row, weights=self.sample_weight)[order]
+        kept = first[order]
+        is_even = self.sample_weight is None and bool(np.ptp(weight) == 0)
+        target = replace(self.target, values=self.target.values[kept])
+        return CodedTable(self.code, self.X[kept], target, None if is_even else weight, len(same) - len(kept))
 
 
 def coded_table(

@@ -11,6 +11,7 @@ import numpy as np
 from compsparse.checks import input_names
 from compsparse.errors import DataError
 from compsparse.tables.columns import SEPARATOR, Table
+from compsparse.tables.scaling import Scale, scale_of
 from compsparse.tables.values import finite_numbers, is_numeric, reads_as_numbers, texts_in
 
 MOST_LEVELS = 50
@@ -32,8 +33,8 @@ class NumberColumn:
 
     def encoded(self, values: np.ndarray) -> np.ndarray:
         """The column as (rows, 1) numbers."""
-        standardised: np.ndarray = (finite_numbers(values, f"column {self.name!r}") - self.mean) / self.scale
-        return standardised[:, None]
+        numbers = finite_numbers(values, f"column {self.name!r}")
+        return Scale(self.mean, self.scale).standardised(numbers)[:, None]
 
 
 @dataclass(frozen=True)
@@ -122,10 +123,8 @@ def code_for(X: Any, names: Sequence[str] | None = None, sample_weight: np.ndarr
 def _look_at(name: str, values: np.ndarray, weight: np.ndarray | None) -> NumberColumn | TextColumn:
     what = f"column {name!r}"
     if is_numeric(values) or values.dtype.kind in "Mmc":
-        numbers = finite_numbers(values, what)
-        mean = float(np.average(numbers, weights=weight))
-        scale = float(np.sqrt(np.average((numbers - mean) ** 2, weights=weight)))
-        return NumberColumn(name, mean, scale if scale > 1e-12 * max(1.0, abs(mean)) else 1.0)
+        scale = scale_of(finite_numbers(values, what), weight)
+        return NumberColumn(name, scale.centre, scale.spread)
     levels = tuple(sorted(set(texts_in(values, what).tolist())))
     if len(levels) > MOST_LEVELS:
         if reads_as_numbers(levels):

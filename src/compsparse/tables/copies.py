@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+_BY_CHANCE = 0.01
+"""Equal pairs that chance would give, as a share of those there are, up to which they are copies."""
+
 
 @dataclass(frozen=True)
 class ShuffledRows:
@@ -47,6 +50,30 @@ def same_rows(*columns: np.ndarray) -> np.ndarray:
     as_bytes = table.view(np.dtype((np.void, table.itemsize * table.shape[1]))).ravel()
     _, number = np.unique(as_bytes, return_inverse=True)
     return np.asarray(number)
+
+
+def copies_in(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """A number for each row; rows have equal numbers if one is a copy of the other, not equal by chance.
+
+    Where inputs take few values, as answers to a questionnaire do, equal rows are observations of their own. So rows
+    count as copies only if columns that were drawn independently would give far fewer equal pairs.
+    """
+    n = len(X)
+    same = same_rows(X, y)
+    pairs = _equal_pairs(same)
+    by_chance = n * (n - 1) / 2 * float(np.prod([_chance_of_equal(column) for column in np.unique(X, axis=1).T]))
+    return same if by_chance <= _BY_CHANCE * pairs else np.arange(n)
+
+
+def _equal_pairs(number: np.ndarray) -> float:
+    counts = np.unique(number, return_counts=True)[1].astype(float)
+    return float((counts * (counts - 1)).sum() / 2)
+
+
+def _chance_of_equal(column: np.ndarray) -> float:
+    """How often two rows drawn at random agree in a column."""
+    counts = np.unique(column, return_counts=True)[1]
+    return float(((counts / counts.sum()) ** 2).sum())
 
 
 def shuffled(same: np.ndarray, rng: np.random.Generator) -> ShuffledRows:

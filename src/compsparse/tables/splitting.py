@@ -11,6 +11,7 @@ from compsparse.checks import RandomState, check_number, generator_from
 from compsparse.errors import DataError
 from compsparse.tables.coded import coded_table
 from compsparse.tables.columns import rows_of
+from compsparse.tables.copies import copies_in, shuffled
 from compsparse.tables.targets import Target
 
 _FEWEST_ROWS = 10
@@ -56,13 +57,14 @@ def split_table(
     generator = generator_from(random_state)
     if hasattr(y, "iloc") and y.ndim == 2 and y.shape[1] == 1:
         y = y.iloc[:, 0]
-    target = coded_table(X, y, classification=classification).target
-    n = len(target.values)
+    table = coded_table(X, y, classification=classification)
+    target, n = table.target, len(table.X)
     if n < _FEWEST_ROWS:
         raise DataError(f"{n} rows are too few to learn from and to test: at least {_FEWEST_ROWS} are needed")
-    test = held_out_rows(None if target.classes is None else target.values, n, test_share, generator)
+    labels = None if target.classes is None else target.values
+    test = held_out_rows(labels, copies_in(table.X, target.values), test_share, generator)
     if not test.any():
-        raise DataError("every class has too few rows to hold some out for the test")
+        raise DataError("there are too few different rows to hold some of every class out for the test")
     return SplitTable(
         rows_of(X, ~test),
         rows_of(y, ~test),
@@ -73,11 +75,18 @@ def split_table(
     )
 
 
-def held_out_rows(labels: np.ndarray | None, n_rows: int, share: float, random_state: RandomState = None) -> np.ndarray:
-    """Which rows to hold out for the test; of every label the same share, and never its last row."""
-    chosen = np.zeros(n_rows, dtype=bool)
+def held_out_rows(
+    labels: np.ndarray | None, same: np.ndarray, share: float, random_state: RandomState = None
+) -> np.ndarray:
+    """Which rows to hold out for the test; of every label the same share, and never its last row.
+
+    Args:
+        same: a number for each row; rows with equal numbers stay on one side.
+    """
+    chosen = np.zeros(len(same), dtype=bool)
     generator = generator_from(random_state)
-    groups = [np.arange(n_rows)] if labels is None else [np.flatnonzero(labels == value) for value in np.unique(labels)]
+    every = np.arange(len(same))
+    groups = [every] if labels is None else [np.flatnonzero(labels == value) for value in np.unique(labels)]
     for rows in groups:
-        chosen[generator.permutation(rows)[: int(share * len(rows))]] = True
+        chosen[rows[shuffled(same[rows], generator).first(int(share * len(rows)))]] = True
     return chosen

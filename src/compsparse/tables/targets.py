@@ -10,6 +10,7 @@ import numpy as np
 
 from compsparse.checks import check_names
 from compsparse.errors import ConfigError, DataError
+from compsparse.tables.scaling import scale_of
 from compsparse.tables.values import check_cells, finite_numbers, plain_values
 
 _FEWEST_TO_SUSPECT = 20
@@ -122,7 +123,7 @@ def _numbers(array: np.ndarray, names: tuple[str, ...], *, sure: bool) -> Target
     table = array[:, None] if array.ndim == 1 else array
     columns = [finite_numbers(column, f"target {name!r}") for name, column in zip(names, table.T, strict=True)]
     for name, column in zip(names, columns, strict=True):
-        if np.ptp(column) <= 1e-12 * np.abs(column).max():
+        if scale_of(column).is_constant:
             raise DataError(f"target {name!r} is constant: there is nothing to learn")
         steps = np.diff(np.sort(column))
         if not sure and array.dtype.kind in "iu" and len(column) >= _FEWEST_TO_SUSPECT and (steps == 1).all():

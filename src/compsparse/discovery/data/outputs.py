@@ -19,6 +19,7 @@ from compsparse.discovery.data.units import Units
 from compsparse.discovery.forest import Members
 from compsparse.discovery.record import DiscoveryStatus, Step
 from compsparse.graph.modules import ModuleTree
+from compsparse.tables.scaling import scale_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,8 +147,8 @@ class _Work:
         """Trials of some outputs; all tables share their folds, so that what one learned stays honest in another."""
         request, target = self._request, self._request.table.target
         values = target.values[:, list(outputs)] if target.classes is None else self._indicators()
-        values = (values - values.mean(0)) / values.std(0)
-        y = torch.as_tensor(values, dtype=torch.float32, device=request.device)
+        columns = [scale_of(column).standardised(column) for column in values.T]
+        y = torch.as_tensor(np.stack(columns, axis=1), dtype=torch.float32, device=request.device)
         return TrialTable(self._X, y, self._weight, seed=request.seed, effort=request.effort, deadline=deadline)
 
     def _indicators(self) -> np.ndarray:

@@ -105,7 +105,7 @@ def read_request(X: Any, y: Any, options: DataOptions) -> TableRequest:
         outputs=options.get("outputs"),
         sample_weight=options.get("sample_weight"),
         classification=options.get("classification"),
-    )
+    ).without_copies()
     _check_rows(table)
     return TableRequest(
         table=table,
