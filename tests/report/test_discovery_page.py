@@ -80,7 +80,7 @@ def test_hover_names_members_kind_evidence_and_users(numbers):
     for part in ("{a, b}", "prime, of two parts", "came back in 90%", "used by y"):
         assert part in texts["m0"]
     assert "used by y, z" in texts["m1"]
-    assert "no output depends on it" in texts["idle"]
+    assert "inert: no effect of it was seen" in texts["idle"]
     assert "allow no other grouping" in texts["y"]
 
 

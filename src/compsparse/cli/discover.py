@@ -22,7 +22,6 @@ from compsparse.cli.tables import (
     ReportOption,
     TargetOption,
     TimeLimitOption,
-    check_places,
     chosen_seed,
     split_file,
 )
@@ -53,7 +52,7 @@ def discover(
     A third of the rows is held out for the test. Ctrl-C ends the search with the best graph so far and fits that;
     a second one ends the fit.
     """
-    check_places(out_, model)
+    check_outputs([out_, model], [data])
     check_device(device)
     limit, seed = seconds(time_limit), chosen_seed(random_state)
     split = split_file(data, target, exclude, classification, seed)
@@ -68,7 +67,7 @@ def demo(out_: ReportOption = REPORT, model: ModelOption = MODEL, json_: JsonOpt
     from compsparse.tables import embedded_table, inputs_and_targets, split_table
     from compsparse.tasks import borehole
 
-    check_places(out_, model)
+    check_outputs([out_, model])
     X, y = inputs_and_targets(embedded_table("borehole"), ["flow"])
     split = split_table(X, y, classification=False, random_state=0)
     found = _discovered(split, 0, json_)
@@ -91,13 +90,13 @@ def predict(
     from compsparse.models import FittedGraph
     from compsparse.tables import read_table
 
+    check_outputs([out_], [model, data])
     fitted = FittedGraph.load(model)
-    if out_ is not None:
-        check_places(out_)
     table = read_table(data)
     for name, levels in fitted.code.new_levels(table).items():
         shown = ", ".join(levels[:5]) + (", …" if len(levels) > 5 else "")
-        err.print(f"note: column {name!r} holds levels never seen: {shown}", highlight=False, markup=False)
+        note = printable(f"note: column {name!r} holds levels never seen: {shown}")
+        err.print(note, highlight=False, markup=False)
     text = _predictions(fitted, table, proba)
     if out_ is None:
         print(text, end="")

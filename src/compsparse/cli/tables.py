@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from compsparse.checks import check_count, seed_from
-from compsparse.files import check_writable
 
 if TYPE_CHECKING:
     from compsparse.tables import SplitTable
@@ -29,12 +28,6 @@ RandomStateOption = Annotated[
     int | None, typer.Option(help="Seed of the split, the search and the fit; drawn and told by default.")
 ]
 REPORT, MODEL = Path("report.html"), Path("model.json")
-
-
-def check_places(*paths: Path) -> None:
-    """Refuses places that cannot be written, before long work begins."""
-    for path in paths:
-        check_writable(path)
 
 
 def chosen_seed(random_state: int | None) -> int:

@@ -7,16 +7,19 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import torch
 
+from compsparse.checks import check_count
 from compsparse.errors import CompsparseError, ConfigError, DataError
+from compsparse.graph import FunctionGraph
 from compsparse.graph.json_format import from_dict as graph_from_dict
 from compsparse.graph.json_format import to_dict as graph_to_dict
 from compsparse.models.fitted_graph import FittedGraph, over_columns
-from compsparse.networks.mirroring import mirror
+from compsparse.networks import MirrorConfig, make_plan, mirror
 from compsparse.tables.coding import NumberColumn, TableCode, TextColumn
 from compsparse.training import TrainingStatus
 
@@ -78,8 +81,11 @@ def model_from_text(text: str, source: str) -> FittedGraph:
 def _model(data: Mapping[str, Any]) -> FittedGraph:
     code = TableCode(tuple(_column(entry) for entry in data["inputs"]))
     graph = graph_from_dict(data["graph"])
-    network = mirror(over_columns(graph, code), random_state=0, dtype=torch.float64, **data["shape"])
-    network.load_state_dict({name: _unpacked(value) for name, value in data["weights"].items()})
+    weights = {name: _unpacked(name, value) for name, value in data["weights"].items()}
+    columns = over_columns(graph, code)
+    _check_shapes(columns, data["shape"], weights)
+    network = mirror(columns, random_state=0, dtype=torch.float64, **data["shape"])
+    network.load_state_dict(weights)
     targets, centre, scale = tuple(data["targets"]), tuple(data["centre"]), tuple(data["scale"])
     classes = None if data["classes"] is None else tuple(data["classes"])
     given = [len(classes)] if classes is not None else [len(targets), len(centre), len(scale)]
@@ -90,8 +96,8 @@ def _model(data: Mapping[str, Any]) -> FittedGraph:
         code=code,
         network=network,
         targets=targets,
-        centre=tuple(map(float, centre)),
-        scale=tuple(map(float, scale)),
+        centre=tuple(_finite("the centre of a target", value) for value in centre),
+        scale=tuple(_spread("the scale of a target", value) for value in scale),
         classes=classes,
         status=TrainingStatus[data["status"]],
         seconds=float(data["seconds"]),
@@ -108,17 +114,50 @@ def _packed(values: torch.Tensor) -> dict[str, Any]:
     return {"shape": list(array.shape), kind: base64.b64encode(stored.tobytes()).decode("ascii")}
 
 
-def _unpacked(entry: Mapping[str, Any]) -> torch.Tensor:
+def _check_shapes(graph: FunctionGraph, shape: Mapping[str, Any], weights: Mapping[str, torch.Tensor]) -> None:
+    """Compares the network that is described with the weights that are there, before anything is made for it."""
+    config = MirrorConfig(**{name: value for name, value in shape.items() if name != "n_replicas"})
+    n_replicas = check_count("n_replicas", shape["n_replicas"])
+    plan = make_plan(graph.pruned(), config.channels, config.out_channels, config.share)
+    wanted: dict[str, tuple[int, ...]] = {}
+    for i, block in enumerate(plan.blocks):
+        sizes = [block.fan_in, *[config.width] * config.depth, block.channels]
+        for layer, (n_in, n_out) in enumerate(pairwise(sizes)):
+            wanted[f"blocks.{i}.weights.{layer}"] = (n_replicas, block.count, n_out, n_in)
+            wanted[f"blocks.{i}.biases.{layer}"] = (n_replicas, block.count, n_out)
+    if wanted != {name: tuple(value.shape) for name, value in weights.items()}:
+        raise DataError("the weights are not those of the network that is described")
+
+
+def _finite(what: str, value: Any) -> float:
+    number = float(value)
+    if not math.isfinite(number):
+        raise DataError(f"{what} must be a finite number, got {value!r}")
+    return number
+
+
+def _spread(what: str, value: Any) -> float:
+    if not _finite(what, value) > 0:
+        raise DataError(f"{what} must be above zero, got {value!r}")
+    return float(value)
+
+
+def _unpacked(name: str, entry: Mapping[str, Any]) -> torch.Tensor:
     kind = "float32" if "float32" in entry else "float64"
     content = base64.b64decode(entry[kind], validate=True)
     array = np.frombuffer(content, dtype="<f4" if kind == "float32" else "<f8").reshape(entry["shape"])
+    if not np.isfinite(array).all():
+        raise DataError(f"the weights {name!r} hold numbers that are not finite")
     return torch.as_tensor(array.astype(np.float64))
 
 
 def _column(entry: Mapping[str, Any]) -> NumberColumn | TextColumn:
     if "levels" in entry:
         return TextColumn(entry["name"], tuple(entry["levels"]))
-    return NumberColumn(entry["name"], float(entry["mean"]), float(entry["scale"]))
+    what = f"column {entry['name']!r}"
+    return NumberColumn(
+        entry["name"], _finite(f"the mean of {what}", entry["mean"]), _spread(f"the scale of {what}", entry["scale"])
+    )
 
 
 def _first_line(error: BaseException) -> str:

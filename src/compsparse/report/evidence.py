@@ -9,8 +9,8 @@ from compsparse.graph import FunctionGraph
 
 _MOST_NAMES = 40
 _KINDS = {
-    "prime": "prime: its parts allow no other grouping",
-    "complete": "complete: any regrouping of its parts is a module, as in a sum or a product",
+    "prime": "prime: no other grouping of its parts was found",
+    "complete": "complete: its parts were found to allow any regrouping, as in a sum or a product",
 }
 
 
@@ -57,4 +57,4 @@ def evidence_line(found: Discovery, evidence: Evidence) -> str:
     """A line of its own: members, kind, figure."""
     outputs = f" for {listed(evidence.outputs)}" if len(found.graph.outputs) > 1 else ""
     members = "{" + listed(sorted(evidence.members)) + "}"
-    return f"{members} ({evidence.kind}){outputs}: {evidence.sentence}"
+    return f"{members} ({evidence.kind_word}){outputs}: {evidence.sentence}"

@@ -38,7 +38,7 @@ def _drawing(graph: FunctionGraph, evidence: Mapping[str, Sequence[str]]) -> str
     )
     found = re.search(r'width="(\d+)"', svg)
     width = float(found[1]) if found else 0.0
-    inert = f"<p><b>Inert inputs</b> (no output depends on them): {escape(listed(graph.inert))}.</p>"
+    inert = f"<p><b>Inert inputs</b> (no effect of them was seen): {escape(listed(graph.inert))}.</p>"
     return (
         "<p>Point at a node, or tap it, to see what it is made of and what it learned.</p>"
         f'<div class="graph"><div style="min-width:{width * _SMALLEST_SCALE:.0f}px">{svg}</div></div>'

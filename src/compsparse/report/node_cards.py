@@ -47,7 +47,7 @@ def node_cards(
 def _facts(graph: FunctionGraph, evidence: Mapping[str, Sequence[str]], name: str) -> dict[str, str]:
     if name in graph.inputs:
         if name in graph.inert:
-            return {"inert": "no output depends on it"}
+            return {"inert": "inert: no effect of it was seen"}
         return {"read by": f"read by {listed(graph.consumers[name])}", **_users(graph, name)}
     facts = {"made of": f"{{{listed(inputs_below(graph, name))}}}", "kind": kind_text(graph, name)}
     if tuple(graph[name].parents) != inputs_below(graph, name):

@@ -42,8 +42,8 @@ class ShuffledRows:
 def same_rows(*columns: np.ndarray) -> np.ndarray:
     """A number for each row; rows with equal entries in all columns have equal numbers.
 
-    >>> same_rows(np.array([[1.0, 2.0], [1.0, 2.0], [3.0, 2.0]]), np.array([0, 0, 0])).tolist()
-    [0, 0, 1]
+    >>> same_rows(np.array([[3.0, 2.0], [1.0, 2.0], [3.0, 2.0]]), np.array([0, 0, 0])).tolist()
+    [1, 0, 1]
     """
     tables = [column.reshape(len(column), -1).astype(float) for column in columns]
     table = np.ascontiguousarray(np.concatenate(tables, axis=1)) + 0.0  # -0.0 is 0.0
@@ -60,9 +60,11 @@ def copies_in(X: np.ndarray, y: np.ndarray) -> np.ndarray:
     """
     n = len(X)
     same = same_rows(X, y)
-    pairs = _equal_pairs(same)
-    by_chance = n * (n - 1) / 2 * float(np.prod([_chance_of_equal(column) for column in np.unique(X, axis=1).T]))
-    return same if by_chance <= _BY_CHANCE * pairs else np.arange(n)
+    different = X[np.unique(same, return_index=True)[1]]
+    if len(different) == n:
+        return same
+    chance = np.prod([_chance_of_equal(column) for column in np.unique(different, axis=1).T])
+    return same if n * (n - 1) / 2 * float(chance) <= _BY_CHANCE * _equal_pairs(same) else np.arange(n)
 
 
 def _equal_pairs(number: np.ndarray) -> float:
@@ -71,9 +73,8 @@ def _equal_pairs(number: np.ndarray) -> float:
 
 
 def _chance_of_equal(column: np.ndarray) -> float:
-    """How often two rows drawn at random agree in a column."""
-    counts = np.unique(column, return_counts=True)[1]
-    return float(((counts / counts.sum()) ** 2).sum())
+    """How often two different rows agree in a column."""
+    return _equal_pairs(column) / max(len(column) * (len(column) - 1) / 2, 1)
 
 
 def shuffled(same: np.ndarray, rng: np.random.Generator) -> ShuffledRows:

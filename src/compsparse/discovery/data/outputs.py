@@ -17,6 +17,7 @@ from compsparse.discovery.data.sharing import shared_modules
 from compsparse.discovery.data.trials import Halted, TrialTable
 from compsparse.discovery.data.units import Units
 from compsparse.discovery.forest import Members
+from compsparse.discovery.strategy import without_kinds
 from compsparse.discovery.record import DiscoveryStatus, Step
 from compsparse.graph.modules import ModuleTree
 from compsparse.tables.scaling import scale_of
@@ -105,7 +106,7 @@ class _Work:
 
     def search(self, i: int, deadline: float | None) -> FoundTree:
         """The tree of output i."""
-        code, (left_out, _) = self._request.table.code, self._request.left_out
+        code, left_out = self._request.table.code, self._request.left_out
         columns = {k: v for k, v in code.columns.items() if k not in left_out}
         table = self._table([i], deadline)
         units = Units(code.columns, (), {}).with_trees(Units.raw(columns).trees)
@@ -120,7 +121,7 @@ class _Work:
         except Halted as halted:
             status = halted.status
         return FoundTree(
-            tree=tree or _prime(search.units),
+            tree=tree or without_kinds(_prime(search.units)),
             support=support,
             path=tuple(search.path),
             units=search.units,

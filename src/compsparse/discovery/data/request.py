@@ -67,12 +67,14 @@ class TableRequest:
 
     Attributes:
         table: the rows as numbers, with their target and weights.
-        left_out: inputs that can only be inert, and the sentences that say why.
+        left_out: inputs that can only be inert.
+        caveats: what was left out, and why.
         fit: whether a model is to be fitted at the end, of nodes of this width.
     """
 
     table: CodedTable
-    left_out: tuple[frozenset[str], tuple[str, ...]]
+    left_out: frozenset[str]
+    caveats: tuple[str, ...]
     seed: int
     effort: float
     device: str | None
@@ -107,9 +109,13 @@ def read_request(X: Any, y: Any, options: DataOptions) -> TableRequest:
         classification=options.get("classification"),
     ).without_copies()
     _check_rows(table)
+    left_out, caveats = _useless_columns(table.code, table.X)
+    if table.n_copies:
+        caveats = (*caveats, _about_copies(table))
     return TableRequest(
         table=table,
-        left_out=_useless_columns(table.code, table.X),
+        left_out=left_out,
+        caveats=caveats,
         seed=seed,
         effort=effort,
         device=device,
@@ -125,6 +131,14 @@ def _check_rows(table: CodedTable) -> None:
     rows, columns = len(table.X), len(table.code.inputs)
     if FEWEST_ROWS <= rows <= columns:
         raise DataError(f"{rows} rows are too few for {columns} columns: more rows than columns are needed")
+
+
+def _about_copies(table: CodedTable) -> str:
+    n, rows = table.n_copies, len(table.X) + table.n_copies
+    return (
+        f"{n:,} of {rows:,} rows repeat{'s' * (n == 1)} another exactly: each row was taken once, with the weight of "
+        "its copies"
+    )
 
 
 def _useless_columns(code: TableCode, X: np.ndarray) -> tuple[frozenset[str], tuple[str, ...]]:

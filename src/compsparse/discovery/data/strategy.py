@@ -140,7 +140,7 @@ class DataStrategy:
             status=found.status,
             cost=Cost(request.clock.seconds, networks=sum(f.networks for f in found.of.values())),
             path=tuple(step for f in found.of.values() for step in f.path),
-            caveats=(*request.left_out[1], *found.caveats),
+            caveats=(*request.caveats, *found.caveats),
             advice=(
                 "A graph from data is a hypothesis: it predicts held-out rows well, which is no proof of cause.",
                 "Inert means without an effect that these rows can show; more rows or less noise may show one.",
