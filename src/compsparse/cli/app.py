@@ -17,7 +17,6 @@ from rich.text import Text
 import compsparse
 from compsparse.checks import check_time_limit
 from compsparse.errors import CompsparseError, ConfigError
-from compsparse.files import check_writable as check_writable  # noqa: PLC0414 (discover and fit take it from here)
 from compsparse.text import printable
 
 app = typer.Typer(

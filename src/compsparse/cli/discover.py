@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from compsparse.checks import check_device
-from compsparse.cli.app import JsonOption, app, err, out, print_json, print_scores, scores_as_data, seconds
+from compsparse.cli.app import JsonOption, app, err, out, print_json, print_scores, say, scores_as_data, seconds
 from compsparse.cli.tables import (
     MODEL,
     REPORT,
     ClassificationOption,
+    CommandClock,
     DataArgument,
     DeviceOption,
     ExcludeOption,
@@ -23,8 +25,10 @@ from compsparse.cli.tables import (
     TargetOption,
     TimeLimitOption,
     chosen_seed,
+    comparison_notes,
     split_file,
 )
+from compsparse.files import check_outputs
 
 if TYPE_CHECKING:
     from compsparse.discovery import Discovery
@@ -52,12 +56,14 @@ def discover(
     A third of the rows is held out for the test. Ctrl-C ends the search with the best graph so far and fits that;
     a second one ends the fit.
     """
+    clock = CommandClock(time.perf_counter(), seconds(time_limit))
     check_outputs([out_, model], [data])
     check_device(device)
-    limit, seed = seconds(time_limit), chosen_seed(random_state)
+    seed = chosen_seed(random_state)
     split = split_file(data, target, exclude, classification, seed)
-    found = _discovered(split, seed, json_, effort=effort, device=device, time_limit=limit)
-    _report(found, split, seed, json_, page=out_, model=model, title=data.name, data=str(data))
+    found = _discovered(split, seed, json_, effort=effort, device=device, time_limit=clock.left_to_learn)
+    deadline = clock.end_of_comparison
+    _report(found, split, seed, json_, page=out_, model=model, title=data.name, data=str(data), deadline=deadline)
 
 
 @app.command()
@@ -95,8 +101,7 @@ def predict(
     table = read_table(data)
     for name, levels in fitted.code.new_levels(table).items():
         shown = ", ".join(levels[:5]) + (", …" if len(levels) > 5 else "")
-        note = printable(f"note: column {name!r} holds levels never seen: {shown}")
-        err.print(note, highlight=False, markup=False)
+        say(f"note: column {name!r} holds levels never seen: {shown}", to=err)
     text = _predictions(fitted, table, proba)
     if out_ is None:
         print(text, end="")
@@ -130,7 +135,7 @@ def _discovered(
 
     if not quiet:
         n_train = len(split.target.values)
-        out.print(f"discovering the function graph in {n_train:,} rows (random_state {seed}) …\n", highlight=False)
+        say(f"discovering the function graph in {n_train:,} rows (random_state {seed}) …\n")
     with shown("discovering", err.is_terminal) as progress:
         return search(
             split.X,
@@ -155,6 +160,7 @@ def _report(
     title: str,
     data: str,
     known: Agreement | None = None,
+    deadline: float | None = None,
 ) -> None:
     from compsparse.files import write_text
     from compsparse.models import assess, learned_nodes
@@ -165,7 +171,7 @@ def _report(
         _print_discovery(found)
     write_text(model, found.to_json())
     assert found.model is not None
-    others = baseline_scores(split, seed)
+    others = baseline_scores(split, seed, deadline)
     name = "discovered graph (compsparse)"
     assessment = assess(found.model, split, name=name, seconds=found.cost.seconds, others=others)
     report = DiscoveryReport(
@@ -176,7 +182,7 @@ def _report(
         agreement=known,
         model_path=str(model),
         data_path=data,
-        notes=() if others else ("the comparison with dense models was interrupted",),
+        notes=comparison_notes(others, deadline),
     )
     discovery_page(page, report)
     if as_json:
@@ -185,23 +191,23 @@ def _report(
         return
     print_scores(assessment.scores)
     for sentence in (*report.notes, *(known.sentences() if known else ())):
-        out.print(sentence, highlight=False, markup=False)
-    out.print(f"report: {page}\nmodel: {model}", highlight=False, markup=False)
+        say(sentence)
+    say(f"report: {page}\nmodel: {model}")
 
 
 def _print_discovery(found: Discovery) -> None:
     from compsparse.discovery import DiscoveryStatus
     from compsparse.report.evidence import evidence_line
 
-    out.print(str(found.graph), highlight=False, markup=False)
+    say(str(found.graph))
     out.print()
     for entry in found.evidence:
-        out.print(evidence_line(found, entry), highlight=False, markup=False)
+        say(evidence_line(found, entry))
     for caveat in found.caveats:
-        out.print(f"note: {caveat}", style="yellow", highlight=False, markup=False)
+        say(f"note: {caveat}", style="yellow")
     if found.status is not DiscoveryStatus.FINISHED:
-        out.print(found.status.value, style="bold yellow", highlight=False, markup=False)
-    out.print(f"search and fit took {found.cost.seconds:.0f} s\n", style="dim", highlight=False)
+        say(found.status.value, style="bold yellow")
+    say(f"search and fit took {found.cost.seconds:.0f} s\n", style="dim")
 
 
 def _as_data(found: Discovery, scores: Sequence[Any], known: Agreement | None) -> dict[str, Any]:

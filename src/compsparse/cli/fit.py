@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from compsparse.checks import check_device
-from compsparse.cli.app import JsonOption, app, err, out, print_json, print_scores, scores_as_data, seconds
+from compsparse.cli.app import JsonOption, app, err, print_json, print_scores, say, scores_as_data, seconds
 from compsparse.cli.graph import graph_from
 from compsparse.cli.tables import (
     MODEL,
     REPORT,
     ClassificationOption,
+    CommandClock,
     DataArgument,
     DeviceOption,
     ExcludeOption,
@@ -21,10 +23,11 @@ from compsparse.cli.tables import (
     ReportOption,
     TargetOption,
     TimeLimitOption,
-    check_places,
     chosen_seed,
+    comparison_notes,
     split_file,
 )
+from compsparse.files import check_outputs
 
 if TYPE_CHECKING:
     from compsparse.models import FittedGraph
@@ -54,14 +57,15 @@ def fit(
     from compsparse.progress import shown
     from compsparse.report.fit_page import FitReport, fit_page
 
-    check_places(out_, model)
+    clock = CommandClock(time.perf_counter(), seconds(time_limit))
+    check_outputs([out_, model], [data, *([graph] if graph.endswith(".json") else [])])
     check_device(device)
-    limit, seed, known = seconds(time_limit), chosen_seed(random_state), graph_from(graph)
+    seed, known = chosen_seed(random_state), graph_from(graph)
     split = split_file(data, target, exclude, classification, seed)
     if not json_:
-        out.print(str(known), highlight=False, markup=False)
+        say(str(known))
         n_train = len(split.target.values)
-        out.print(f"\nfitting the mirrored network to {n_train:,} rows (random_state {seed}) …", highlight=False)
+        say(f"\nfitting the mirrored network to {n_train:,} rows (random_state {seed}) …")
     with shown("fitting", err.is_terminal) as progress:
         fitted = fit_model(
             known,
@@ -71,10 +75,10 @@ def fit(
             random_state=seed,
             device=device,
             progress=progress,
-            time_limit=limit,
+            time_limit=clock.left_to_learn,
         )
     fitted.save(model)
-    others = baseline_scores(split, seed)
+    others = baseline_scores(split, seed, clock.end_of_comparison)
     assessment = assess(fitted, split, name="mirrored network (compsparse)", others=others)
     report = FitReport(
         data.name,
@@ -85,7 +89,7 @@ def fit(
         status=_cut_short(fitted),
         model_path=str(model),
         data_path=str(data),
-        notes=() if others else ("the comparison with dense models was interrupted",),
+        notes=comparison_notes(others, clock.end_of_comparison),
     )
     fit_page(out_, report)
     if json_:
@@ -96,8 +100,8 @@ def fit(
     print_scores(assessment.scores)
     for sentence in (_cut_short(fitted), *report.notes):
         if sentence:
-            out.print(sentence, style="bold yellow", highlight=False, markup=False)
-    out.print(f"report: {out_}\nmodel: {model}", highlight=False, markup=False)
+            say(sentence, style="bold yellow")
+    say(f"report: {out_}\nmodel: {model}")
 
 
 def _cut_short(model: FittedGraph) -> str:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from compsparse.cli.app import JsonOption, app, out, print_json
+from compsparse.cli.app import JsonOption, app, out, print_json, say
 from compsparse.files import check_writable, read_text, write_text
 from compsparse.graph import FunctionGraph, draw_svg
 
@@ -40,19 +40,18 @@ def graph(
             }
         )
         return
-    out.print(str(found), highlight=False, markup=False)
+    say(str(found))
     out.print()
     listed = ", ".join("{" + ", ".join(m) + "}" for m in modules) or "none"
-    out.print(f"modules: {listed}", highlight=False, markup=False)
-    out.print(
+    say(f"modules: {listed}")
+    say(
         f"units for accuracy {eps:g}, up to constants: 10^{count.log10_deep:.1f} deep, "
         f"10^{count.log10_shallow:.1f} shallow",
-        highlight=False,
     )
     for line in count.assumptions:
-        out.print(f"  assuming {line}", style="dim", highlight=False)
+        say(f"  assuming {line}", style="dim")
     if svg is not None:
-        out.print(f"drawing: {svg}", highlight=False)
+        say(f"drawing: {svg}")
 
 
 def _finite(value: float) -> float | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.exceptions import ConvergenceWarning
@@ -26,6 +26,7 @@ from compsparse.tables.splitting import SplitTable
 _ROWS_SEEN_IN_TRAINING = 3_000_000
 _MOST_EPOCHS, _FEWEST_EPOCHS = 2000, 20
 _FEWEST_TO_HOLD_OUT, _FEWEST_OF_A_CLASS = 100, 20
+_ROWS_OF_A_TRIAL = 300
 
 
 def dense_baselines(random_state: int | None = 0, n_rows: int = 0, n_outputs: int = 1) -> dict[str, BaseEstimator]:
@@ -58,11 +59,15 @@ def _early_stopping(n_rows: int, rarest: int) -> dict[str, Any]:
     return {"max_iter": epochs, "early_stopping": True, "n_iter_no_change": 100, "tol": 1e-6}
 
 
-def compare_models(models: dict[str, BaseEstimator], train: Sequence[Any], test: Sequence[Any]) -> list[Score]:
-    """Fits each model to (X, y) and scores it on another (X, y), best first."""
+def compare_models(
+    models: dict[str, BaseEstimator], train: Sequence[Any], test: Sequence[Any], deadline: float | None = None
+) -> list[Score]:
+    """Fits each model to (X, y) and scores it on another (X, y), best first; those without time are left out."""
     (X, y), (X_test, y_test) = train, test
     scores = []
     for name, model in models.items():
+        if not _has_time(model, X, y, deadline):
+            continue
         with _fitting() as clock:
             model.fit(X, y)
         scores.append(score_numbers(name, y_test, model.predict(X_test), clock.seconds))
@@ -70,17 +75,35 @@ def compare_models(models: dict[str, BaseEstimator], train: Sequence[Any], test:
 
 
 def compare_classifiers(
-    models: dict[str, BaseEstimator], train: Sequence[Any], test: Sequence[Any]
+    models: dict[str, BaseEstimator], train: Sequence[Any], test: Sequence[Any], deadline: float | None = None
 ) -> list[ClassScore]:
     """The same for class numbers 0, 1, …, every one of which stands in the training rows."""
     (X, y), (X_test, y_test) = train, test
     shares = np.bincount(y) / len(y)
     scores = []
     for name, model in models.items():
+        if not _has_time(model, X, y, deadline):
+            continue
         with _fitting() as clock:
             model.fit(X, y)
         scores.append(score_classes(name, y_test, model.predict_proba(X_test), shares, clock.seconds))
     return sorted(scores, key=lambda s: s.unexplained)
+
+
+def _has_time(model: BaseEstimator, X: np.ndarray, y: np.ndarray, deadline: float | None) -> bool:
+    """Whether a fit would end before the deadline, by a fit to a few rows and a cost that grows with the rows.
+
+    The dense network passes less often over more rows, so that its estimate is high; it is left out rather than late.
+    """
+    if deadline is None:
+        return True
+    n = min(_ROWS_OF_A_TRIAL, len(X))
+    rows = np.linspace(0, len(X) - 1, n).astype(int)
+    if len(np.unique(y[rows], axis=0)) < 2 or time.perf_counter() > deadline:
+        return False
+    with _fitting() as clock:
+        clone(model).fit(X[rows], y[rows])
+    return time.perf_counter() + clock.seconds * max(len(X) / n, 1) < deadline
 
 
 @dataclass
@@ -98,8 +121,14 @@ def _fitting() -> Iterator[_Clock]:
     clock.seconds = time.perf_counter() - started
 
 
-def baseline_scores(split: SplitTable, random_state: int | None = 0) -> list[Score] | list[ClassScore]:
-    """Dense models on the test rows, best first; none of them after Ctrl-C."""
+def baseline_scores(
+    split: SplitTable, random_state: int | None = 0, deadline: float | None = None
+) -> list[Score] | list[ClassScore]:
+    """Dense models on the test rows, best first; none of them after Ctrl-C.
+
+    Args:
+        deadline: on the clock of :func:`time.perf_counter`; models that would take longer are left out.
+    """
     # the seeds of scikit-learn have 32 bits
     seed = None if random_state is None else random_state % 2**32
     code = code_for(split.X)
@@ -108,10 +137,10 @@ def baseline_scores(split: SplitTable, random_state: int | None = 0) -> list[Sco
     try:
         if split.classes is not None:
             classifiers = dense_classifiers(seed, len(X), rarest=int(np.bincount(y).min()))
-            return compare_classifiers(classifiers, (X, y), (X_test, y_test))
+            return compare_classifiers(classifiers, (X, y), (X_test, y_test), deadline)
         n_outputs = y.shape[1]
         if n_outputs == 1:
             y, y_test = y[:, 0], y_test[:, 0]
-        return compare_models(dense_baselines(seed, len(X), n_outputs), (X, y), (X_test, y_test))
+        return compare_models(dense_baselines(seed, len(X), n_outputs), (X, y), (X_test, y_test), deadline)
     except KeyboardInterrupt:
         return []

@@ -120,6 +120,8 @@ def _check_shapes(graph: FunctionGraph, shape: Mapping[str, Any], weights: Mappi
     n_replicas = check_count("n_replicas", shape["n_replicas"])
     plan = make_plan(graph.pruned(), config.channels, config.out_channels, config.share)
     wanted: dict[str, tuple[int, ...]] = {}
+    if len(weights) != 2 * len(plan.blocks) * (config.depth + 1):
+        raise DataError("the weights are not those of the network that is described")
     for i, block in enumerate(plan.blocks):
         sizes = [block.fan_in, *[config.width] * config.depth, block.channels]
         for layer, (n_in, n_out) in enumerate(pairwise(sizes)):

@@ -17,8 +17,8 @@ from compsparse.discovery.data.sharing import shared_modules
 from compsparse.discovery.data.trials import Halted, TrialTable
 from compsparse.discovery.data.units import Units
 from compsparse.discovery.forest import Members
-from compsparse.discovery.strategy import without_kinds
 from compsparse.discovery.record import DiscoveryStatus, Step
+from compsparse.discovery.strategy import without_kinds
 from compsparse.graph.modules import ModuleTree
 from compsparse.tables.scaling import scale_of
 
