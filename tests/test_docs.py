@@ -124,3 +124,14 @@ def test_every_page_is_listed():
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     for page in (ROOT / "docs").glob("*.md"):
         assert page.stem == "index" or page.stem in index
+
+
+def test_walks_through_the_code_name_each_file_once():
+    walks = (ROOT / "docs" / "paths.md").read_text().split("\n## ")[1:]
+    assert len(walks) == 4
+    for walk in walks:
+        files = re.findall(r"`([\w/]+\.py)`", walk)
+        assert len(files) > 10
+        assert len(files) == len(set(files))
+        missing = [name for name in files if not (ROOT / "src" / "compsparse" / name).is_file()]
+        assert not missing
