@@ -110,7 +110,7 @@ def strategy_named(name: Any) -> Strategy:
     return _REGISTERED[name]
 
 
-def check_options(strategy: Strategy, options: Mapping[str, Any]) -> dict[str, Any]:
+def known_options(strategy: Strategy, options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that a strategy may be given; an unknown one that is None says nothing and is left out."""
     known = strategy.options.__annotations__
     for name, value in options.items():
