@@ -6,6 +6,8 @@ from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
 from typing import Protocol
 
+from compsparse.text import printable
+
 
 class Progress(Protocol):
     """Hears how much of the work is done."""
@@ -26,12 +28,11 @@ class ProgressBar:
 
     def __init__(self, title: str):
         from rich.console import Console
-        from rich.markup import escape
         from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
         from rich.progress import Progress as RichProgress
 
         self._bar = RichProgress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             TextColumn("{task.percentage:>3.0f}%"),
             TimeElapsedColumn(),
@@ -41,11 +42,11 @@ class ProgressBar:
             console=Console(stderr=True),
             transient=True,
         )
-        self._task = self._bar.add_task(escape(title), total=None, message="")
+        self._task = self._bar.add_task(printable(title), total=None, message="")
 
     def update(self, done: float, total: float, message: str = "") -> None:
         """Moves the bar."""
-        self._bar.update(self._task, completed=done, total=total, message=message)
+        self._bar.update(self._task, completed=done, total=total, message=printable(message))
 
     def __enter__(self) -> ProgressBar:
         self._bar.start()

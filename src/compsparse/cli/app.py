@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 import compsparse
 from compsparse.errors import CompsparseError, ConfigError
+from compsparse.files import check_writable as check_writable  # noqa: PLC0414 (discover and fit take it from here)
+from compsparse.text import printable
 
 app = typer.Typer(
     help="Find, learn, build and certify functions made of small functions.",
@@ -32,25 +35,37 @@ def main() -> None:
     """Runs the command line; errors become one sentence and exit status 2."""
     try:
         app()
-    except CompsparseError as error:
-        err.print(f"[bold red]error:[/] {_markup_safe(str(error))}", highlight=False, soft_wrap=True)
-        sys.exit(2)
-    except OSError as error:
-        err.print(f"[bold red]error:[/] {_markup_safe(str(error))}", highlight=False, soft_wrap=True)
+    except (CompsparseError, OSError) as error:
+        problem = printable(error, several_lines=True)
+        err.print(Text.assemble(("error:", "bold red"), " ", problem), highlight=False, soft_wrap=True)
         sys.exit(2)
     except KeyboardInterrupt:
         err.print("interrupted")
         sys.exit(130)
 
 
-def _markup_safe(text: str) -> str:
-    from rich.markup import escape
+def say(text: object, *, style: str = "", to: Console | None = None) -> None:
+    """Prints text as it is: markup, emoji codes and control characters in it are shown, not obeyed."""
+    console = out if to is None else to
+    console.print(Text(printable(text, several_lines=True), style=style), highlight=False)
 
-    return escape(text)
+
+def cell(value: object) -> Text:
+    """A cell or a heading of a table that shows its text as it is."""
+    return Text(printable(value))
 
 
 def print_json(data: dict[str, Any]) -> None:
-    print(json.dumps(data))
+    """One JSON object on standard output; numbers that JSON does not have are null."""
+    print(json.dumps(_in_json(data)))
+
+
+def _in_json(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(k): _in_json(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_in_json(v) for v in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 @app.callback(invoke_without_command=True)
@@ -60,22 +75,17 @@ def _version(version: Annotated[bool, typer.Option("--version", help="Print the 
         raise typer.Exit
 
 
-def check_writable(path: Path) -> None:
-    if not path.parent.is_dir() or path.is_dir():
-        problem = "it is a folder" if path.is_dir() else f"there is no folder {path.parent}"
-        raise ConfigError(f"cannot write {path}: {problem}")
-
-
 def check_seed(seed: int) -> None:
     if seed < 0:
         raise ConfigError(f"the seed must not be negative, got {seed}")
 
 
 def print_scores(scores: Sequence[Any]) -> None:
+    """Scores as a table in the terminal."""
     results = Table("model", "test accuracy" if hasattr(scores[0], "accuracy") else "test R2", "unexplained", "seconds")
     for s in scores:
         first = f"{s.accuracy:.2%}" if hasattr(s, "accuracy") else f"{s.r2:.5f}"
-        results.add_row(s.model, first, f"{s.unexplained:.2e}", f"{s.seconds:.1f}")
+        results.add_row(cell(s.model), first, f"{s.unexplained:.2e}", f"{s.seconds:.1f}")
     out.print(results)
 
 
