@@ -94,7 +94,7 @@ def test_what_cannot_be_read(tmp_path):
     (tmp_path / "bytes").write_bytes(b"\xff\xfe")
     for path, error, message in (
         (tmp_path / "none", DataError, "there is no file"),
-        (tmp_path, DataError, "there is no file"),
+        (tmp_path, DataError, "it is a folder"),
         (tmp_path / "bytes", DataError, "is not a text file"),
         (tmp_path / ("n" * 300), DataError, "too long"),
         ("", ConfigError, "must have a name"),

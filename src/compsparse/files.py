@@ -44,6 +44,8 @@ def read_text(path: str | os.PathLike[str]) -> str:
     """
     source = check_path("a file to read", path)
     try:
+        if source.is_dir():
+            raise DataError(f"cannot read {printable(source)}: it is a folder")
         if not source.is_file():
             raise DataError(f"there is no file {printable(source)}")
         return source.read_text(encoding="utf-8")

@@ -4,7 +4,7 @@ import re
 import pandas
 import pytest
 from tests.sweeps.conftest import ROOT, toml_of
-from tests.sweeps.toy import lines
+from tests.sweeps.kinds.toy import lines
 from typer.testing import CliRunner
 
 from compsparse.cli import app
@@ -51,7 +51,7 @@ def test_a_sweep_from_a_file_and_all_that_follows(tmp_path, monkeypatch):
 def test_an_adaptive_sweep_shows_where_it_crosses(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.toml").write_text(
-        f"name = 'search'\nkind = 'tests.sweeps.toy:Toy'\n[base]\nfolder = '{tmp_path}'\n"
+        f"name = 'search'\nkind = 'tests.sweeps.kinds.toy:Toy'\n[base]\nfolder = '{tmp_path}'\n"
         "[grid]\nx = [1.0, 5.0]\nseed = [0]\n"
         "[adaptive]\nover = 'n'\nmetric = 'error'\nthreshold = 0.1\nstart = 16\nmost = 1000\nresolution = 1.2\n"
     )

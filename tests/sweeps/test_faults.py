@@ -11,7 +11,7 @@ from collections import Counter
 import pytest
 from sqlalchemy import select
 from tests.sweeps.conftest import command_line, toml_of, toys, until
-from tests.sweeps.toy import lines
+from tests.sweeps.kinds.toy import lines
 
 from compsparse.errors import StoreError
 from compsparse.sweeps import driver, open_store, run_sweep
