@@ -162,11 +162,11 @@ def warn_of(problems: Mapping[str, str], where: str) -> None:
         named = [f"{key[:12]} ({problem})" for key, problem in list(problems.items())[:_MOST_NAMED]]
         more = f" and {len(problems) - _MOST_NAMED:,} more" if len(problems) > _MOST_NAMED else ""
         results = "1 result" if len(problems) == 1 else f"{len(problems):,} results"
-        message = f"{results} of {where} cannot be used and left out: {', '.join(named)}{more}"
+        message = f"{results} of {where} cannot be used and are left out: {', '.join(named)}{more}"
         warnings.warn(printable(message), UnreadableResults, stacklevel=3)
 
 
-_MOST_NAMED = 5
+_MOST_NAMED = 20
 
 
 class SweepStatus(Enum):
