@@ -16,9 +16,9 @@ from typing import Any
 
 from compsparse.checks import check_known
 from compsparse.errors import ConfigError
-from compsparse.files import check_path
+from compsparse.files import check_place
 from compsparse.sweeps import kinds as own_kinds
-from compsparse.sweeps.spec import Spec, check_kind, set_home
+from compsparse.sweeps.spec import Spec, check_run_kind, set_home
 from compsparse.sweeps.sweep import Sweep
 from compsparse.text import printable
 
@@ -74,7 +74,7 @@ def kinds_of(folder: str | Path) -> dict[str, type[Spec]]:
     The files form a package of their own, so that no module of another library is hidden by them, and they may
     import each other as ``from . import other``. Specs of such a kind travel to workers with the folder's place.
     """
-    place = check_path("the folder of kinds", folder)
+    place = check_place("the folder of kinds", folder)
     if not place.is_dir():
         raise ConfigError(f"there is no folder of kinds {printable(place)}")
     place = place.resolve()
@@ -115,7 +115,7 @@ def _listed(module: ModuleType, path: Path) -> list[type[Spec]]:
     if not isinstance(listed, (list, tuple)):
         raise ConfigError(f"KINDS of {printable(path)} must be a list of kinds of run, got {listed!r}")
     try:
-        found = [check_kind(kind) for kind in listed]
+        found = [check_run_kind(kind) for kind in listed]
         for kind in found:
             kind.field_names()
     except ConfigError as error:

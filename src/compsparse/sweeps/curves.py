@@ -16,7 +16,7 @@ from compsparse.measures.crossing import Threshold, threshold
 from compsparse.report.figure import Figure
 from compsparse.report.page import Section, table, write_page
 from compsparse.sweeps.records import Row, check_rows, is_real, warn_of
-from compsparse.sweeps.spec import Spec, check_kind
+from compsparse.sweeps.spec import Spec, check_run_kind
 
 _SEED = "seed"
 _MOST_SETTINGS_WITH_LAYERS = 4
@@ -49,7 +49,7 @@ def sweep_curves(rows: Iterable[Row], kind: type[Spec]) -> list[SweepCurve]:
 
     Runs whose metric or size is no finite number are left out, and named in a warning.
     """
-    if (axes := check_kind(kind).curve) is None:
+    if (axes := check_run_kind(kind).curve) is None:
         return []
     over, metric = axes
     done, left_out = _usable(check_rows(rows), over, metric)
@@ -133,7 +133,7 @@ def layer_figures(found: Sequence[SweepCurve], kind: type[Spec]) -> list[Figure]
 def _axes(found: Any, kind: type[Spec]) -> tuple[str, str]:
     if not isinstance(found, Sequence) or not all(isinstance(c, SweepCurve) for c in found):
         raise ConfigError(f"expected the curves that sweep_curves returns, got {found!r}")
-    if (axes := check_kind(kind).curve) is None:
+    if (axes := check_run_kind(kind).curve) is None:
         raise ConfigError(f"the kind {kind.kind!r} does not say what its curves are: set curve = (field, metric)")
     return axes
 
@@ -189,7 +189,7 @@ def sweep_page(path: str | Path, name: str, rows: Iterable[Row], kind: type[Spec
         note = f"<p>{more} more settings are in the store.</p>" if more > 0 else ""
         sections.append(Section("By layer", note, tuple(by_layer)))
     about = (kind.__doc__ or "").strip().split("\n")[0]
-    return write_page(path, name, about, sections, f"{escape(kind.kind)} runs, version {kind.version}")
+    return write_page(path, name, about, sections, f"{kind.kind} runs, version {kind.version}")
 
 
 def _left_out_note(rows: Sequence[Row], kind: type[Spec]) -> str:

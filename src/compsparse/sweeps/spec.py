@@ -83,12 +83,12 @@ class Spec:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Reads the fields; unknown, missing and wrong ones are refused."""
-        return from_table(cls, data, check_kind(cls).kind)
+        return from_table(cls, data, check_run_kind(cls).kind)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Reads what :meth:`to_json` wrote."""
-        return cls.from_dict(object_in(text, f"a spec of {check_kind(cls).kind!r}"))
+        return cls.from_dict(object_in(text, f"a spec of {check_run_kind(cls).kind!r}"))
 
     @classmethod
     def field_names(cls) -> tuple[str, ...]:
@@ -96,7 +96,7 @@ class Spec:
         return tuple(_types(cls))
 
 
-def check_kind(kind: Any) -> type[Spec]:
+def check_run_kind(kind: Any) -> type[Spec]:
     """A kind of run: a dataclass that derives from :class:`Spec` and has a name."""
     if not (isinstance(kind, type) and issubclass(kind, Spec)):
         raise ConfigError(f"a kind of run must be a class that derives from compsparse.sweeps.Spec, got {kind!r}")

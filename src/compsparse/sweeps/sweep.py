@@ -13,9 +13,9 @@ from typing import Any
 
 from compsparse.checks import check_known
 from compsparse.errors import ConfigError, DataError
-from compsparse.files import check_path, read_text
+from compsparse.files import check_place, read_text
 from compsparse.sweeps.adaptive import Adaptive
-from compsparse.sweeps.spec import Spec, check_kind, from_table, typed
+from compsparse.sweeps.spec import Spec, check_run_kind, from_table, typed
 from compsparse.text import printable
 
 MOST_RUNS = 100_000
@@ -44,7 +44,7 @@ class Sweep:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
             raise ConfigError(f"the name of a sweep must be a text, got {self.name!r}")
-        check_kind(self.kind)
+        check_run_kind(self.kind)
         self._check_sections()
         if self.adaptive is not None:
             self._check_adaptive(self.adaptive)
@@ -117,7 +117,7 @@ class Sweep:
             kinds: a folder with kinds of run of your own; see :func:`compsparse.sweeps.all_kinds`. The file itself
                 imports nothing.
         """
-        place = check_path("the file of a sweep", path)
+        place = check_place("the file of a sweep", path)
         text = read_text(place)
         try:
             data = tomllib.loads(text)

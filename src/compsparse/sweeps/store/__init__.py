@@ -7,7 +7,7 @@ from types import TracebackType
 
 from compsparse.checks import check_flag
 from compsparse.errors import ConfigError, MissingDependencyError
-from compsparse.files import check_outputs, check_path, check_writable
+from compsparse.files import check_outputs, check_place, check_writable
 
 try:
     import sqlalchemy  # noqa: F401
@@ -45,7 +45,7 @@ class Store:
 
     def import_spill(self, path: str | Path) -> tuple[int, int]:
         """Brings a spill file in; returns how many results it holds and how many of them were new."""
-        return import_spill(check_path("a file of results", path), self.results)
+        return import_spill(check_place("a file of results", path), self.results)
 
     def export(self, path: str | Path, kind: str | None = None) -> int:
         """Writes the results to a .parquet or .csv file; returns how many."""

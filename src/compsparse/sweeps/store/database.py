@@ -17,7 +17,7 @@ from sqlalchemy.engine.reflection import Inspector
 
 from compsparse.checks import check_flag
 from compsparse.errors import ConfigError, DataError, StoreError, StoreUnreachableError
-from compsparse.files import check_path
+from compsparse.files import check_place
 from compsparse.optional import needs
 from compsparse.sweeps.store.schema import SCHEMA_VERSION, meta_table, metadata
 from compsparse.text import printable
@@ -31,7 +31,7 @@ class Database:
 
     def __init__(self, place: str | Path, create: bool = True):
         check_flag("create", create)
-        check_path("the place of a store", place)
+        check_place("the place of a store", place)
         url = _url(os.fspath(place))
         self.name = printable(without_password(os.fspath(place)))
         self.is_sqlite = url.get_backend_name() == "sqlite"
