@@ -3,7 +3,7 @@ import os
 import pytest
 
 from compsparse.errors import ConfigError, DataError
-from compsparse.files import check_outputs, check_path, check_writable, read_text, whole_file, write_text
+from compsparse.files import check_outputs, check_place, check_writable, read_text, whole_file, write_text
 from compsparse.progress import ProgressBar
 from compsparse.text import printable
 
@@ -49,7 +49,7 @@ def test_places_that_cannot_be_written(tmp_path, monkeypatch):
     ):
         with pytest.raises(ConfigError, match=message):
             check_writable(path)
-    assert check_writable("new.html") == check_path("a", "new.html")
+    assert check_writable("new.html") == check_place("a", "new.html")
     assert (tmp_path / "kept.txt").read_text() == "kept"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["kept.txt", "loop"]
 
@@ -86,6 +86,8 @@ def test_a_link_is_written_through_and_long_names_work(tmp_path):
     write_text(tmp_path / ("n" * 255), "long")
     with pytest.raises(TypeError), whole_file(tmp_path / "a") as temporary:
         temporary.write_text(3)
+    with pytest.raises(ConfigError, match="expected a text to write"):
+        write_text(tmp_path / "a", 3)
     assert (tmp_path / "a").read_text() == "new"
     assert len(list(tmp_path.iterdir())) == 3
 
@@ -94,7 +96,7 @@ def test_what_cannot_be_read(tmp_path):
     (tmp_path / "bytes").write_bytes(b"\xff\xfe")
     for path, error, message in (
         (tmp_path / "none", DataError, "there is no file"),
-        (tmp_path, DataError, "there is no file"),
+        (tmp_path, DataError, "it is a folder"),
         (tmp_path / "bytes", DataError, "is not a text file"),
         (tmp_path / ("n" * 300), DataError, "too long"),
         ("", ConfigError, "must have a name"),

@@ -20,7 +20,7 @@ _MOST_BYTES_OF_A_NAME = 255
 @contextlib.contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A temporary path that becomes ``path`` only if the block succeeds; where that is a link, what it points to."""
-    target = Path(os.path.realpath(path))
+    target = Path(os.path.realpath(check_place("a file to write", path)))
     temporary = target.with_name(f".compsparse-{os.getpid()}-{uuid.uuid4().hex[:12]}.part")
     try:
         yield temporary
@@ -31,7 +31,9 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 def write_text(path: str | os.PathLike[str], text: str) -> Path:
     """Writes a text file whole or not at all, and returns its path."""
-    with whole_file(path) as temporary:
+    if not isinstance(text, str):
+        raise ConfigError(f"expected a text to write, got {text!r}")
+    with whole_file(check_writable(path)) as temporary:
         temporary.write_text(text, encoding="utf-8")
     return Path(path)
 
@@ -42,8 +44,10 @@ def read_text(path: str | os.PathLike[str]) -> str:
     Raises:
         DataError: there is no such file, or it holds no text.
     """
-    source = check_path("a file to read", path)
+    source = check_place("a file to read", path)
     try:
+        if source.is_dir():
+            raise DataError(f"cannot read {printable(source)}: it is a folder")
         if not source.is_file():
             raise DataError(f"there is no file {printable(source)}")
         return source.read_text(encoding="utf-8")
@@ -56,7 +60,7 @@ def read_text(path: str | os.PathLike[str]) -> str:
 # ---- places, checked before work begins ----------------------------------------------------------
 
 
-def check_path(what: str, value: Any) -> Path:
+def check_place(what: str, value: Any) -> Path:
     """A path, given as one or as a text; ``what`` begins the sentence about anything else."""
     if not isinstance(value, (str, os.PathLike)) or not isinstance(os.fspath(value), str):
         raise ConfigError(f"{what} must be a path, got {value!r}")
@@ -72,11 +76,28 @@ def check_writable(path: str | os.PathLike[str]) -> Path:
         ConfigError: it has no name or too long a one, its folder does not exist or takes no files, or what stands
             there already is a folder, a device or protected.
     """
-    target = check_path("a file to write", path)
+    target = check_place("a file to write", path)
     problem = _problem_with(target)
     if problem:
         raise ConfigError(f"cannot write {printable(target)}: {problem}")
     return target
+
+
+def check_folder(path: str | os.PathLike[str]) -> Path:
+    """The path, if it is a folder that takes files or can be made one; those above it may be missing too.
+
+    Raises:
+        ConfigError: something else stands there, or the first folder above that exists takes no files.
+    """
+    folder = check_place("a folder to write to", path)
+    try:
+        there = next(p for p in (folder, *folder.absolute().parents) if p.exists() or p.is_symlink())
+        if not there.is_dir():
+            raise ConfigError(f"cannot use the folder {printable(folder)}: {printable(there)} is no folder")
+        with tempfile.TemporaryFile(dir=there):
+            return folder
+    except OSError as error:
+        raise ConfigError(f"cannot use the folder {printable(folder)}: {error.strerror}") from None
 
 
 def check_outputs(
@@ -90,7 +111,7 @@ def check_outputs(
         ConfigError: the first that cannot be written, is an input too or is named twice.
     """
     found = [check_writable(path) for path in outputs if path is not None]
-    sources = [check_path("a file to read", path) for path in inputs if path is not None]
+    sources = [check_place("a file to read", path) for path in inputs if path is not None]
     for i, path in enumerate(found):
         for source in sources:
             if _are_one(path, source):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
-from typing import Protocol
+from typing import Any, Protocol
 
+from compsparse.errors import ConfigError
 from compsparse.text import printable
 
 
@@ -54,6 +55,16 @@ class ProgressBar:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self._bar.stop()
+
+
+def check_progress(progress: Any) -> Progress:
+    """A listener; None is one that says nothing."""
+    if progress is None:
+        return Silent()
+    if not callable(getattr(progress, "update", None)) or isinstance(progress, type):
+        raise ConfigError(f"progress must have a method update(done, total, message), got {progress!r}")
+    listener: Progress = progress
+    return listener
 
 
 def shown(title: str, visible: bool) -> AbstractContextManager[Progress]:

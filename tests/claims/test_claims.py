@@ -1,8 +1,24 @@
+import json
+from dataclasses import replace
+
 import pytest
 from tests.browser import needs_browser, opened
+from typer.testing import CliRunner
 
-from compsparse.claims import Claim, Finding, Outcome, all_claims, claims_page, get_claim, keep, kept, run_claim
-from compsparse.errors import ConfigError, DataError
+from compsparse.claims import (
+    Claim,
+    Finding,
+    Outcome,
+    UnreadableVerdicts,
+    all_claims,
+    claims_page,
+    get_claim,
+    keep,
+    kept,
+    run_claim,
+)
+from compsparse.cli import app
+from compsparse.errors import CompsparseError, ConfigError, DataError
 from compsparse.report import Figure
 
 
@@ -23,8 +39,75 @@ def test_verdicts_are_kept_and_come_back(tmp_path):
     with pytest.raises(ConfigError, match="no 'full' profile"):
         run_claim(TOY, "full")
     (tmp_path / "junk.json").write_text("{}")
-    with pytest.raises(DataError, match="holds no verdict"):
+    with pytest.warns(UnreadableVerdicts, match=r"1 file of .*: junk.json holds no verdict \(it has no claim\)"):
+        assert kept(tmp_path) == [verdict]
+    with pytest.raises(ConfigError, match="profile must be one of 'quick', 'full', got 'quik'; did you mean"):
+        run_claim(TOY, "quik")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "it is no JSON"),
+        ("[" * 100_000, "it is no JSON"),
+        ("[]", "it is no JSON object"),
+        ({"outcome": "maybe"}, "its outcome is not one of supported"),
+        ({"numbers": {"a": "text"}}, "its numbers is not numbers by name"),
+        ({"numbers": [1]}, "its numbers is not"),
+        ({"seconds": float("nan")}, "its seconds is not a finite number"),
+        ({"figures": [{}]}, "a figure has no title"),
+        ({"figures": 3}, "its figures is not a list"),
+        ({"caveats": "text"}, "its caveats is not a list of texts"),
+        ({"claim": None}, "its claim is not a text"),
+        ({"more": 1}, "no place for 'more'"),
+        (b"\xff\xfe", "not a text file"),
+    ],
+)
+def test_folders_that_hold_no_verdict(tmp_path, text, message):
+    verdict = run_claim(TOY)
+    if isinstance(text, dict):
+        text = json.dumps(verdict.to_dict() | text)
+    (tmp_path / "a.json").write_bytes(text.encode() if isinstance(text, str) else text)
+    with pytest.raises(DataError, match=message):
         kept(tmp_path)
+    keep(verdict, tmp_path)
+    with pytest.warns(UnreadableVerdicts, match=message):
+        assert kept(tmp_path) == [verdict]
+
+
+def test_places_of_verdicts(tmp_path):
+    verdict = run_claim(TOY)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DataError, match="there is no folder of verdicts"):
+        kept(tmp_path / "none")
+    for folder in (tmp_path / "file", tmp_path / "file" / "below", "/proc/none", ""):
+        with pytest.raises(ConfigError, match="folder"):
+            keep(verdict, folder)
+    with pytest.raises(ConfigError, match="must hold no slash"):
+        keep(replace(verdict, claim="../outside"), tmp_path / "results")
+    assert not (tmp_path / "outside.quick.json").exists()
+    assert keep(verdict, tmp_path / "new" / "deep").is_file()
+
+
+def test_commands_check_before_they_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    keep(run_claim(TOY), tmp_path / "results")
+    (tmp_path / "file").write_text("")
+    for arguments, message in (
+        (["run", "--results", "file"], "is no folder"),
+        (["run", "--profile", "quik"], "did you mean 'quick'"),
+        (["run", "nothing"], "there is no claim 'nothing'"),
+        (["report", "--results", "none"], "there is no folder of verdicts none"),
+        (["report", "--results", "results", "--out", "results/toy.quick.json"], "read by the same command"),
+        (["report", "--results", "results", "--out", "none/a.html"], "there is no folder none"),
+    ):
+        error = CliRunner().invoke(app, ["claims", *arguments]).exception
+        assert isinstance(error, CompsparseError)
+        assert message in str(error)
+    (tmp_path / "results" / "\x1b[2J[red].json").write_text("{}")
+    shown = CliRunner().invoke(app, ["claims", "report", "--results", "results", "--out", "a.html"])
+    assert shown.exit_code == 0
+    assert "warning: 1 file of results left out: \\x1b[2J[red].json holds no verdict" in shown.output
 
 
 @needs_browser

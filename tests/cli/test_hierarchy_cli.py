@@ -30,6 +30,10 @@ def test_the_command_line_draws(tmp_path):
         (["--n", "0"], "n must be a whole number >= 1, got 0"),
         (["--multiplicity", "9"], "at most 8"),
         (["--svg", "nowhere/a.svg"], "there is no folder nowhere"),
+        (["--n", "1000000000"], "n must be at most 1,000,000"),
+        (["--n", "1000000"], "too many to show: at most 1,000,000 slots"),
+        (["--n-levels", "1000000000"], "make more than 1,000,000 slots"),
+        (["--n-levels", "5", "--n-empty", "1000000000"], "make more than 1,000,000 slots"),
     ],
 )
 def test_the_command_line_refuses_in_one_sentence(arguments, message):

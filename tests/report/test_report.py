@@ -1,13 +1,16 @@
 import ast
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+import vl_convert
 
 import compsparse.report
-from compsparse.errors import ConfigError
+from compsparse.errors import ConfigError, DataError
 from compsparse.report import Figure, Section, render_page, table, write_page
 
 ROWS = tuple(
@@ -103,3 +106,54 @@ def test_no_page_trains_or_evaluates_a_model():
         assert not {"compsparse.networks", "compsparse.training"} & {".".join(m.split(".")[:2]) for m in modules}, path
         calls = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
         assert not {"predict", "predict_proba", "fit"} & calls, path
+
+
+ODD = (float("nan"), float("inf"), -float("inf"), 0.0, -1.0, 2.0, np.float64("nan"), np.float32(3), 10**400)
+ODD_ROWS = tuple(
+    {"n.a[0]": x, "b:Q": y, "low'": y, "high\\": ODD[-1 - i], "mean(c)": s, "v": y}
+    for i, x in enumerate(ODD[:-1])
+    for y in ODD[:-1]
+    for s in ("a", "\x1b[2J</script>")
+)
+
+
+@pytest.mark.parametrize("mark", ["line", "points", "bars", "dots", "heat"])
+@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.parametrize("rows", [ODD_ROWS, ODD_ROWS[:2], ()], ids=["many", "nan", "none"])
+def test_charts_survive_what_is_not_finite(mark, log, rows):
+    title = "t\x1b[2J"
+    names = {"value": "v"} if mark == "heat" else {"series": "mean(c)", "low": "low'", "high": "high\\"}
+    rows = [{**row, "high\\": row["low'"]} for row in rows]
+    figure = Figure(title, tuple(rows), "n.a[0]", "b:Q", mark=mark, log_x=log, log_y=log, diagonal=True, **names)
+    spec = figure.chart().to_json()
+    json.loads(spec, parse_constant=pytest.fail)
+    assert vl_convert.vegalite_to_svg(spec).startswith("<svg")
+    page = render_page("t", "l", [Section("s", "", (figure,))])
+    assert "NaN" not in re.search(r'"chart-0".*', page)[0]
+
+
+def test_columns_with_signs_are_drawn():
+    rows = tuple({"n.a[0]": x, "b:Q": 2.0 * x} for x in (1, 2, 3))
+    drawn = vl_convert.vegalite_to_svg(Figure("t", rows, "n.a[0]", "b:Q", mark="points").chart().to_json())
+    plain = tuple({"n": x, "b": 2.0 * x} for x in (1, 2, 3))
+    other = vl_convert.vegalite_to_svg(Figure("t", plain, "n", "b", mark="points").chart().to_json())
+    assert len(re.findall('role="graphics-symbol"', drawn)) == len(re.findall('role="graphics-symbol"', other)) >= 3
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"rows": 3}, "rows of a figure"),
+        ({"rows": [3]}, "rows of a figure"),
+        ({"title": None}, "title of a figure"),
+        ({"mark": "pie"}, "one of 'line'"),
+        ({"log_x": "yes"}, "True or False"),
+        ({"colour": "red"}, "no place for 'colour'"),
+        ({"series": 3}, "must be a text or None"),
+    ],
+)
+def test_what_is_no_figure(change, message):
+    with pytest.raises(DataError, match=message):
+        Figure.from_dict({**LINE.to_dict(), **change})
+    with pytest.raises(DataError, match="a figure has no rows"):
+        Figure.from_dict({"title": "t"})

@@ -12,11 +12,12 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from tests.sweeps.toy import Toy
+from tests.sweeps.kinds.toy import Toy
 
 from compsparse.sweeps import Sweep
 
 ROOT = Path(__file__).parent.parent.parent
+KINDS = ROOT / "tests" / "sweeps" / "kinds"
 COUNT = itertools.count()
 
 
@@ -81,7 +82,7 @@ def toml_of(folder, n=8, **fields):
     path = folder / "toys.toml"
     settings = "\n".join(f"{k} = {v!r}" for k, v in fields.items())
     grid = f"[grid]\nx = {[float(i) for i in range(n)]}\n"
-    path.write_text(f"kind = 'tests.sweeps.toy:Toy'\n[base]\nfolder = '{folder}'\n{settings}\n{grid}")
+    path.write_text(f"kind = 'toy'\n[base]\nfolder = '{folder}'\n{settings}\n{grid}")
     return path
 
 

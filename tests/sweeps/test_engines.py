@@ -4,7 +4,7 @@ import threading
 
 import pytest
 from tests.sweeps.conftest import ROOT, toys
-from tests.sweeps.toy import Toy
+from tests.sweeps.kinds.toy import Toy
 
 from compsparse.errors import ConfigError, EngineError
 from compsparse.sweeps import Sweep, get_engine, open_store, run_sweep
@@ -15,7 +15,7 @@ from compsparse.sweeps.packs import Pack
 def test_a_worker_imports_only_what_its_runs_need():
     """What a worker of either engine imports to read a pack and to run it."""
     code = (
-        "import sys, tests.sweeps.toy, compsparse.sweeps.engines.local, compsparse.sweeps.engines.dask\n"
+        "import sys, tests.sweeps.kinds.toy, compsparse.sweeps.engines.local, compsparse.sweeps.engines.dask\n"
         "heavy = {'torch', 'sklearn', 'scipy', 'pandas', 'altair', 'sqlalchemy', 'distributed', 'rich'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )

@@ -10,8 +10,8 @@ from collections import Counter
 
 import pytest
 from sqlalchemy import select
-from tests.sweeps.conftest import command_line, toml_of, toys, until
-from tests.sweeps.toy import lines
+from tests.sweeps.conftest import KINDS, command_line, toml_of, toys, until
+from tests.sweeps.kinds.toy import lines
 
 from compsparse.errors import StoreError
 from compsparse.sweeps import driver, open_store, run_sweep
@@ -63,7 +63,7 @@ class InThread(threading.Thread):
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 def test_a_driver_that_was_killed_goes_on(place, tmp_path):
     path = toml_of(tmp_path, n=10, sleep=0.2)
-    process = command_line("sweep", path, "--store", place, "--workers", 2, "--max-replicas", 1)
+    process = command_line("sweep", path, "--kinds", KINDS, "--store", place, "--workers", 2, "--max-replicas", 1)
     until(lambda: len(lines(tmp_path / "runs.txt")) >= 3)
     process.kill()
     process.communicate()
@@ -104,7 +104,7 @@ def test_a_run_that_kills_its_worker_is_found_out(tmp_path, engine):
 
 def test_an_interrupted_sweep_keeps_its_results_and_gives_its_leases_back(tmp_path):
     path, place = toml_of(tmp_path, n=10, sleep=0.2), tmp_path / "s.sqlite"
-    process = command_line("sweep", path, "--store", place, "--workers", 1, "--max-replicas", 1)
+    process = command_line("sweep", path, "--kinds", KINDS, "--store", place, "--workers", 1, "--max-replicas", 1)
     until(lambda: len(lines(tmp_path / "started.txt")) >= 3)  # so that a lease is in hand
     os.killpg(process.pid, signal.SIGINT)
     said, complained = process.communicate(timeout=30)
@@ -124,7 +124,7 @@ def test_an_interrupted_sweep_keeps_its_results_and_gives_its_leases_back(tmp_pa
 
 def test_two_drivers_share_the_work(place, tmp_path):
     path = toml_of(tmp_path, n=16, sleep=0.1)
-    arguments = ("sweep", path, "--store", place, "--workers", 1, "--max-replicas", 2, "--json")
+    arguments = ("sweep", path, "--kinds", KINDS, "--store", place, "--workers", 1, "--max-replicas", 2, "--json")
     drivers = [command_line(*arguments) for _ in range(2)]
     told = []
     for process in drivers:
@@ -147,7 +147,7 @@ def small_files():
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of preexec_fn, in a process with threads
 def test_a_full_disk_loses_nothing(tmp_path):
     path, place = toml_of(tmp_path, n=12, size=60_000), tmp_path / "s.sqlite"
-    arguments = ("sweep", path, "--store", place, "--workers", 1, "--max-replicas", 1)
+    arguments = ("sweep", path, "--kinds", KINDS, "--store", place, "--workers", 1, "--max-replicas", 1)
     process = command_line(*arguments, preexec_fn=small_files)
     said, complained = process.communicate(timeout=60)
     assert process.returncode == 2, said + complained

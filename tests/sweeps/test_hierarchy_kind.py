@@ -89,7 +89,7 @@ def test_errors_are_counted_per_replica():
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"n_train": 0}, "must be positive"),
+        ({"n_train": 0}, "n_train must be a whole number >= 1, got 0"),
         ({"n_train": 10**7}, "leave none to test on: the model has"),
         ({"n_train": 10, "multiplicity": 9}, "at most 8 of its own"),
         ({"n_train": 10, "learner": "clustering", "sensitivities": True}, "does not have"),
@@ -109,3 +109,28 @@ def test_rates_of_the_paper():
         assert srhm_protocol(learner, depth, s0)["learning_rate"] == rate
     assert srhm_protocol("cnn", 2, 1, tuple_size=3)["learning_rate"] == 0.01
     assert {"rhm-quick", "srhm-figure-4b", "srhm-figure-4c", "srhm-figure-6"} <= set(presets())
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"width": 10**9}, "width 1,000,000,000 .* has about 4e.18 weights, more than 1,000,000,000"),
+        ({"width": 10**30}, "width must be at most"),
+        ({"width": 0}, "width must be a whole number >= 1"),
+        ({"n_levels": 10**9}, "make more than 1,000,000 slots"),
+        ({"n_empty": 10**9}, "make more than 1,000,000 slots"),
+        ({"n_train": 10**10, "n_levels": 5}, "are more than 10,000,000,000 symbols"),
+        ({"n_layers": 10**9}, "weights"),
+        ({"n_layers": 10**9, "learner": "transformer"}, "weights"),
+        ({"seed": -1}, "seed must be a whole number >= 0"),
+        ({"batch_size": 0}, "batch_size must be a whole number >= 1"),
+        ({"n_epochs": 0}, "n_epochs must be"),
+        ({"learning_rate": -1.0}, "learning_rate must be"),
+        ({"momentum": 1.0}, "momentum must be"),
+        ({"learner": "tree"}, "learner must be one of"),
+        ({"n_features": 10**9}, "weights"),
+    ],
+)
+def test_sizes_are_estimated_before_anything_is_made(fields, message):
+    with pytest.raises(ConfigError, match=message):
+        HierarchyRun(**{"n_train": 100, **fields})

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.sweeps.conftest import toys
-from tests.sweeps.toy import Toy
+from tests.sweeps.kinds.toy import Toy
 
 from compsparse.sweeps.packs import packed
 

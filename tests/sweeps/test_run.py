@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 from tests.sweeps.conftest import toys
-from tests.sweeps.toy import Toy, lines
+from tests.sweeps.kinds.toy import Toy, lines
 
 from compsparse.errors import ConfigError, EngineError
 from compsparse.sweeps import Adaptive, Sweep, SweepStatus, open_store, run_stage, run_sweep

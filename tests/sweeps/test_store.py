@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas
 import pytest
-from tests.sweeps.toy import Toy
+from tests.sweeps.kinds.toy import Toy
 
 from compsparse.errors import CompsparseError, StoreError
 from compsparse.sweeps import open_store

@@ -3,7 +3,7 @@
 from compsparse.claims.claim import PROFILES, Claim, Finding, Outcome, Profile, Standing, Verdict
 from compsparse.claims.page import claims_page
 from compsparse.claims.registry import all_claims, get_claim
-from compsparse.claims.running import keep, kept, run_claim
+from compsparse.claims.running import UnreadableVerdicts, keep, kept, run_claim
 
 __all__ = [
     "PROFILES",
@@ -12,6 +12,7 @@ __all__ = [
     "Outcome",
     "Profile",
     "Standing",
+    "UnreadableVerdicts",
     "Verdict",
     "all_claims",
     "claims_page",

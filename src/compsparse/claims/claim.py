@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Literal
+from numbers import Real
+from typing import Any, Literal, get_args
 
+from compsparse.checks import check_choice
+from compsparse.errors import ConfigError, DataError
 from compsparse.progress import Progress
 from compsparse.report.figure import Figure
 
@@ -42,6 +46,20 @@ class Finding:
     figures: tuple[Figure, ...] = ()
     caveats: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.outcome, Outcome):
+            raise ConfigError(f"the outcome of a finding must be an Outcome, got {self.outcome!r}")
+        for name in ("expected", "measured"):
+            if not isinstance(getattr(self, name), str):
+                raise ConfigError(f"what a finding {name} must be a text, got {getattr(self, name)!r}")
+        numbers: Any = self.numbers
+        if not isinstance(numbers, Mapping) or not all(isinstance(v, Real) for v in numbers.values()):
+            raise ConfigError(f"the numbers of a finding must be numbers by name, got {numbers!r}")
+        for name, kind in (("figures", Figure), ("caveats", str)):
+            found = getattr(self, name)
+            if not isinstance(found, (tuple, list)) or not all(isinstance(v, kind) for v in found):
+                raise ConfigError(f"the {name} of a finding must be a tuple of {name}, got {found!r}")
+
 
 @dataclass(frozen=True)
 class Claim:
@@ -60,6 +78,18 @@ class Claim:
     status: Standing
     experiment: Callable[[Profile, Progress], Finding]
     profiles: tuple[Profile, ...] = ("quick",)
+
+    def __post_init__(self) -> None:
+        for name in ("name", "statement", "source", "status"):
+            if not isinstance(getattr(self, name), str):
+                raise ConfigError(f"the {name} of a claim must be a text, got {getattr(self, name)!r}")
+        check_choice("the status of a claim", self.status, get_args(Standing))
+        if not callable(self.experiment):
+            raise ConfigError(f"the experiment of a claim must be a function, got {self.experiment!r}")
+        if isinstance(self.profiles, str) or not isinstance(self.profiles, Sequence) or not len(self.profiles):
+            raise ConfigError(f"the profiles of a claim must be several of {list(PROFILES)}, got {self.profiles!r}")
+        for profile in self.profiles:
+            check_choice("a profile of a claim", profile, PROFILES)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,12 +121,49 @@ class Verdict:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Verdict:
-        """Reads what :meth:`to_dict` gave."""
+        """Reads what :meth:`to_dict` gave.
+
+        Raises:
+            DataError: something is missing, or is not what a verdict has there.
+        """
+        if not isinstance(data, Mapping):
+            raise DataError("a verdict must be a JSON object")
+        for name, (is_right, wanted) in _PARTS.items():
+            if name not in data:
+                raise DataError(f"it has no {name}")
+            if not is_right(data[name]):
+                raise DataError(f"its {name} is not {wanted}")
+        unknown = [str(name) for name in data if name not in _PARTS]
+        if unknown:
+            raise DataError(f"a verdict has no place for {unknown[0]!r}")
         return cls(
             **{
                 **data,
                 "outcome": Outcome(data["outcome"]),
+                "numbers": {name: float(value) for name, value in data["numbers"].items()},
                 "figures": tuple(Figure.from_dict(f) for f in data["figures"]),
                 "caveats": tuple(data["caveats"]),
             }
         )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+_TEXTS = ("claim", "statement", "source", "status", "profile", "expected", "measured", "version")
+_PARTS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    **dict.fromkeys(
+        ("claim", "statement", "source", "status", "profile", "expected", "measured", "version"), (_is_text, "a text")
+    ),
+    "outcome": (lambda v: v in [o.value for o in Outcome], "one of " + ", ".join(o.value for o in Outcome)),
+    "numbers": (lambda v: isinstance(v, dict) and all(map(_is_number, v.values())), "numbers by name"),
+    "figures": (lambda v: isinstance(v, (list, tuple)), "a list of figures"),
+    "caveats": (lambda v: isinstance(v, (list, tuple)) and all(map(_is_text, v)), "a list of texts"),
+    "seconds": (lambda v: _is_number(v) and math.isfinite(v), "a finite number"),
+}
+"""What a verdict must hold, by name."""

@@ -7,18 +7,24 @@ from html import escape
 from pathlib import Path
 
 from compsparse.claims.claim import Verdict
-from compsparse.errors import DataError
+from compsparse.errors import ConfigError, DataError
+from compsparse.files import check_writable
 from compsparse.report.page import Section, write_page
 
 
 def claims_page(path: str | Path, verdicts: Sequence[Verdict]) -> Path:
     """Writes the page and returns its path."""
+    check_writable(path)
+    if not isinstance(verdicts, Sequence) or not all(isinstance(v, Verdict) for v in verdicts):
+        raise ConfigError(f"a page of claims is made of verdicts, got {verdicts!r}")
     if not verdicts:
         raise DataError("there are no verdicts to report: run `compsparse claims run` first")
     overview = Section("", _overview(verdicts))
     details = [Section(f"{v.claim} ({v.profile})", _detail(v), v.figures) for v in verdicts]
     lead = "Statements of the theory of compositional sparsity, run and judged by what was measured."
-    footer = f"compsparse {verdicts[0].version}. A verdict holds for the settings that were run, not beyond them."
+    footer = (
+        f"compsparse {escape(verdicts[0].version)}. A verdict holds for the settings that were run, not beyond them."
+    )
     return write_page(path, "Claims of compositional sparsity", lead, [overview, *details], footer)
 
 

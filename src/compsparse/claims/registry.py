@@ -28,4 +28,6 @@ def all_claims() -> dict[str, Claim]:
 def get_claim(name: str) -> Claim:
     """A claim by its name."""
     known = all_claims()
+    if not isinstance(name, str):
+        raise ConfigError(f"the name of a claim must be a text, got {name!r}")
     return known[check_known(name, known, "there is no claim")]

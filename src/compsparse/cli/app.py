@@ -47,11 +47,11 @@ def main() -> None:
 def say(text: object, *, style: str = "", to: Console | None = None) -> None:
     """Prints text as it is: markup, emoji codes and control characters in it are shown, not obeyed."""
     console = out if to is None else to
-    console.print(Text(printable(text, several_lines=True), style=style), highlight=False)
+    console.print(Text(printable(text, several_lines=True), style=style), highlight=False, soft_wrap=True)
 
 
 def cell(value: object) -> Text:
-    """A cell or a heading of a table that shows its text as it is."""
+    """A cell of a table that shows its text as it is."""
     return Text(printable(value))
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.table import Column, Table
+from rich.text import Text
 
 from compsparse.checks import check_choice
-from compsparse.cli.app import JsonOption, app, err, out, print_json
+from compsparse.cli.app import JsonOption, app, cell, err, out, print_json, say
+from compsparse.files import check_folder, check_outputs
 from compsparse.progress import shown
+from compsparse.text import printable
 
 claims_app = typer.Typer(help="Run statements of the theory and see their verdicts.", no_args_is_help=True)
 app.add_typer(claims_app, name="claims")
@@ -30,7 +34,7 @@ def claims_list(json_: JsonOption = False) -> None:
         return
     listing = Table(Column("claim", no_wrap=True), "statement", "source", "status", "profiles")
     for c in claims:
-        listing.add_row(c.name, c.statement, c.source, c.status, ", ".join(c.profiles))
+        listing.add_row(*map(cell, (c.name, c.statement, c.source, c.status, ", ".join(c.profiles))))
     out.print(listing)
 
 
@@ -45,6 +49,7 @@ def claims_run(
     from compsparse.claims import PROFILES, Outcome, all_claims, get_claim, keep, run_claim
 
     check_choice("profile", profile, PROFILES)
+    check_folder(results)
     chosen = [get_claim(name) for name in names] if names else list(all_claims().values())
     colours = {Outcome.SUPPORTED: "green", Outcome.REFUTED: "red", Outcome.INCONCLUSIVE: "yellow"}
     verdicts = []
@@ -54,9 +59,10 @@ def claims_run(
         keep(verdict, results)
         verdicts.append(verdict)
         if not json_:
-            colour = colours[verdict.outcome]
-            out.print(f"[bold]{claim.name}[/]: [{colour}]{verdict.outcome.value}[/] ({verdict.seconds:.0f} s)")
-            out.print(f"  expected: {verdict.expected}\n  measured: {verdict.measured}", highlight=False, markup=False)
+            outcome = (verdict.outcome.value, colours[verdict.outcome])
+            head = Text.assemble((printable(claim.name), "bold"), ": ", outcome, f" ({verdict.seconds:.0f} s)")
+            out.print(head, highlight=False)
+            say(f"  expected: {verdict.expected}\n  measured: {verdict.measured}")
     if json_:
         print_json({"verdicts": [{k: v for k, v in x.to_dict().items() if k != "figures"} for x in verdicts]})
     else:
@@ -69,6 +75,12 @@ def claims_report(
     results: ResultsOption = _RESULTS,
 ) -> None:
     """Write one page with every verdict, its figures and its charts."""
-    from compsparse.claims import claims_page, kept
+    from compsparse.claims import UnreadableVerdicts, claims_page, kept
 
-    out.print(f"report: {claims_page(out_, kept(results))}", highlight=False)
+    check_outputs([out_], sorted(results.glob("*.json")) if results.is_dir() else [])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UnreadableVerdicts)
+        verdicts = kept(results)
+    for warning in caught:
+        say(f"warning: {warning.message}", style="yellow", to=err)
+    say(f"report: {printable(claims_page(out_, verdicts))}")

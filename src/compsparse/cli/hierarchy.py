@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from compsparse.checks import check_choice, check_count, generator_from
-from compsparse.cli.app import JsonOption, app, out, print_json
-from compsparse.files import check_writable, write_text
+from compsparse.cli.app import JsonOption, app, out, print_json, say
+from compsparse.errors import ConfigError
+from compsparse.files import check_outputs, write_text
+from compsparse.text import printable
 
 if TYPE_CHECKING:
     from compsparse.tasks import HierarchySample, RandomHierarchy
+
+_MOST_SLOTS = 1_000_000
+"""Of all data that are shown together."""
 
 hierarchy_app = typer.Typer(help="Random hierarchies: labels written out by production rules.", no_args_is_help=True)
 app.add_typer(hierarchy_app, name="hierarchy")
@@ -47,10 +53,10 @@ def sample(
     from compsparse.tasks.hierarchy import SparseRandomHierarchy, draw_datum_svg, draw_datum_text
 
     rng = generator_from(random_state)
-    check_count("n", n)
-    if svg is not None:
-        check_writable(svg)
+    check_outputs([svg])
     check_choice("placement", placement, ("A", "B"))
+    check_count("n", n, most=_MOST_SLOTS)
+    _check_slots(n_levels, tuple_size * (n_empty + 1))
     model = SparseRandomHierarchy(
         n_features=n_features,
         n_classes=n_classes,
@@ -61,17 +67,29 @@ def sample(
         n_empty=n_empty,
         placement="A" if placement == "A" else "B",
     )
+    if n * model.n_inputs > _MOST_SLOTS:
+        raise ConfigError(
+            f"{n:,} data of {model.n_inputs:,} slots are too many to show: at most {_MOST_SLOTS:,} slots in all"
+        )
     data = model.sample(n, random_state=rng)
     if svg is not None:
         write_text(svg, draw_datum_svg(data, 0))
     if json_:
         print_json(_record(data))
         return
-    out.print(_sentence(model), highlight=False)
+    say(_sentence(model))
     for i in range(n):
-        out.print(f"\n{draw_datum_text(data, i, width=out.width)}", highlight=False, markup=False, soft_wrap=True)
+        say(f"\n{draw_datum_text(data, i, width=out.width)}")
     if svg is not None:
-        out.print(f"\ndrawing: {svg}", highlight=False)
+        say(f"\ndrawing: {printable(svg)}")
+
+
+def _check_slots(n_levels: int, patch: int) -> None:
+    """By logarithms, since the power itself may have more digits than memory has room for."""
+    if patch > 1 and n_levels > 0 and n_levels * math.log(patch) > math.log(_MOST_SLOTS):
+        raise ConfigError(
+            f"{n_levels:,} levels of patches of {patch:,} make more than {_MOST_SLOTS:,} slots, which is the most here"
+        )
 
 
 def _sentence(model: RandomHierarchy) -> str:
@@ -82,8 +100,7 @@ def _sentence(model: RandomHierarchy) -> str:
 
 
 def _count(number: int) -> str:
-    digits = len(str(number))
-    return f"{number:,}" if digits < 10 else f"about 10^{digits - 1}"
+    return f"{number:,}" if number < 10**9 else f"about 10^{math.floor(math.log10(number))}"
 
 
 def _record(data: HierarchySample) -> dict[str, Any]:

@@ -8,10 +8,11 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from compsparse.cli.app import JsonOption, app, out, print_json
-from compsparse.cli.sweep import StoreOption
-from compsparse.files import check_writable
+from compsparse.cli.app import JsonOption, app, cell, out, print_json, say
+from compsparse.cli.sweep import StoreOption, store_files, unreadable_told
+from compsparse.files import check_outputs
 from compsparse.sweeps import DEFAULT_STORE
+from compsparse.text import printable
 
 store_app = typer.Typer(help="Look at, export and mend stores of results.", no_args_is_help=True)
 app.add_typer(store_app, name="store")
@@ -26,13 +27,13 @@ def list_(
     """Count the results by kind, or show what failed and why."""
     from compsparse.sweeps import open_store
 
-    with open_store(store, create=False) as kept:
+    with unreadable_told(), open_store(store, create=False) as kept:
         if failed:
             rows = list(kept.results.all(status="failed"))
             if json_:
                 print_json({"failed": [{"key": r.key, "spec": r.spec, "traceback": r.traceback} for r in rows]})
             for row in rows if not json_ else []:
-                out.print(f"{row.kind} {row.key} {row.spec}\n{row.traceback}", highlight=False, markup=False)
+                say(f"{printable(row.kind)} {printable(row.key)} {printable(row.spec)}\n{row.traceback}")
             return
         counts = kept.results.counts()
     if json_:
@@ -41,7 +42,7 @@ def list_(
         return
     listing = Table("kind", "version", "status", "runs", "hours")
     for kind, version, state, n, seconds in counts:
-        listing.add_row(kind, str(version), state, f"{n:,}", f"{seconds / 3600:.2f}")
+        listing.add_row(cell(kind), cell(version), cell(state), f"{n:,}", f"{seconds / 3600:.2f}")
     out.print(listing)
 
 
@@ -54,9 +55,9 @@ def export(
     """Write the results as a table: a column for every field of the specs and the results."""
     from compsparse.sweeps import open_store
 
-    check_writable(file)
-    with open_store(store, create=False) as kept:
-        out.print(f"{kept.export(file, kind):,} results: {file}", highlight=False, markup=False)
+    check_outputs([file], store_files(store))
+    with unreadable_told(), open_store(store, create=False) as kept:
+        say(f"{kept.export(file, kind):,} results: {printable(file)}")
 
 
 @store_app.command("import")
@@ -67,10 +68,10 @@ def import_(
     """Bring results into a store from the files that a sweep wrote when it lost its store."""
     from compsparse.sweeps import open_store
 
-    with open_store(store) as kept:
+    with unreadable_told(), open_store(store) as kept:
         for file in files:
             n, new = kept.import_spill(file)
-            out.print(f"{file}: {n:,} results, {new:,} of them new", highlight=False, markup=False)
+            say(f"{printable(file)}: {n:,} results, {new:,} of them new")
 
 
 @store_app.command("compact")
@@ -84,4 +85,4 @@ def compact(
     with open_store(store, create=False) as kept:
         removed = kept.compact(failed)
     listed = ", ".join(f"{n:,} {name}" for name, n in removed.items())
-    out.print(f"removed: {listed}", highlight=False, markup=False)
+    say(f"removed: {listed}")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import time
+import warnings
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,11 +15,12 @@ import typer
 from rich.table import Column, Table
 from typer.core import TyperGroup
 
-from compsparse.cli.app import JsonOption, app, err, out, print_json
+from compsparse.cli.app import JsonOption, app, cell, err, out, print_json, say
 from compsparse.errors import ConfigError
-from compsparse.files import check_writable
+from compsparse.files import check_outputs
 from compsparse.progress import shown
 from compsparse.sweeps import DEFAULT_STORE
+from compsparse.text import printable
 
 if TYPE_CHECKING:
     from compsparse.sweeps import Sweep, SweepRecord
@@ -49,6 +53,9 @@ _MOST_LINES = 30
 def run(
     file: Annotated[Path | None, typer.Argument(help="A sweep in a .toml file.")] = None,
     preset: Annotated[str | None, typer.Option(help="A sweep that comes with compsparse.")] = None,
+    kinds: Annotated[
+        Path | None, typer.Option(help="A folder with kinds of run of your own; its Python files are imported.")
+    ] = None,
     engine: Annotated[str, typer.Option(help="local, dask, or dask://host:port of a Dask scheduler.")] = "local",
     store: StoreOption = DEFAULT_STORE,
     workers: Annotated[int | None, typer.Option(help="Processes; one per core, or per card, by default.")] = None,
@@ -68,29 +75,57 @@ def run(
 
     if (file is None) == (preset is None):
         raise ConfigError("give a sweep: either a .toml file or --preset NAME")
-    if report is not None:
-        check_writable(report)
-    sweep = Sweep.from_toml(file) if file is not None else get_preset(str(preset))
+    if kinds is not None and file is None:
+        raise ConfigError("--kinds is for a sweep in a .toml file: a preset has its own kind")
+    check_outputs([report], [file, *store_files(store)])
+    sweep = Sweep.from_toml(file, kinds=kinds) if file is not None else get_preset(str(preset))
     signal.signal(signal.SIGTERM, _interrupt)
-    with shown(sweep.name, err.is_terminal and not json_) as progress:
-        record = run_sweep(
-            sweep,
-            store,
-            engine,
-            workers=workers,
-            device=device,
-            max_replicas=max_replicas,
-            retry_failed=retry_failed,
-            wait=wait,
-            progress=progress,
-        )
-    _print_record(record, sweep, store, json_)
-    if report is not None:
-        _write_report(report, record, sweep, json_)
+    with unreadable_told():
+        with shown(sweep.name, err.is_terminal and not json_) as progress:
+            record = run_sweep(
+                sweep,
+                store,
+                engine,
+                workers=workers,
+                device=device,
+                max_replicas=max_replicas,
+                retry_failed=retry_failed,
+                wait=wait,
+                progress=progress,
+            )
+        _print_record(record, sweep, store, json_)
+        if report is not None:
+            _write_report(report, record, sweep, json_)
     if record.status.name == "INTERRUPTED":
         raise typer.Exit(130)
     if record.failures:
         raise typer.Exit(1)
+
+
+def store_files(store: str) -> list[str]:
+    """The files of a store that is one, which no other output may be."""
+    return [] if "://" in store or not store else [store, f"{store}-wal", f"{store}-shm"]
+
+
+@contextlib.contextmanager
+def unreadable_told() -> Iterator[None]:
+    """Results that cannot be read are told in one line on standard error, once."""
+    from compsparse.sweeps import UnreadableResults
+
+    told: set[str] = set()
+
+    def tell(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
+        if issubclass(category, UnreadableResults):
+            if str(message) not in told:
+                say(f"warning: {message}", style="yellow", to=err)
+            told.add(str(message))
+        else:
+            usual(message, category, *rest, **more)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UnreadableResults)
+        usual, warnings.showwarning = warnings.showwarning, tell
+        yield
 
 
 def _interrupt(*_: object) -> None:
@@ -108,26 +143,26 @@ def _print_record(record: SweepRecord, sweep: Sweep, store: str, as_json: bool) 
         print_json(about | counts | {"crossings": crossings})
         return
     told = "{total:,} runs: {existing:,} existed, {done:,} done now, {failed:,} failed, in {seconds:.0f} s"
-    out.print(f"{record.name}: {told.format(**counts)}", highlight=False, markup=False)
+    say(f"{printable(record.name)}: {told.format(**counts)}")
     if record.crossings:
         _print_crossings(record)
     else:
         _print_curves(record, sweep)
     for row in record.failures[:3]:
         last = (row.traceback or "").strip().splitlines()[-1:]
-        out.print(f"failed: {row.key[:12]}… {' '.join(last)}", style="red", highlight=False, markup=False)
+        say(f"failed: {printable(row.key[:12])}… {printable(' '.join(last))}", style="red")
     if record.failures[3:]:
-        out.print(f"… and {len(record.failures) - 3} more", style="red", highlight=False, markup=False)
-    out.print(f"{record.status.value}\nresults: {place}", highlight=False, markup=False)
+        say(f"… and {len(record.failures) - 3} more", style="red")
+    say(f"{record.status.value}\nresults: {printable(place)}")
 
 
 def _print_crossings(record: SweepRecord) -> None:
     changing = [k for k in record.crossings[0][0] if len({str(g.get(k)) for g, _ in record.crossings}) > 1]
-    listing = Table(*changing, "crosses at", "between", "and")
+    listing = Table(*(Column(cell(name)) for name in changing), "crosses at", "between", "and")
     for group, crossing in record.crossings:
         value = "-" if crossing.value is None else f"{crossing.value:.4g}"
         ends = ("-" if v is None else str(v) for v in (crossing.low, crossing.high))
-        listing.add_row(*(str(group.get(k, "")) for k in changing), value, *ends)
+        listing.add_row(*(cell(group.get(k, "")) for k in changing), value, *ends)
     out.print(listing)
 
 
@@ -138,12 +173,12 @@ def _print_curves(record: SweepRecord, sweep: Sweep) -> None:
     if not found:
         return
     columns, rows = summary_table(found, sweep.kind)
-    listing = Table(*columns)
+    listing = Table(*(Column(cell(name)) for name in columns))
     for row in rows[:_MOST_LINES]:
-        listing.add_row(*(f"{v:.4g}" if isinstance(v, float) else str(v) for v in row))
+        listing.add_row(*(cell(f"{v:.4g}" if isinstance(v, float) else v) for v in row))
     out.print(listing)
     if rows[_MOST_LINES:]:
-        out.print(f"… and {len(rows) - _MOST_LINES} more: see --report or `compsparse store export`", highlight=False)
+        say(f"… and {len(rows) - _MOST_LINES} more: see --report or `compsparse store export`")
 
 
 def _write_report(path: Path, record: SweepRecord, sweep: Sweep, as_json: bool) -> None:
@@ -151,7 +186,7 @@ def _write_report(path: Path, record: SweepRecord, sweep: Sweep, as_json: bool) 
 
     sweep_page(path, record.name, record.rows.values(), sweep.kind)
     if not as_json:
-        out.print(f"report: {path}", highlight=False, markup=False)
+        say(f"report: {printable(path)}")
 
 
 @sweep_app.command("presets")
@@ -166,7 +201,9 @@ def presets_(json_: JsonOption = False) -> None:
     listing = Table(Column("preset", no_wrap=True), "kind", "runs", "adaptive over")
     for name, sweep in sweeps.items():
         over = sweep.adaptive.over if sweep.adaptive else ""
-        listing.add_row(name, sweep.kind.kind, f"{len(sweep.specs()):,}" + " or more" * bool(over), over)
+        listing.add_row(
+            cell(name), cell(sweep.kind.kind), f"{len(sweep.specs()):,}" + " or more" * bool(over), cell(over)
+        )
     out.print(listing)
 
 
@@ -182,7 +219,7 @@ def status(
 
     from compsparse.sweeps import open_store
 
-    with open_store(store, create=False) as kept:
+    with unreadable_told(), open_store(store, create=False) as kept:
         now, states = kept.sweeps.all(last)
         if json_:
             print_json({"sweeps": [_state_data(s, now) for s in states]})
@@ -195,7 +232,7 @@ def status(
         elif states:
             out.print(_state_table(states, now))
         else:
-            out.print(f"no sweep has been run on {kept.name}", highlight=False, markup=False)
+            say(f"no sweep has been run on {kept.name}")
 
 
 def _state_data(state: SweepState, now: float) -> dict[str, Any]:
@@ -209,7 +246,7 @@ def _state_table(states: list[SweepState], now: float) -> Table:
     for s in states:
         left = "" if s.seconds_left is None or s.status(now) != "running" else _time(s.seconds_left)
         numbers = (f"{n:,}" for n in (s.existing + s.done, s.failed, s.running, s.total))
-        listing.add_row(f"{s.name} ({s.host}:{s.pid})", s.status(now), *numbers, f"{60 * s.rate:.3g}", left)
+        listing.add_row(cell(f"{s.name} ({s.host}:{s.pid})"), cell(s.status(now)), *numbers, f"{60 * s.rate:.3g}", left)
     return listing
 
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from compsparse.checks import RandomState, check_count, check_number, generator_from
-from compsparse.errors import DataError
+from compsparse.errors import ConfigError, DataError
+
+_MOST_RESAMPLES = 1_000_000
+_MOST_DRAWS = 10**8
 
 
 @dataclass(frozen=True)
@@ -35,11 +39,13 @@ def first_crossing(sizes: Sequence[float], values: Sequence[float], level: float
     283
     """
     check_number("level", level)
-    x, y = np.asarray(sizes, dtype=float), np.asarray(values, dtype=float)
+    x, y = _numbers("the sizes of a curve", sizes), _numbers("the values of a curve", values)
     if x.ndim != 1 or x.shape != y.shape or not len(x):
         raise DataError(f"a curve needs as many values as sizes, and at least one, got {x.size} and {y.size}")
     if not (np.all(np.isfinite(x)) and x[0] > 0 and np.all(np.diff(x) > 0)):
         raise DataError("the sizes of a curve must be positive and grow")
+    if np.any(np.isnan(y)):
+        raise DataError(f"the value at size {x[np.isnan(y)][0]:g} is not a number")
     return _first_crossing(x, y, level)
 
 
@@ -51,8 +57,32 @@ def _first_crossing(sizes: np.ndarray, y: np.ndarray, level: float) -> float:
     i = int(reached[0])
     if i == 0:
         return float(sizes[0])
-    share = (y[i - 1] - level) / (y[i - 1] - y[i])
+    # an infinite value gives no slope: the crossing is then put at the size that reached the level
+    share = (y[i - 1] - level) / (y[i - 1] - y[i]) if np.isfinite(y[i - 1]) and np.isfinite(y[i]) else 1.0
     return float(np.exp(x[i - 1] + share * (x[i] - x[i - 1])))
+
+
+def _numbers(what: str, values: Any) -> np.ndarray:
+    try:
+        return np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise DataError(f"{what} must be numbers, got {values!r}") from None
+
+
+def _seeds(size: float, values: Any) -> np.ndarray:
+    found = _numbers(f"the values at size {size}", values)
+    if found.ndim != 1 or not len(found):
+        raise DataError("a threshold needs at least one training-set size, each with at least one value")
+    if np.any(np.isnan(found)):
+        raise DataError(f"the values at size {size} must be numbers, but one is not")
+    return found
+
+
+def _check_room(n_resamples: int, n_values: int) -> None:
+    if n_resamples * n_values > _MOST_DRAWS:
+        raise ConfigError(
+            f"{n_resamples:,} resamples of {n_values:,} values are more than {_MOST_DRAWS:,} numbers: ask for fewer"
+        )
 
 
 def threshold(
@@ -74,13 +104,15 @@ def threshold(
     >>> threshold({100: [0.5, 0.5], 200: [0.2, 0.2], 400: [0.0, 0.0]}).bracketed
     True
     """
-    if not curves or any(not len(values) for values in curves.values()):
+    if not isinstance(curves, Mapping) or not curves:
         raise DataError("a threshold needs at least one training-set size, each with at least one value")
+    check_number("level", level)
     check_number("confidence", confidence, above=0, below=1)
-    check_count("n_resamples", n_resamples)
+    check_count("n_resamples", n_resamples, most=_MOST_RESAMPLES)
     rng = generator_from(random_state)
-    sizes, unsorted = zip(*sorted(curves.items()), strict=True)
-    values = [np.asarray(v, dtype=float) for v in unsorted]
+    by_size = {check_number("a training-set size", p, above=0): _seeds(p, v) for p, v in curves.items()}
+    _check_room(n_resamples, sum(len(v) for v in by_size.values()))
+    sizes, values = zip(*sorted(by_size.items()), strict=True)
     means = [float(v.mean()) for v in values]
     at = first_crossing(sizes, means, level)
     resampled = np.stack([rng.choice(v, (n_resamples, len(v))).mean(axis=1) for v in values], axis=1)

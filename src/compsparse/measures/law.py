@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import stats
 
-from compsparse.checks import check_number
-from compsparse.errors import DataError
+from compsparse.checks import check_number, check_options
+from compsparse.errors import ConfigError, DataError
+
+_MOST_ENTRIES = 10**7
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,12 @@ class Law:
 
     def __call__(self, **variables: float) -> float:
         """What the law says at a point."""
+        for name in self.exponents:
+            if name not in variables:
+                raise ConfigError(f"the law needs a value of {name!r}")
+        check_options("the law", variables, self.exponents)
+        for name, value in variables.items():
+            check_number(name, value, above=0)
         return self.prefactor * float(np.prod([variables[n] ** a for n, a in self.exponents.items()]))
 
 
@@ -58,15 +67,23 @@ def fit_law(
     (2.0, 3.0)
     """
     check_number("confidence", confidence, above=0, below=1)
-    columns = np.array([np.asarray(x, dtype=float) for x in variables.values()])
-    target = np.asarray(y, dtype=float)
-    if columns.ndim != 2 or columns.shape[1] != len(target):
+    if not isinstance(variables, Mapping) or not variables:
+        raise DataError(f"a law needs a mapping from names of variables to their values, got {variables!r}")
+    target = _numbers("y", y)
+    found = [_numbers(str(name), x) for name, x in variables.items()]
+    if target.ndim != 1 or any(x.shape != target.shape for x in found):
         raise DataError("a law needs one value of every variable for each y")
+    columns = np.array(found)
     if not all(np.all(np.isfinite(values) & (values > 0)) for values in (columns, target)):
         raise DataError("a power law needs positive finite numbers")
+    is_listed = isinstance(groups, (Sequence, np.ndarray)) and not isinstance(groups, str)
+    if groups is not None and not (is_listed and all(isinstance(label, Hashable) for label in groups)):
+        raise DataError(f"groups must be labels, one per point, got {groups!r}")
     labels = [0] * len(target) if groups is None else list(groups)
     if len(labels) != len(target):
         raise DataError(f"{len(target)} points need as many groups, got {len(labels)}")
+    if len(target) * len(set(labels)) > _MOST_ENTRIES:
+        raise DataError(f"{len(target):,} points in {len(set(labels)):,} groups are too many for one fit")
     offsets = np.array([[label == other for other in dict.fromkeys(labels)] for label in labels], dtype=float)
     design, log_y = np.column_stack([np.log(columns).T, offsets]), np.log(target)
     if np.linalg.matrix_rank(design) < design.shape[1]:
@@ -85,3 +102,10 @@ def fit_law(
         confidence,
         len(target),
     )
+
+
+def _numbers(what: str, values: Any) -> np.ndarray:
+    try:
+        return np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise DataError(f"the values of {what} must be numbers, got {values!r}") from None

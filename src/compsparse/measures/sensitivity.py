@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from compsparse.checks import RandomState, check_flag, generator_from
-from compsparse.errors import DataError
+from compsparse.checks import RandomState, check_count, check_flag, generator_from
+from compsparse.errors import ConfigError, DataError
 from compsparse.networks.symbols import SymbolNetwork
 from compsparse.tasks.hierarchy import HierarchySample, diffeomorphism, exchange_synonyms
 
@@ -84,9 +84,15 @@ def _ratios(
     level: int,
     random_state: RandomState,
 ) -> np.ndarray:
+    if not isinstance(sample, HierarchySample):
+        raise ConfigError(f"a sensitivity is measured on a sample of a hierarchy, got {sample!r}")
+    check_count("level", level, most=sample.model.n_levels)
     if len(sample) < 2:
         raise DataError("a sensitivity compares different data: it needs at least two")
-    X, changed = sample.X, operator(sample, level, generator_from(random_state)).X
+    rng = generator_from(random_state)
+    if not isinstance(network, SymbolNetwork):
+        raise ConfigError(f"a sensitivity is measured on a network of symbols, got {network!r}")
+    X, changed = sample.X, operator(sample, level, rng).X
     device = next(network.parameters()).device
     moments: list[_Moments] = []
     for start in range(0, len(X), _ROWS_AT_ONCE):

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+import re
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 from compsparse.optional import needs
 from compsparse.report.figure import Figure
+from compsparse.text import printable
 
 _WIDTH, _HEIGHT = 500, 290
 _ROOM_FOR_LETTERS = 60
@@ -17,12 +21,13 @@ COLOURS = ["#2563eb", "#c2410c", "#059669", "#7c3aed", "#db2777", "#0891b2", "#c
 def chart_of(figure: Figure) -> Any:
     """The layered chart of a figure: spread below, marks above."""
     alt = needs("altair", "charts", "report")
+    figure = _drawable(figure)
     if figure.mark == "dots":
         names = {row[figure.x] for row in figure.rows}
-        return _finished(_dots(alt, figure), figure).properties(height=_STEP * len(names))
+        return _finished(_dots(alt, figure), figure).properties(height=_STEP * max(1, len(names)))
     if figure.mark == "heat":
         return _finished(_heat(alt, figure), figure).properties(height=_HEIGHT)
-    base = alt.Chart(alt.Data(values=[_plain(row) for row in figure.rows]))
+    base = alt.Chart(alt.Data(values=list(figure.rows)))
     encoding = _encoding(alt, figure)
     layers = []
     if figure.diagonal:
@@ -34,29 +39,71 @@ def chart_of(figure: Figure) -> Any:
     return _finished(alt.layer(*layers), figure).properties(height=_HEIGHT)
 
 
+def _drawable(figure: Figure) -> Figure:
+    """The figure with plain values: what is not finite, or not above 0 on a logarithmic axis, is a gap.
+
+    Rows without a place across (or, in a heat map, up) are left out.
+    """
+    on_log = {c for c, log in ((figure.x, figure.log_x), (figure.y, figure.log_y)) if log}
+    on_log |= {c for c in (figure.low, figure.high) if c is not None and figure.log_y}
+    rows = [{c: _value(v, c in on_log) for c, v in row.items()} for row in figure.rows]
+    places = (figure.x, figure.y) if figure.mark == "heat" else (figure.x,)
+    return replace(figure, rows=tuple(row for row in rows if all(row[c] is not None for c in places)))
+
+
+def _value(value: Any, on_log: bool) -> Any:
+    plain = value.item() if getattr(value, "size", 0) == 1 and hasattr(value, "item") else value
+    if isinstance(plain, str):
+        return printable(plain)  # a control character would end the process that turns charts into pictures
+    if isinstance(plain, float) and not math.isfinite(plain):
+        return None
+    is_number = isinstance(plain, (int, float)) and not isinstance(plain, bool)
+    return None if on_log and is_number and plain <= 0 else plain
+
+
+def _field(column: str) -> str:
+    """How Vega names a column whose name has signs of its own meaning."""
+    return re.sub(r"([.\[\]\\'\"])", r"\\\1", column)
+
+
+def _title(text: str | None) -> str | None:
+    """A title without the signs that Vega-Lite would copy into its expressions as they are."""
+    return None if text is None else printable(text).replace("\\", "\u29f5").replace('"', "\u201d")
+
+
+def _of(column: str, kind: str = "quantitative") -> dict[str, str]:
+    """A channel's column: by field and type, since the shorthand would read signs in the name."""
+    return {"field": _field(column), "type": kind}
+
+
+def _tooltips(alt: Any, figure: Figure, columns: list[str]) -> list[Any]:
+    kinds = {c: "quantitative" if _is_number(figure, c) else "nominal" for c in columns}
+    return [alt.Tooltip(**_of(c, kind), title=_title(c)) for c, kind in kinds.items()]
+
+
 def _finished(chart: Any, figure: Figure) -> Any:
-    chart = chart.properties(title=figure.title, width=_WIDTH)
+    chart = chart.properties(title=printable(figure.title), width=_WIDTH)
     return chart.configure_view(strokeWidth=0).configure_axis(gridOpacity=0.4)
 
 
 def _dots(alt: Any, figure: Figure) -> Any:
-    base = alt.Chart(alt.Data(values=[_plain(row) for row in figure.rows]))
+    base = alt.Chart(alt.Data(values=list(figure.rows)))
     scale = alt.Scale(type="log", nice=False, padding=18) if figure.log_y else alt.Scale(zero=False)
-    across = {"title": figure.y_title or figure.y, "scale": scale, "axis": alt.Axis(format=".3~g", tickCount=4)}
+    across = {"title": _title(figure.y_title or figure.y), "scale": scale, "axis": alt.Axis(format=".3~g", tickCount=4)}
     names = alt.Axis(labelLimit=_LONGEST_NAME, grid=True)
-    down = alt.Y(f"{figure.x}:N", sort=None, title=figure.x_title, axis=names)
-    tooltip = [alt.Tooltip(f"{c}:{'Q' if _is_number(figure, c) else 'N'}") for c in _columns(figure)]
+    down = alt.Y(**_of(figure.x, "nominal"), sort=None, title=_title(figure.x_title), axis=names)
+    tooltip = _tooltips(alt, figure, _columns(figure))
     layers = []
     if figure.low and figure.high:
-        ends = {"x": alt.X(f"{figure.low}:Q", **across), "x2": f"{figure.high}:Q"}
+        ends = {"x": alt.X(**_of(figure.low), **across), "x2": alt.X2(field=_field(figure.high))}
         layers.append(base.mark_rule(strokeWidth=2, color="#6b7280").encode(y=down, **ends))
     marks = base.mark_circle(size=90, opacity=1, color=COLOURS[0])
-    return alt.layer(*layers, marks.encode(y=down, x=alt.X(f"{figure.y}:Q", **across), tooltip=tooltip))
+    return alt.layer(*layers, marks.encode(y=down, x=alt.X(**_of(figure.y), **across), tooltip=tooltip))
 
 
 def _heat(alt: Any, figure: Figure) -> Any:
     """Cells that reach half way to their neighbours, and the curve over them."""
-    rows = [_plain(row) for row in figure.rows]
+    rows = list(figure.rows)
     across, up = (_cell_edges(sorted({row[c] for row in rows})) for c in (figure.x, figure.y))
     cells = [
         {**row, "_left": across[row[figure.x]][0], "_right": across[row[figure.x]][1], "_foot": up[row[figure.y]][0],
@@ -64,9 +111,12 @@ def _heat(alt: Any, figure: Figure) -> Any:
         for row in rows
     ]  # fmt: skip
     tight = alt.Scale(zero=False, nice=False)
-    x_title, y_title = figure.x_title or figure.x, figure.y_title or figure.y
+    x_title, y_title = _title(figure.x_title or figure.x), _title(figure.y_title or figure.y)
+    assert figure.value is not None
     colour = alt.Color(
-        f"{figure.value}:Q", scale=alt.Scale(scheme="viridis"), legend=alt.Legend(title=figure.value, orient="right")
+        **_of(figure.value),
+        scale=alt.Scale(scheme="viridis"),
+        legend=alt.Legend(title=_title(figure.value), orient="right"),
     )
     layers = [
         alt.Chart(alt.Data(values=cells))
@@ -77,14 +127,14 @@ def _heat(alt: Any, figure: Figure) -> Any:
             y=alt.Y("_foot:Q", title=y_title, scale=tight),
             y2="_top:Q",
             color=colour,
-            tooltip=[alt.Tooltip(f"{c}:Q") for c in (figure.x, figure.y, figure.value)],
+            tooltip=_tooltips(alt, figure, [figure.x, figure.y, figure.value]),
         )
     ]
     if figure.curve:
         heights = {row[figure.x]: row[figure.curve] for row in rows}
         points = [{figure.x: x, figure.curve: y} for x, y in sorted(heights.items())]
         line = alt.Chart(alt.Data(values=points)).mark_line(color="#ffffff", strokeWidth=2.5, strokeDash=[6, 3])
-        layers.append(line.encode(x=alt.X(f"{figure.x}:Q"), y=alt.Y(f"{figure.curve}:Q")))
+        layers.append(line.encode(x=alt.X(**_of(figure.x)), y=alt.Y(**_of(figure.curve))))
     return alt.layer(*layers)
 
 
@@ -95,20 +145,16 @@ def _cell_edges(places: list[float]) -> dict[float, tuple[float, float]]:
     return {p: (p - a / 2, p + b / 2) for p, a, b in zip(places, before, after, strict=False)}
 
 
-def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    return {key: value.item() if hasattr(value, "item") else value for key, value in row.items()}
-
-
 def _is_number(figure: Figure, column: str) -> bool:
-    return all(isinstance(_plain(row)[column], (int, float)) for row in figure.rows)
+    return all(row[column] is None or isinstance(row[column], (int, float)) for row in figure.rows)
 
 
 def _encoding(alt: Any, figure: Figure) -> dict[str, Any]:
-    x_kind = "Q" if _is_number(figure, figure.x) and figure.mark != "bars" else "N"
-    x_options: dict[str, Any] = {"title": figure.x_title or figure.x}
-    if x_kind == "Q":
+    x_kind = "quantitative" if _is_number(figure, figure.x) and figure.mark != "bars" else "nominal"
+    x_options: dict[str, Any] = {"title": _title(figure.x_title or figure.x)}
+    if x_kind == "quantitative":
         x_options["scale"] = alt.Scale(type="log", nice=False) if figure.log_x else alt.Scale(zero=False)
-        places = sorted({_plain(row)[figure.x] for row in figure.rows})
+        places = sorted({row[figure.x] for row in figure.rows})
         if figure.mark == "line" and len(places) <= 8 and all(float(p).is_integer() for p in places):
             x_options["axis"] = alt.Axis(values=places, format="~g")
     else:
@@ -116,15 +162,16 @@ def _encoding(alt: Any, figure: Figure) -> dict[str, Any]:
         letters = sum(len(str(value)) for value in {row[figure.x] for row in figure.rows})
         x_options["axis"] = alt.Axis(labelAngle=0 if letters < _ROOM_FOR_LETTERS else -35, labelLimit=180)
     y_scale = alt.Scale(type="log") if figure.log_y else alt.Scale(zero=figure.mark == "bars")
+    y_title = _title(figure.y_title or figure.y)
     encoding = {
-        "x": alt.X(f"{figure.x}:{x_kind}", **x_options),
-        "y": alt.Y(f"{figure.y}:Q", title=figure.y_title or figure.y, scale=y_scale, axis=alt.Axis(format=".6~g")),
-        "tooltip": [alt.Tooltip(f"{c}:{'Q' if _is_number(figure, c) else 'N'}") for c in _columns(figure)],
+        "x": alt.X(**_of(figure.x, x_kind), **x_options),
+        "y": alt.Y(**_of(figure.y), title=y_title, scale=y_scale, axis=alt.Axis(format=".6~g")),
+        "tooltip": _tooltips(alt, figure, _columns(figure)),
     }
     if figure.series:
         order = list(dict.fromkeys(row[figure.series] for row in figure.rows))
         encoding["color"] = alt.Color(
-            f"{figure.series}:N",
+            **_of(figure.series, "nominal"),
             scale=alt.Scale(domain=order, range=COLOURS[: len(order)]),
             legend=alt.Legend(title=None, orient="bottom", columns=2, labelLimit=260, symbolOpacity=1),
         )
@@ -150,9 +197,11 @@ def _marks(alt: Any, base: Any, figure: Figure, encoding: dict[str, Any]) -> Any
 
 
 def _spread(alt: Any, base: Any, figure: Figure, encoding: dict[str, Any]) -> Any:
+    assert figure.low is not None
+    assert figure.high is not None
     ends = {
-        "y": alt.Y(f"{figure.low}:Q", title=figure.y_title or figure.y, scale=encoding["y"]["scale"]),
-        "y2": f"{figure.high}:Q",
+        "y": alt.Y(**_of(figure.low), title=_title(figure.y_title or figure.y), scale=encoding["y"]["scale"]),
+        "y2": alt.Y2(field=_field(figure.high)),
     }
     others = {key: encoding[key] for key in ("x", "color") if key in encoding}
     if figure.mark == "line":
@@ -161,10 +210,10 @@ def _spread(alt: Any, base: Any, figure: Figure, encoding: dict[str, Any]) -> An
 
 
 def _diagonal(alt: Any, figure: Figure) -> Any:
-    values = [float(row[c]) for row in figure.rows for c in (figure.x, figure.y)]
-    ends = [{figure.x: v, figure.y: v} for v in (min(values), max(values))]
+    values = [float(row[c]) for row in figure.rows for c in (figure.x, figure.y) if row[c] is not None]
+    ends = [{figure.x: v, figure.y: v} for v in (min(values), max(values))] if values else []
     return (
         alt.Chart(alt.Data(values=ends))
         .mark_line(strokeDash=[4, 4], color="#9ca3af")
-        .encode(x=alt.X(f"{figure.x}:Q"), y=alt.Y(f"{figure.y}:Q"))
+        .encode(x=alt.X(**_of(figure.x)), y=alt.Y(**_of(figure.y)))
     )

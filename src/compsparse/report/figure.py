@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from compsparse.errors import ConfigError
+from compsparse.checks import check_choice, check_flag
+from compsparse.errors import ConfigError, DataError
+from compsparse.files import check_writable, whole_file
 from compsparse.optional import needs
 
 if TYPE_CHECKING:
@@ -50,6 +53,7 @@ class Figure:
     curve: str | None = None
 
     def __post_init__(self) -> None:
+        _check_texts(self)
         object.__setattr__(self, "rows", tuple(dict(row) for row in self.rows))
         columns = (self.x, self.y, self.series, self.low, self.high, self.value, self.curve)
         used = [c for c in columns if c is not None]
@@ -75,14 +79,15 @@ class Figure:
 
     def save(self, path: str | Path) -> Path:
         """Writes the chart by the path's suffix: png, svg, pdf, html (works offline) or json."""
-        path = Path(path)
+        path = check_writable(path)
         if path.suffix not in _SUFFIXES:
             raise ConfigError(f"cannot write a chart to {path.name!r}: the suffix must be one of {_SUFFIXES}")
-        chart = self.chart()
+        chart: Any = self.chart()
         options: dict[str, Any] = {"inline": True} if path.suffix == ".html" else {}
         if path.suffix == ".png":
             options["scale_factor"] = 2
-        chart.save(str(path), **options)
+        with whole_file(path) as temporary:
+            chart.save(str(temporary), format=path.suffix[1:], **options)
         return path
 
     def to_dict(self) -> dict[str, Any]:
@@ -91,5 +96,36 @@ class Figure:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Figure:
-        """Reads what :meth:`to_dict` made."""
-        return cls(**{**data, "rows": tuple(data["rows"])})
+        """Reads what :meth:`to_dict` made.
+
+        Raises:
+            DataError: something is missing, or does not belong there.
+        """
+        if not isinstance(data, Mapping):
+            raise DataError("a figure must be a JSON object")
+        known = [f.name for f in fields(cls)]
+        for name in ("title", "rows", "x", "y"):
+            if name not in data:
+                raise DataError(f"a figure has no {name}")
+        for name in data:
+            if name not in known:
+                raise DataError(f"a figure has no place for {name!r}")
+        try:
+            return cls(**data)
+        except ConfigError as error:
+            raise DataError(str(error)) from None
+
+
+def _check_texts(figure: Figure) -> None:
+    for name in ("title", "x", "y"):
+        if not isinstance(getattr(figure, name), str):
+            raise ConfigError(f"the {name} of a figure must be a text, got {getattr(figure, name)!r}")
+    for name in ("series", "low", "high", "x_title", "y_title", "value", "curve"):
+        if not isinstance(getattr(figure, name), str | None):
+            raise ConfigError(f"the {name} of a figure must be a text or None, got {getattr(figure, name)!r}")
+    for name in ("log_x", "log_y", "diagonal"):
+        check_flag(f"the {name} of a figure", getattr(figure, name))
+    check_choice("the mark of a figure", figure.mark, get_args(Mark))
+    rows: Any = figure.rows
+    if isinstance(rows, str) or not isinstance(rows, Sequence) or not all(isinstance(row, Mapping) for row in rows):
+        raise ConfigError(f"the rows of a figure must be mappings from columns to values, got {rows!r}")

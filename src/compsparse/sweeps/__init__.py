@@ -28,6 +28,7 @@ _HOME = {
     "Row": "records",
     "SweepRecord": "records",
     "SweepStatus": "records",
+    "UnreadableResults": "records",
     "Engine": "engines",
     "get_engine": "engines",
     "Store": "store",
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
     from compsparse.sweeps.records import Row as Row
     from compsparse.sweeps.records import SweepRecord as SweepRecord
     from compsparse.sweeps.records import SweepStatus as SweepStatus
+    from compsparse.sweeps.records import UnreadableResults as UnreadableResults
     from compsparse.sweeps.run import run_stage as run_stage
     from compsparse.sweeps.run import run_sweep as run_sweep
     from compsparse.sweeps.spec import Spec as Spec

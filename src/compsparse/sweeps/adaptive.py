@@ -8,7 +8,12 @@ from dataclasses import KW_ONLY, dataclass
 from statistics import median
 from typing import Literal
 
-from compsparse.errors import ConfigError
+from compsparse.checks import check_choice, check_count, check_number
+from compsparse.errors import ConfigError, DataError
+
+_MOST_STARTS = 1000
+_MOST_SIZE = 10**15  # a float holds it exactly
+_MOST_FACTOR = 1e6
 
 Medians = Mapping[int, float | None]
 """From values of a field to the metric's median over seeds; None where every seed failed."""
@@ -54,11 +59,24 @@ class Adaptive:
     seed: str = "seed"
 
     def __post_init__(self) -> None:
+        for label, name in (("over", self.over), ("metric", self.metric), ("seed", self.seed)):
+            if not isinstance(name, str) or not name:
+                raise ConfigError(f"adaptive.{label} must be the name of a field or a result, got {name!r}")
+        check_number("adaptive.threshold", self.threshold)
+        check_choice("adaptive.side", self.side, ("below", "above"))
+        check_number("factor", self.factor, most=_MOST_FACTOR)
+        check_number("resolution", self.resolution, most=_MOST_FACTOR)
         if not self.factor > 1 or not self.resolution > 1:
             raise ConfigError(f"factor and resolution must exceed 1, got {self.factor:g} and {self.resolution:g}")
+        if isinstance(self.start, str) or not isinstance(self.start, (int, Sequence)):
+            raise ConfigError(f"adaptive.start must be a whole number or several, got {self.start!r}")
         if not self.starts:
             raise ConfigError("adaptive.start holds no value")
-        if not 1 <= self.least <= min(self.starts) <= max(self.starts) <= self.most:
+        if len(self.starts) > _MOST_STARTS:
+            raise ConfigError(f"adaptive.start holds {len(self.starts):,} values; the most is {_MOST_STARTS:,}")
+        for label, value in (("least", self.least), ("most", self.most), *(("start", v) for v in self.starts)):
+            check_count(f"adaptive.{label}", value, most=_MOST_SIZE)
+        if not self.least <= min(self.starts) <= max(self.starts) <= self.most:
             raise ConfigError(
                 f"expected 1 <= least <= start <= most, got least={self.least}, start={self.start}, most={self.most}"
             )
@@ -72,6 +90,11 @@ class Adaptive:
 
     def summary(self, metrics: Sequence[float | None]) -> float | None:
         """The median over seeds; a metric that is not a number is on the far side."""
+        if isinstance(metrics, str) or not isinstance(metrics, Sequence):
+            raise DataError(f"metrics must be numbers, one a seed, got {metrics!r}")
+        for m in metrics:
+            if m is not None and not _is_number(m):
+                raise DataError(f"a metric must be a number, or None where a run failed, got {m!r}")
         far = math.inf if self.side == "below" else -math.inf
         known = [far if math.isnan(m) else m for m in metrics if m is not None]
         return median(known) if known else None
@@ -81,6 +104,7 @@ class Adaptive:
 
         A pure function of the curve, so that a search goes on from whatever a store holds.
         """
+        _check_curve(curve)
         missing = [v for v in self.starts if v not in curve]
         if missing:
             return missing
@@ -105,7 +129,9 @@ class Adaptive:
 
     def crossing(self, curve: Medians) -> Crossing:
         """The last crossing: every measured value from ``high`` on is on the wanted side."""
-        measured = sorted((v, m) for v, m in curve.items() if m is not None)
+        _check_curve(curve)
+        far = math.inf if self.side == "below" else -math.inf
+        measured = sorted((v, far if math.isnan(m) else m) for v, m in curve.items() if m is not None)
         low = max((v for v, m in measured if not self._wanted(m)), default=None)
         high = min((v for v, m in measured if low is None or v > low), default=None)
         if low is None or high is None:
@@ -129,3 +155,17 @@ class Adaptive:
             ratio, expansion = self.factor, 1
         halvings = math.log2(max(1.0, math.log(ratio) / math.log(self.resolution)))
         return max(1, expansion + math.ceil(halvings))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _check_curve(curve: object) -> None:
+    if not isinstance(curve, Mapping):
+        raise DataError(f"a curve must be a mapping from sizes to medians, got {curve!r}")
+    for size, median_ in curve.items():
+        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+            raise DataError(f"a size must be a whole number >= 1, got {size!r}")
+        if median_ is not None and not _is_number(median_):
+            raise DataError(f"the median at {size} must be a number or None, got {median_!r}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -9,12 +10,13 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from compsparse.errors import DataError
+from compsparse.errors import ConfigError, DataError
+from compsparse.files import check_writable
 from compsparse.measures.crossing import Threshold, threshold
 from compsparse.report.figure import Figure
 from compsparse.report.page import Section, table, write_page
-from compsparse.sweeps.records import Row
-from compsparse.sweeps.spec import Spec
+from compsparse.sweeps.records import Row, check_rows, is_real, warn_of
+from compsparse.sweeps.spec import Spec, check_run_kind
 
 _SEED = "seed"
 _MOST_SETTINGS_WITH_LAYERS = 4
@@ -43,21 +45,36 @@ class SweepCurve:
 
 
 def sweep_curves(rows: Iterable[Row], kind: type[Spec]) -> list[SweepCurve]:
-    """The finished runs, by setting, in the order in which settings first appear."""
-    if kind.curve is None:
+    """The finished runs, by setting, in the order in which settings first appear.
+
+    Runs whose metric or size is no finite number are left out, and named in a warning.
+    """
+    if (axes := check_run_kind(kind).curve) is None:
         return []
-    over, metric = kind.curve
-    done = [row for row in rows if row.result is not None and row.result.get(metric) is not None]
+    over, metric = axes
+    done, left_out = _usable(check_rows(rows), over, metric)
+    warn_of(left_out, "the sweep")
     groups: dict[str, list[Row]] = {}
     changing = _changing(done, (over, _SEED))
     for row in done:
-        groups.setdefault(str([row.spec[k] for k in changing]), []).append(row)
+        groups.setdefault(str([row.spec.get(k) for k in changing]), []).append(row)
     return [_curve(group, changing, kind) for group in groups.values()]
 
 
+def _usable(rows: Sequence[Row], over: str, metric: str) -> tuple[list[Row], dict[str, str]]:
+    """Runs that are done and can be drawn, and why the others of those that are done cannot, by key."""
+    left_out: dict[str, str] = {}
+    for row in rows:
+        if row.result is not None and not is_real(row.result.get(metric)):
+            left_out[row.key] = f"its {metric} is no finite number"
+        elif row.result is not None and not (is_real(row.spec.get(over)) and row.spec[over] > 0):
+            left_out[row.key] = f"its {over} is no number above 0"
+    return [row for row in rows if row.result is not None and row.key not in left_out], left_out
+
+
 def _changing(rows: Sequence[Row], left_out: Sequence[str]) -> list[str]:
-    names = list(rows[0].spec) if rows else []
-    return [k for k in names if k not in left_out and len({str(row.spec[k]) for row in rows}) > 1]
+    names = list(dict.fromkeys(name for row in rows for name in row.spec))
+    return [k for k in names if k not in left_out and len({str(row.spec.get(k)) for row in rows}) > 1]
 
 
 def _curve(rows: Sequence[Row], changing: Sequence[str], kind: type[Spec]) -> SweepCurve:
@@ -65,14 +82,18 @@ def _curve(rows: Sequence[Row], changing: Sequence[str], kind: type[Spec]) -> Sw
     over, metric = kind.curve
     values: dict[int, list[float]] = {}
     layers: dict[str, dict[int, list[list[float]]]] = {}
-    for row in sorted(rows, key=lambda row: (row.spec[over], row.spec.get(_SEED, 0))):
+    for row in sorted(rows, key=lambda row: (row.spec[over], _order(row.spec.get(_SEED)))):
         assert row.result is not None
         values.setdefault(row.spec[over], []).append(row.result[metric])
         for name, found in row.result.items():
-            if isinstance(found, list):
+            if isinstance(found, list) and found and all(map(is_real, found)):
                 layers.setdefault(name, {}).setdefault(row.spec[over], []).append(found)
     reaches = None if kind.level is None else threshold(values, kind.level)
-    return SweepCurve({k: rows[0].spec[k] for k in changing}, values, layers, reaches)
+    return SweepCurve({k: rows[0].spec.get(k) for k in changing}, values, layers, reaches)
+
+
+def _order(seed: Any) -> tuple[float, str]:
+    return (seed, "") if is_real(seed) else (math.inf, str(seed))
 
 
 # ---- as figures and as a page --------------------------------------------------------------------
@@ -80,8 +101,7 @@ def _curve(rows: Sequence[Row], changing: Sequence[str], kind: type[Spec]) -> Sw
 
 def curve_figure(found: Sequence[SweepCurve], kind: type[Spec]) -> Figure:
     """All curves in one figure."""
-    assert kind.curve is not None
-    over, metric = kind.curve
+    over, metric = _axes(found, kind)
     rows = [row for c in found for row in _points(c.values, over, metric, c.name)]
     return Figure(
         f"{metric} against {over}", tuple(rows), over, metric, series="setting", low="low", high="high", log_x=True,
@@ -91,8 +111,7 @@ def curve_figure(found: Sequence[SweepCurve], kind: type[Spec]) -> Figure:
 
 def layer_figures(found: Sequence[SweepCurve], kind: type[Spec]) -> list[Figure]:
     """For every result that is a list, its entries against the size; of the first few settings."""
-    assert kind.curve is not None
-    over = kind.curve[0]
+    over, _ = _axes(found, kind)
     figures = []
     for c in found[:_MOST_SETTINGS_WITH_LAYERS]:
         for name, by_size in c.layers.items():
@@ -111,6 +130,14 @@ def layer_figures(found: Sequence[SweepCurve], kind: type[Spec]) -> list[Figure]
     return figures
 
 
+def _axes(found: Any, kind: type[Spec]) -> tuple[str, str]:
+    if not isinstance(found, Sequence) or not all(isinstance(c, SweepCurve) for c in found):
+        raise ConfigError(f"expected the curves that sweep_curves returns, got {found!r}")
+    if (axes := check_run_kind(kind).curve) is None:
+        raise ConfigError(f"the kind {kind.kind!r} does not say what its curves are: set curve = (field, metric)")
+    return axes
+
+
 def _points(values: Mapping[int, Sequence[float]], over: str, metric: str, name: str) -> list[dict[str, Any]]:
     return [
         {over: p, metric: fmean(seeds), "low": min(seeds), "high": max(seeds), "setting": name}
@@ -120,8 +147,7 @@ def _points(values: Mapping[int, Sequence[float]], over: str, metric: str, name:
 
 def summary_table(found: Sequence[SweepCurve], kind: type[Spec]) -> tuple[list[str], list[list[object]]]:
     """Columns and rows: where every setting reaches the level, or else the metric at every size."""
-    assert kind.curve is not None
-    over, metric = kind.curve
+    over, metric = _axes(found, kind)
     names = list(found[0].setting) if found else []
     if kind.level is None:
         columns = [*names, over, metric, "low", "high"]
@@ -144,13 +170,17 @@ def _reached(curve: SweepCurve) -> tuple[str, str]:
 
 
 def sweep_page(path: str | Path, name: str, rows: Iterable[Row], kind: type[Spec]) -> Path:
-    """Writes a page with a sweep's curves and returns its path."""
-    found = sweep_curves(rows, kind)
+    """Writes a page with a sweep's curves and returns its path; it says how many runs are left out."""
+    check_writable(path)
+    if not isinstance(name, str):
+        raise ConfigError(f"the name of a sweep must be a text, got {name!r}")
+    listed = check_rows(rows)
+    found = sweep_curves(listed, kind)
     if not found:
         raise DataError(f"the sweep {name!r} has no finished runs to draw")
     columns, lines = summary_table(found, kind)
     sections = [
-        Section("Settings", table(columns, lines)),
+        Section("Settings", table(columns, lines) + _left_out_note(listed, kind)),
         Section("Curves", "", (curve_figure(found, kind),)),
     ]
     by_layer = layer_figures(found, kind)
@@ -159,4 +189,13 @@ def sweep_page(path: str | Path, name: str, rows: Iterable[Row], kind: type[Spec
         note = f"<p>{more} more settings are in the store.</p>" if more > 0 else ""
         sections.append(Section("By layer", note, tuple(by_layer)))
     about = (kind.__doc__ or "").strip().split("\n")[0]
-    return write_page(path, name, about, sections, f"{escape(kind.kind)} runs, version {kind.version}")
+    return write_page(path, name, about, sections, f"{kind.kind} runs, version {kind.version}")
+
+
+def _left_out_note(rows: Sequence[Row], kind: type[Spec]) -> str:
+    assert kind.curve is not None
+    n_failed = sum(row.result is None for row in rows)
+    _, left_out = _usable(rows, *kind.curve)
+    parts = [f"{n_failed:,} runs failed"] * bool(n_failed)
+    parts += [f"{len(left_out):,} have no finite {kind.curve[1]}"] * bool(left_out)
+    return f"<p>Left out: {escape('; '.join(parts))}.</p>" if parts else ""

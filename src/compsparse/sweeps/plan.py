@@ -9,7 +9,7 @@ from typing import Any
 from compsparse.checks import check_known
 from compsparse.errors import ConfigError
 from compsparse.sweeps.adaptive import Adaptive, Crossing
-from compsparse.sweeps.records import Row
+from compsparse.sweeps.records import Row, warn_of
 from compsparse.sweeps.spec import Spec
 from compsparse.sweeps.sweep import Sweep
 
@@ -93,7 +93,11 @@ class AdaptivePlan(SweepPlan):
         if row.result is None:
             return None
         numbers = {k: v for k, v in row.result.items() if isinstance(v, (int, float)) and not isinstance(v, bool)}
-        name = check_known(self.adaptive.metric, numbers, f"the results of {row.kind!r} have no number to search by:")
+        name = self.adaptive.metric
+        if name in row.result and name not in numbers:
+            warn_of({row.key: f"its {name} is no number"}, "the sweep")
+            return None
+        check_known(name, numbers, f"the results of {row.kind!r} have no number to search by:")
         return float(numbers[name])
 
     def runs_left(self) -> float:

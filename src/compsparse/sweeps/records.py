@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import math
 import socket
 import time
-from collections.abc import Iterable, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal
 
 import compsparse
-from compsparse.errors import DataError
+from compsparse.checks import check_number
+from compsparse.errors import ConfigError, DataError
 from compsparse.optional import needs
 from compsparse.sweeps.adaptive import Crossing
-from compsparse.sweeps.spec import Spec
+from compsparse.sweeps.spec import Spec, object_in
+from compsparse.text import printable
 
 if TYPE_CHECKING:
     import pandas
@@ -51,6 +55,11 @@ class Row:
     @classmethod
     def of(cls, spec: Spec, result: Mapping[str, Any] | None, *, traceback: str | None = None, seconds: float) -> Row:
         """The row of a run that ends now, on this machine; it failed if it has no result."""
+        if not isinstance(spec, Spec):
+            raise ConfigError(f"a row is of a spec, got {spec!r}")
+        if result is not None and not isinstance(result, Mapping):
+            raise ConfigError(f"the result of a run must be a mapping, got {result!r}")
+        check_number("seconds", seconds, least=0)
         finished = time.time()
         return cls(
             key=spec.key,
@@ -74,9 +83,21 @@ class Row:
 
     @classmethod
     def from_columns(cls, columns: Mapping[str, Any]) -> Row:
-        """Reads what :meth:`to_columns` gave."""
-        result = None if columns["result"] is None else json.loads(columns["result"])
-        return cls(**{**columns, "spec": json.loads(columns["spec"]), "result": result})
+        """Reads what :meth:`to_columns` gave.
+
+        Raises:
+            DataError: something else stands there; the sentence says in which column.
+        """
+        parts = {n: object_in(columns[n], n) for n in ("spec", "result") if columns.get(n) is not None}
+        return cls._checked({**columns, **parts})
+
+    @classmethod
+    def unreadable(cls, key: str, problem: str) -> Row:
+        """What stands for a row that cannot be read: a run that failed, so that it can be run again."""
+        return cls(
+            key=key, kind="", version=0, spec={}, status="failed", result=None, traceback=problem, seconds=0.0,
+            started=0.0, finished=0.0, host="", code="",
+        )  # fmt: skip
 
     def to_json(self) -> str:
         """The row as one line, for spill files."""
@@ -86,9 +107,66 @@ class Row:
     def from_json(cls, text: str) -> Row:
         """Reads what :meth:`to_json` wrote."""
         try:
-            return cls(**json.loads(text))
-        except (ValueError, TypeError) as error:
+            return cls._checked(object_in(text, "it"))
+        except DataError as error:
             raise DataError(f"this line holds no result: {error}") from None
+
+    @classmethod
+    def _checked(cls, values: Mapping[str, Any]) -> Row:
+        for name, (is_right, wanted) in _COLUMNS.items():
+            if name not in values:
+                raise DataError(f"it has no {name}")
+            if not is_right(values[name]):
+                raise DataError(f"its {name} is not {wanted}")
+        unknown = [str(name) for name in values if name not in _COLUMNS]
+        if unknown:
+            raise DataError(f"it has a column that results do not have, {unknown[0]!r}")
+        if (values["status"] == "done") != (values["result"] is not None):
+            raise DataError("a run that is done must have a result, and no other")
+        return cls(**values)
+
+
+def is_real(value: object) -> bool:
+    """Whether a value read from JSON is a number, and a finite one."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+_Check = tuple[Callable[[Any], bool], str]
+_TEXT: _Check = (lambda v: isinstance(v, str), "a text")
+_TEXT_OR_NONE: _Check = (lambda v: v is None or isinstance(v, str), "a text")
+_NUMBER: _Check = (is_real, "a finite number")
+_COLUMNS: dict[str, _Check] = {
+    "key": (lambda v: isinstance(v, str) and 0 < len(v) <= 64, "a key"),
+    "kind": _TEXT,
+    "version": (lambda v: isinstance(v, int) and not isinstance(v, bool), "a whole number"),
+    "spec": (lambda v: isinstance(v, dict), "a JSON object"),
+    "status": (lambda v: v in ("done", "failed"), "'done' or 'failed'"),
+    "result": (lambda v: v is None or isinstance(v, dict), "a JSON object"),
+    "traceback": _TEXT_OR_NONE,
+    "seconds": _NUMBER,
+    "started": _NUMBER,
+    "finished": _NUMBER,
+    "host": _TEXT,
+    "code": _TEXT,
+}
+"""What a row must hold, by column."""
+
+
+class UnreadableResults(UserWarning):
+    """Results that cannot be used are left out; the message counts and names them."""
+
+
+def warn_of(problems: Mapping[str, str], where: str) -> None:
+    """Says in one line how many results are left out, which and why."""
+    if problems:
+        named = [f"{key[:12]} ({problem})" for key, problem in list(problems.items())[:_MOST_NAMED]]
+        more = f" and {len(problems) - _MOST_NAMED:,} more" if len(problems) > _MOST_NAMED else ""
+        results = "1 result" if len(problems) == 1 else f"{len(problems):,} results"
+        message = f"{results} of {where} cannot be used and are left out: {', '.join(named)}{more}"
+        warnings.warn(printable(message), UnreadableResults, stacklevel=3)
+
+
+_MOST_NAMED = 20
 
 
 class SweepStatus(Enum):
@@ -145,7 +223,7 @@ def row_frame(rows: Iterable[Row]) -> pandas.DataFrame:
 
     Nested results are flattened with dots; lists become JSON texts.
     """
-    rows = list(rows)
+    rows = check_rows(rows)
     specs = [_flat(row.spec) for row in rows]
     results = [_flat(row.result or {}) for row in rows]
     spec_names = {name for spec in specs for name in spec}
@@ -160,6 +238,17 @@ def row_frame(rows: Iterable[Row]) -> pandas.DataFrame:
             for row, spec, result in zip(rows, specs, results, strict=True)
         ]
     )
+
+
+def check_rows(rows: Any) -> list[Row]:
+    """Rows of results, as a list."""
+    if isinstance(rows, str) or not isinstance(rows, Iterable):
+        raise ConfigError(f"rows of results must be several, as in a list, got {rows!r}")
+    found = list(rows)
+    for row in found:
+        if not isinstance(row, Row):
+            raise ConfigError(f"expected rows of results, got {row!r} among them")
+    return found
 
 
 def _frame(lines: list[dict[str, Any]]) -> pandas.DataFrame:

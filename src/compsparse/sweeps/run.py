@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from compsparse.checks import check_count, check_device, check_number
-from compsparse.errors import EngineError
-from compsparse.progress import Progress
+from compsparse.checks import check_count, check_device, check_flag, check_number
+from compsparse.errors import ConfigError, EngineError
+from compsparse.progress import Progress, check_progress
 from compsparse.sweeps import DEFAULT_STORE
 from compsparse.sweeps.driver import Driver
 from compsparse.sweeps.engines import Engine, get_engine
@@ -18,9 +18,10 @@ from compsparse.sweeps.packs import Pack
 from compsparse.sweeps.records import SweepRecord
 from compsparse.sweeps.spec import Spec
 from compsparse.sweeps.store import Store, open_store
-from compsparse.sweeps.sweep import Sweep
+from compsparse.sweeps.sweep import MOST_RUNS, Sweep
 
 LEASE_SECONDS = 120.0
+_SHORTEST_LEASE, _LONGEST_LEASE = 0.1, 7 * 86_400.0
 
 
 def run_sweep(
@@ -54,10 +55,18 @@ def run_sweep(
         StoreError: if the store cannot be written; the message names the file that holds the results instead.
         EngineError: if the engine cannot be started or was lost.
     """
-    most = sweep.kind.max_replicas(device) if max_replicas is None else check_count("max_replicas", max_replicas)
+    if not isinstance(sweep, Sweep):
+        raise ConfigError(f"expected a Sweep to run, got {sweep!r}")
     check_number("lease_seconds", lease_seconds, above=0)
+    check_number("lease_seconds", lease_seconds, least=_SHORTEST_LEASE, most=_LONGEST_LEASE)
+    check_flag("retry_failed", retry_failed)
+    check_flag("wait", wait)
+    check_progress(progress)
+    if max_replicas is not None:
+        check_count("max_replicas", max_replicas, most=MOST_RUNS)
+    worker = _engine(engine, workers, device)
+    most = sweep.kind.max_replicas(device) if max_replicas is None else max_replicas
     with _opened(store) as kept:
-        worker = get_engine(engine, workers=workers, device=device) if isinstance(engine, str) else engine
         return Driver(
             sweep,
             kept,
@@ -78,15 +87,29 @@ def run_stage(
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """The result of one spec: what exists is returned, else it is run here and kept."""
+    if not isinstance(spec, Spec):
+        raise ConfigError(f"expected a spec of a run, got {spec!r}")
     check_device(device)
+    check_progress(progress)
     with _opened(store) as kept:
         row = kept.results.get([spec.key]).get(spec.key)
         if row is None or row.status == "failed":
             (row,) = run_pack(Pack((spec,)), device, progress)
+            kept.results.forget_failed([spec.key])
             kept.results.put(row)
         if row.result is None:
             raise EngineError(f"the run of {spec} failed:\n{row.traceback}")
         return row.result
+
+
+def _engine(engine: Any, workers: int | None, device: str | None) -> Engine:
+    if isinstance(engine, str):
+        return get_engine(engine, workers=workers, device=device)
+    if not isinstance(engine, Engine):
+        raise ConfigError(f"engine must be an engine or the name of one, got {engine!r}")
+    if workers is not None or device is not None:
+        raise ConfigError("workers and device are of an engine that is given by name; this one has its own")
+    return engine
 
 
 @contextlib.contextmanager

@@ -7,12 +7,12 @@ import json
 import math
 import types
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, is_dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Self, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from compsparse.checks import check_choice, check_known
-from compsparse.errors import ConfigError
+from compsparse.errors import ConfigError, DataError
 from compsparse.progress import Progress
 
 
@@ -42,6 +42,15 @@ class Spec:
         Returns one mapping of JSON values each, in order.
         """
         raise NotImplementedError(f"the kind {cls.kind!r} has no run")
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        # a class that another process cannot import by name travels as the folder it comes from
+        home = vars(type(self)).get(_HOME)
+        if home is None:
+            return super().__reduce_ex__(protocol)
+        from compsparse.sweeps.catalogue import restored
+
+        return restored, (home, self.kind, {name: getattr(self, name) for name in self.field_names()})
 
     def pack_key(self) -> Hashable:
         """Specs with equal pack keys can be run as replicas of one program; by default each runs alone."""
@@ -74,12 +83,12 @@ class Spec:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Reads the fields; unknown, missing and wrong ones are refused."""
-        return from_table(cls, data, cls.kind)
+        return from_table(cls, data, check_run_kind(cls).kind)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Reads what :meth:`to_json` wrote."""
-        return cls.from_dict(json.loads(text))
+        return cls.from_dict(object_in(text, f"a spec of {check_run_kind(cls).kind!r}"))
 
     @classmethod
     def field_names(cls) -> tuple[str, ...]:
@@ -87,21 +96,52 @@ class Spec:
         return tuple(_types(cls))
 
 
+def check_run_kind(kind: Any) -> type[Spec]:
+    """A kind of run: a dataclass that derives from :class:`Spec` and has a name."""
+    if not (isinstance(kind, type) and issubclass(kind, Spec)):
+        raise ConfigError(f"a kind of run must be a class that derives from compsparse.sweeps.Spec, got {kind!r}")
+    if not is_dataclass(kind) or not isinstance(getattr(kind, "kind", None), str) or not kind.kind:
+        raise ConfigError(f"the kind of run {kind.__name__} must be a frozen dataclass with its name as kind = '…'")
+    return kind
+
+
+_HOME = "_kinds_folder"
+
+
+def set_home(kind: type[Spec], folder: str) -> None:
+    """Has specs of the kind say, when they travel, which folder their class comes from."""
+    setattr(kind, _HOME, folder)
+
+
 def canonical(data: Any) -> str:
     """JSON with one way to write each value."""
     return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
+def object_in(text: Any, what: str) -> dict[str, Any]:
+    """The object of a JSON text; ``what`` begins the sentence about anything else."""
+    try:
+        found = json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise DataError(f"{what} must be a JSON object in a text")
+    return found
+
+
 # ---- fields read from JSON and TOML, checked against their types -----------------------------------
 
 _Read = TypeVar("_Read")
+_MOST_NUMBER = 10**300  # a float holds it
 
 
 def from_table(cls: type[_Read], data: Mapping[str, Any], name: str) -> _Read:
     """A dataclass from its fields by name; unknown, missing and wrong ones are refused in a sentence about ``name``."""
     hints = _types(cls)
+    if not isinstance(data, Mapping):
+        raise ConfigError(f"{name!r} must be a mapping from fields to values, got {data!r}")
     for field_name in data:
-        check_known(field_name, hints, f"{name!r} has no field")
+        check_known(str(field_name), hints, f"{name!r} has no field")
     missing = [required for required in _required(cls) if required not in data]
     if missing:
         raise ConfigError(f"{name!r} needs the field{'s' * (len(missing) > 1)} {', '.join(missing)}")
@@ -114,7 +154,10 @@ def _required(cls: Any) -> list[str]:
 
 def _types(cls: Any) -> dict[str, Any]:
     if "_field_types" not in vars(cls):
-        hints = get_type_hints(cls)
+        try:
+            hints = get_type_hints(cls)
+        except (NameError, TypeError) as error:
+            raise ConfigError(f"the types of the fields of {cls.__name__} cannot be read: {error}") from None
         cls._field_types = {f.name: hints[f.name] for f in fields(cls)}
     found: dict[str, Any] = vars(cls)["_field_types"]
     return found
@@ -128,7 +171,7 @@ def typed(value: Any, hint: Any, where: str) -> Any:
     if origin is Literal and all(isinstance(choice, str) for choice in arguments):
         return check_choice(where, value, arguments)
     if origin is Literal:
-        if value in arguments and not isinstance(value, bool):
+        if isinstance(value, (str, int, float)) and value in arguments and not isinstance(value, bool):
             return value
         raise ConfigError(f"{where} must be one of {', '.join(map(repr, arguments))}, got {value!r}")
     if origin is tuple or hint is tuple:
@@ -145,6 +188,8 @@ def typed(value: Any, hint: Any, where: str) -> Any:
 
 
 def _number(value: int | float, hint: type, where: str) -> int | float:
+    if isinstance(value, int) and abs(value) >= _MOST_NUMBER:
+        raise ConfigError(f"{where} must be below 10^300")
     if not math.isfinite(value):
         raise ConfigError(f"{where} must be finite, got {value!r}")
     if hint is float:
@@ -155,7 +200,7 @@ def _number(value: int | float, hint: type, where: str) -> int | float:
 
 
 def _one_of(value: Any, hints: tuple[Any, ...], where: str) -> Any:
-    if value == "none" and type(None) in hints and str not in hints:
+    if isinstance(value, str) and value == "none" and type(None) in hints and str not in hints:
         return None  # TOML has no word of its own for it
     # an exact type first, so that 1 in int | float stays an integer
     for hint in sorted(hints, key=lambda h: h is not type(value)):

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from compsparse.checks import check_known
 from compsparse.errors import ConfigError, DataError
+from compsparse.files import check_place, read_text
 from compsparse.sweeps.adaptive import Adaptive
-from compsparse.sweeps.spec import Spec, from_table, typed
+from compsparse.sweeps.spec import Spec, check_run_kind, from_table, typed
+from compsparse.text import printable
 
+MOST_RUNS = 100_000
+"""The most runs of one sweep, all of which are made and checked before the first begins."""
 _SECTIONS = ("name", "kind", "base", "grid", "runs", "adaptive")
 
 
@@ -36,14 +42,38 @@ class Sweep:
     adaptive: Adaptive | None = None
 
     def __post_init__(self) -> None:
-        for name, values in self.grid.items():
-            if isinstance(values, str) or not isinstance(values, Sequence) or not values:
-                raise ConfigError(f"grid.{name} must be a list of values, got {values!r}")
+        if not isinstance(self.name, str) or not self.name:
+            raise ConfigError(f"the name of a sweep must be a text, got {self.name!r}")
+        check_run_kind(self.kind)
+        self._check_sections()
         if self.adaptive is not None:
             self._check_adaptive(self.adaptive)
-        self.specs()
+        self._check_size()
+        _ = self._first_specs
+
+    def _check_sections(self) -> None:
+        for label, section in (("base", self.base), ("grid", self.grid)):
+            if not isinstance(section, Mapping):
+                raise ConfigError(f"{label} must be a mapping from fields to values, got {section!r}")
+        for name, values in self.grid.items():
+            if isinstance(values, str) or not isinstance(values, Sequence) or not len(values):
+                raise ConfigError(f"grid.{name} must be a list of values, got {values!r}")
+        if isinstance(self.runs, str) or not isinstance(self.runs, Sequence) or not len(self.runs):
+            raise ConfigError(f"runs must be a list of mappings from fields to values, got {self.runs!r}")
+        for run in self.runs[:MOST_RUNS]:
+            if not isinstance(run, Mapping):
+                raise ConfigError(f"runs must be a list of mappings from fields to values, got {run!r} among them")
+
+    def _check_size(self) -> None:
+        """Counts the runs before any is made."""
+        starts = 1 if self.adaptive is None else len(self.adaptive.starts)
+        n = math.prod(len(values) for values in self.grid.values()) * len(self.runs) * starts
+        if n > MOST_RUNS:
+            raise ConfigError(f"the sweep has {n:,} runs; a sweep has at most {MOST_RUNS:,}: make it several")
 
     def _check_adaptive(self, adaptive: Adaptive) -> None:
+        if not isinstance(adaptive, Adaptive):
+            raise ConfigError(f"adaptive must be an Adaptive, got {adaptive!r}")
         known = self.kind.field_names()
         for label, name in (("over", adaptive.over), ("seed", adaptive.seed)):
             check_known(name, known, f"adaptive.{label} names a field that {self.kind.kind!r} does not have:")
@@ -53,6 +83,10 @@ class Sweep:
 
     def specs(self) -> list[Spec]:
         """The specs in order, each once; of an adaptive sweep, those it begins with."""
+        return list(self._first_specs)
+
+    @cached_property
+    def _first_specs(self) -> list[Spec]:
         if self.adaptive is None:
             return _distinct(self.kind.from_dict(point) for point in self._points(self.grid))
         return _distinct(s for g in self.groups() for v in self.adaptive.starts for s in self.group_specs(g, v))
@@ -76,29 +110,34 @@ class Sweep:
             yield {**self.base, **run, **dict(zip(grid, values, strict=True))}
 
     @classmethod
-    def from_toml(cls, path: str | Path) -> Sweep:
-        """Reads a sweep from a TOML file."""
-        path = Path(path)
+    def from_toml(cls, path: str | Path, *, kinds: str | Path | None = None) -> Sweep:
+        """Reads a sweep from a TOML file.
+
+        Args:
+            kinds: a folder with kinds of run of your own; see :func:`compsparse.sweeps.all_kinds`. The file itself
+                imports nothing.
+        """
+        place = check_place("the file of a sweep", path)
+        text = read_text(place)
         try:
-            data = tomllib.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise DataError(f"there is no file {path}") from None
-        except (OSError, UnicodeDecodeError) as error:
-            raise DataError(f"cannot read {path}: {getattr(error, 'strerror', None) or 'it is not a text'}") from None
-        except tomllib.TOMLDecodeError as error:
-            raise DataError(f"{path} is not TOML: {error}") from None
+            data = tomllib.loads(text)
+        except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
+            problem = "it is nested too deeply" if isinstance(error, RecursionError) else error
+            raise DataError(f"{printable(place)} is not TOML: {problem}") from None
         try:
-            return cls.from_dict({"name": path.stem, **data})
+            return cls.from_dict({"name": place.stem, **data}, kinds=kinds)
         except ConfigError as error:
-            raise ConfigError(f"{path}: {error}") from None
+            raise ConfigError(f"{printable(place)}: {error}") from None
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Sweep:
-        """Reads a sweep as a TOML file has it."""
+    def from_dict(cls, data: Mapping[str, Any], *, kinds: str | Path | None = None) -> Sweep:
+        """Reads a sweep as a TOML file has it; ``kinds`` as in :meth:`from_toml`."""
         from compsparse.sweeps.catalogue import get_kind
 
+        if not isinstance(data, Mapping):
+            raise ConfigError(f"a sweep must be a mapping such as a TOML file has, got {data!r}")
         for name in data:
-            check_known(name, _SECTIONS, "a sweep has no")
+            check_known(str(name), _SECTIONS, "a sweep has no")
         if "kind" not in data:
             raise ConfigError("a sweep needs its kind, such as kind = 'hierarchy'")
         base, grid = _table(data, "base"), _table(data, "grid")
@@ -107,7 +146,7 @@ class Sweep:
             raise ConfigError("runs must be tables: write [[runs]] above each")
         return cls(
             typed(data.get("name", "sweep"), str, "name"),
-            get_kind(typed(data["kind"], str, "kind")),
+            get_kind(typed(data["kind"], str, "kind"), kinds),
             base,
             {name: _values(values, name) for name, values in grid.items()},
             runs,
@@ -139,9 +178,18 @@ def _values(values: Any, name: str) -> Any:
     step = typed(values.get("step", 0 if "factor" in values else 1), int | float, f"{where}.step")
     if not low <= high or (step <= 0 and (factor <= 1 or low <= 0)):
         raise ConfigError(f"{where} is a range that does not grow from {low} to {high}")
-    whole = isinstance(low, int)
-    found, at = [], float(low)
-    while at <= high * (1 + 1e-9):
-        found.append(round(at) if whole else at)
+    n = math.log(high / low) / math.log(factor) if step <= 0 else (high - low) / step
+    if n >= MOST_RUNS:
+        raise ConfigError(f"{where} is a range of more than {MOST_RUNS:,} values")
+    if step > 0 and all(isinstance(v, int) for v in (low, high, step)):
+        return list(range(low, high + 1, step))
+    return _range(low, high, factor, step)
+
+
+def _range(low: int | float, high: int | float, factor: float, step: float) -> list[int | float]:
+    found: list[int | float] = []
+    at, beyond = float(low), high + 1e-9 * (step if step > 0 else high)  # rounding must not lose the last
+    while at <= beyond and len(found) <= MOST_RUNS:
+        found.append(round(at) if isinstance(low, int) else at)
         at = at * factor + step
     return list(dict.fromkeys(found))

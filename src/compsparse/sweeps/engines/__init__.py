@@ -22,9 +22,11 @@ def get_engine(name: str = "local", *, workers: int | None = None, device: str |
     from compsparse.sweeps.engines.dask import DaskEngine
     from compsparse.sweeps.engines.local import LocalEngine
 
+    if not isinstance(name, str):
+        raise ConfigError(f"the name of an engine must be a text, got {name!r}")
     if name.startswith("dask://"):
         address = name.removeprefix("dask://")
-        if not re.fullmatch(r"(\[[0-9a-fA-F:]+\]|[^:/\s]+):\d+", address):
+        if not re.fullmatch(r"(\[[0-9a-fA-F:]+\]|[^:/\s]+):\d{1,5}", address, re.ASCII):
             raise ConfigError(f"cannot read the address of the engine {name!r}: write dask://host:port")
         return DaskEngine(address, workers=workers, device=device)
     check_known(name, _KNOWN, "there is no engine")

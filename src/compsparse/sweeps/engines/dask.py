@@ -13,7 +13,7 @@ from compsparse.checks import check_count, check_device
 from compsparse.errors import ConfigError, EngineError
 from compsparse.optional import needs
 from compsparse.sweeps.engines.engine import Engine
-from compsparse.sweeps.engines.work import cores, died, run_pack, use_threads
+from compsparse.sweeps.engines.work import MOST_RETRIES, cores, died, most_workers, run_pack, use_threads
 from compsparse.sweeps.packs import Pack
 from compsparse.sweeps.records import Row
 
@@ -43,13 +43,17 @@ class DaskEngine(Engine):
         retries: int = _RETRIES,
     ):
         needs("distributed", "Dask engines", "dask")
+        if address is not None and not isinstance(address, str):
+            raise ConfigError(f"the address of a scheduler must be a text such as host:8786, got {address!r}")
+        if device is not None and not isinstance(device, str):
+            raise ConfigError(f"device must be a text such as cuda, got {device!r}")
         if address is None:
             check_device(device)
         elif workers is not None:
             raise ConfigError(f"the cluster at {address} has its own workers: leave out their number")
-        self.device, self._retries = device, check_count("retries", retries, least=0)
+        self.device, self._retries = device, check_count("retries", retries, least=0, most=MOST_RETRIES)
         self._address = address
-        self._n_workers = cores() if workers is None else check_count("workers", workers)
+        self._n_workers = cores() if workers is None else check_count("workers", workers, most=most_workers())
         self._threads = None if address else max(1, cores() // self._n_workers)
         self._client: Any = None
         self._cluster: Any = None

@@ -17,9 +17,9 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from compsparse.checks import check_count, check_device
-from compsparse.errors import EngineError
+from compsparse.errors import ConfigError, EngineError
 from compsparse.sweeps.engines.engine import Engine
-from compsparse.sweeps.engines.work import cores, device_of, died, run_pack, use_threads
+from compsparse.sweeps.engines.work import MOST_RETRIES, cores, device_of, died, most_workers, run_pack, use_threads
 from compsparse.sweeps.packs import Pack
 from compsparse.sweeps.records import Row
 
@@ -63,9 +63,13 @@ class LocalEngine(Engine):
     name = "local"
 
     def __init__(self, *, workers: int | None = None, device: str | None = None, retries: int = _RETRIES):
+        if device is not None and not isinstance(device, str):
+            raise ConfigError(f"device must be a text such as cuda, got {device!r}")
         check_device(device)
-        self.device, self._retries = device, check_count("retries", retries, least=0)
-        self._n_workers = _default_workers(device) if workers is None else check_count("workers", workers)
+        self.device, self._retries = device, check_count("retries", retries, least=0, most=MOST_RETRIES)
+        self._n_workers = (
+            _default_workers(device) if workers is None else check_count("workers", workers, most=most_workers())
+        )
         self._threads = max(1, cores() // self._n_workers)
         self._workers: list[_Worker] = []
         self._again: deque[tuple[Pack, int]] = deque()

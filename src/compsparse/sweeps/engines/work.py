@@ -70,6 +70,14 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+MOST_RETRIES = 100
+
+
+def most_workers() -> int:
+    """The most processes that may be asked for here."""
+    return max(64, 8 * cores())
+
+
 def use_threads(n: int) -> None:
     """The most threads of numerical libraries in this process, loaded or not."""
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):

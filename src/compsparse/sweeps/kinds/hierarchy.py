@@ -6,11 +6,12 @@ import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, get_args, get_type_hints
 
 import numpy as np
 import torch
 
+from compsparse.checks import check_choice, check_count, check_flag, check_number
 from compsparse.errors import ConfigError
 from compsparse.measures import diffeomorphism_sensitivity, synonym_sensitivity
 from compsparse.networks.replicas import select
@@ -36,6 +37,12 @@ _MEAN_FIELD: tuple[Learner, ...] = ("cnn", "lcn", "fcn")
 _ROWS_AT_ONCE = 200_000
 _PROBES = 1000
 """Data on which sensitivities are measured."""
+_MOST_COUNT = 10**9
+_MOST_SLOTS = 1_000_000
+_MOST_WEIGHTS = 10**9
+"""Of one replica: 4 GB, and as much again for each of its gradients and its momenta."""
+_MOST_SYMBOLS = 10**10
+"""Of training and test data: a byte each."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,12 +90,59 @@ class HierarchyRun(Spec):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.n_train < 1 or self.n_test < 1:
-            raise ConfigError(f"n_train and n_test must be positive, got {self.n_train} and {self.n_test}")
+        self._check_fields()
+        self._check_sizes()
         if self.n_train >= self.model.n_data:
             raise ConfigError(f"{self.n_train} training data leave none to test on: the model has {self.model.n_data}")
         if self.sensitivities and self.learner == "clustering":
             raise ConfigError("sensitivities are measured on the layers of a network, which 'clustering' does not have")
+
+    def _check_fields(self) -> None:
+        for name, least in (("n_features", 2), ("tuple_size", 2), ("n_levels", 1), ("n_empty", 0), ("width", 1)):
+            check_count(name, getattr(self, name), least=least, most=_MOST_COUNT)
+        for name in ("n_train", "n_test", "n_epochs"):
+            check_count(name, getattr(self, name), most=10**12)
+        for name in ("n_classes", "multiplicity", "n_layers", "batch_size"):
+            if getattr(self, name) is not None:
+                check_count(name, getattr(self, name), most=_MOST_COUNT)
+        check_count("seed", self.seed, least=0, most=2**63 - 1)
+        check_number("learning_rate", self.learning_rate, above=0)
+        check_number("momentum", self.momentum, least=0, below=1)
+        check_number("weight_decay", self.weight_decay, least=0)
+        check_number("stop_at_loss", self.stop_at_loss, least=0)
+        check_flag("whitened", self.whitened)
+        check_flag("sensitivities", self.sensitivities)
+        for name, choices in _choices().items():
+            check_choice(name, getattr(self, name), choices)
+
+    def _check_sizes(self) -> None:
+        """Slots, weights and data are counted before anything of their size is made."""
+        patch = self.tuple_size * (self.n_empty + 1)
+        if self.n_levels * math.log(patch) > math.log(_MOST_SLOTS):
+            raise ConfigError(
+                f"{self.n_levels:,} levels of patches of {patch:,} make more than {_MOST_SLOTS:,} slots, the most here"
+            )
+        slots = patch**self.n_levels
+        weights = 0 if self.learner == "clustering" else self._count_weights(slots, patch)
+        if weights > _MOST_WEIGHTS:
+            raise ConfigError(
+                f"a {self.learner} of width {self.width:,} on {slots:,} slots has about {weights:.2g} weights, "
+                f"more than {_MOST_WEIGHTS:,}: take a smaller width or fewer layers"
+            )
+        n_rows = self.n_train + self.n_test
+        if n_rows * slots > _MOST_SYMBOLS:
+            raise ConfigError(
+                f"{n_rows:,} data of {slots:,} slots are more than {_MOST_SYMBOLS:,} symbols: take fewer data"
+            )
+
+    def _count_weights(self, slots: int, patch: int) -> float:
+        """About how many weights the network has; at most, where learners differ."""
+        depth = self.n_layers or self.n_levels
+        first = self.n_features * (slots if self.learner in ("fcn", "lcn") else patch)
+        between = (slots / patch if self.learner == "lcn" else 1) * patch * self.width
+        if self.learner == "fcn":
+            between = self.width
+        return float(self.width) * (first + between * depth + (self.n_classes or self.n_features))
 
     @property
     def model(self) -> RandomHierarchy:
@@ -187,6 +241,12 @@ class HierarchyRun(Spec):
             schedule=self.schedule,
             stop_at_loss=self.stop_at_loss,
         )
+
+
+@lru_cache(maxsize=1)
+def _choices() -> dict[str, tuple[str, ...]]:
+    hints = get_type_hints(HierarchyRun)
+    return {name: get_args(hints[name]) for name in ("learner", "placement", "schedule", "optimizer")}
 
 
 @lru_cache(maxsize=1024)

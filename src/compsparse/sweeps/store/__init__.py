@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from types import TracebackType
 
-from compsparse.errors import MissingDependencyError
+from compsparse.checks import check_flag
+from compsparse.errors import ConfigError, MissingDependencyError
+from compsparse.files import check_outputs, check_place, check_writable
 
 try:
     import sqlalchemy  # noqa: F401
@@ -25,6 +27,8 @@ class Store:
     """Results by key, leases on what is being run, and the sweeps' progress; use it as a context manager."""
 
     def __init__(self, database: Database):
+        if not isinstance(database, Database):
+            raise ConfigError(f"a store is opened by open_store(place), got {database!r}")
         self.database = database
         self.results = Results(database)
         self.leases = Leases(database)
@@ -41,14 +45,18 @@ class Store:
 
     def import_spill(self, path: str | Path) -> tuple[int, int]:
         """Brings a spill file in; returns how many results it holds and how many of them were new."""
-        return import_spill(Path(path), self.results)
+        return import_spill(check_place("a file of results", path), self.results)
 
     def export(self, path: str | Path, kind: str | None = None) -> int:
         """Writes the results to a .parquet or .csv file; returns how many."""
-        return write_table(self.results.all(kind), Path(path))
+        place = check_writable(path)
+        if self.database.is_sqlite:
+            check_outputs([place], self.database.files)
+        return write_table(self.results.all(kind), place)
 
     def compact(self, failed: bool = False) -> dict[str, int]:
         """Removes expired leases and ended sweeps (and failed results, so that they run again), and frees space."""
+        check_flag("failed", failed)
         now, _ = self.sweeps.all(0)
         removed = {
             "leases": self.leases.drop_expired(),

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Table, create_engine, event, exc, func, insert, inspect, select, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, make_url
+from sqlalchemy.engine.reflection import Inspector
 
+from compsparse.checks import check_flag
 from compsparse.errors import ConfigError, DataError, StoreError, StoreUnreachableError
+from compsparse.files import check_place
 from compsparse.optional import needs
 from compsparse.sweeps.store.schema import SCHEMA_VERSION, meta_table, metadata
+from compsparse.text import printable
 
 _BUSY_SECONDS = 60
 _CREATE_LOCK = 0x636F6D70  # any number, the same in every process
@@ -25,8 +30,10 @@ class Database:
     """Where a store lives: a path of a SQLite file, or the URL of a PostgreSQL database."""
 
     def __init__(self, place: str | Path, create: bool = True):
-        url = _url(str(place))
-        self.name = without_password(str(place))
+        check_flag("create", create)
+        check_place("the place of a store", place)
+        url = _url(os.fspath(place))
+        self.name = printable(without_password(os.fspath(place)))
         self.is_sqlite = url.get_backend_name() == "sqlite"
         self.folder = Path(str(url.database)).parent if self.is_sqlite else Path()
         if self.is_sqlite:
@@ -42,29 +49,47 @@ class Database:
             raise
 
     def _check_path(self, path: Path, create: bool) -> None:
-        if path.is_dir():
-            raise StoreError(f"cannot open the store {path}: it is a folder")
-        if not path.parent.is_dir():
-            raise StoreError(f"cannot open the store {path}: there is no folder {path.parent}")
-        if not create and not path.is_file():
-            raise DataError(f"there is no store {path}")
+        name = printable(path)
+        try:
+            if path.is_dir():
+                raise StoreError(f"cannot open the store {name}: it is a folder")
+            if not path.parent.is_dir():
+                raise StoreError(f"cannot open the store {name}: there is no folder {printable(path.parent)}")
+            if path.exists() and not path.is_file():
+                raise StoreError(f"cannot open the store {name}: it is no file, but a device or the like")
+            if not create and not path.is_file():
+                raise DataError(f"there is no store {name}")
+        except OSError as error:
+            raise StoreError(f"cannot open the store {name}: {error.strerror}") from None
 
     def _check_schema(self) -> None:
         version = self._schema_version()
         if version is None:
             self._create()
             version = self._schema_version()
-        if version is None or version > SCHEMA_VERSION:
+        if version is None or not version.isdecimal() or int(version) < 1:
             raise StoreError(
-                f"the store {self.name} has schema {version}, this compsparse reads up to {SCHEMA_VERSION}: "
+                f"the store {self.name} has a strange schema, {version!r}: it was damaged, or made by something else"
+            )
+        if int(version) > SCHEMA_VERSION:
+            raise StoreError(
+                f"the store {self.name} has schema {int(version)}, this compsparse reads up to {SCHEMA_VERSION}: "
                 "install a newer compsparse"
             )
+        self._check_columns()
 
-    def _schema_version(self) -> int | None:
+    def _schema_version(self) -> str | None:
         with self.read() as connection:
             if meta_table.name not in inspect(connection).get_table_names():
                 return None
-            return int(connection.scalar(select(meta_table.c.value).where(meta_table.c.name == "schema_version")) or 0)
+            _check_holds(self.name, inspect(connection), meta_table)
+            query = select(meta_table.c.value).where(meta_table.c.name == "schema_version")
+            return str(connection.scalar(query))[:20]
+
+    def _check_columns(self) -> None:
+        with self.read() as connection:
+            for table in metadata.sorted_tables:
+                _check_holds(self.name, inspect(connection), table)
 
     def _create(self) -> None:
         with self.write() as connection:
@@ -77,6 +102,12 @@ class Database:
                 raise StoreError(f"{self.name} is a database, but no store of compsparse: it holds other tables")
             metadata.create_all(connection)
             connection.execute(insert(meta_table).values(name="schema_version", value=str(SCHEMA_VERSION)))
+
+    @property
+    def files(self) -> list[Path]:
+        """The files of a SQLite store: the database, its log and the index of that."""
+        database = self._engine.url.database
+        return [Path(f"{database}{tail}") for tail in ("", "-wal", "-shm")] if self.is_sqlite else []
 
     @contextlib.contextmanager
     def read(self) -> Iterator[Connection]:
@@ -115,22 +146,31 @@ class Database:
             raise StoreError(f"the store {self.name} failed: {_first_line(error)}") from error
 
 
+def _check_holds(name: str, inspector: Inspector, table: Table) -> None:
+    there = {c["name"] for c in inspector.get_columns(table.name)} if inspector.has_table(table.name) else set()
+    missing = [column.name for column in table.columns if column.name not in there]
+    if missing:
+        raise StoreError(
+            f"the store {name} was damaged, or made by something else: its table {table.name} has no {missing[0]}"
+        )
+
+
 def without_password(place: str) -> str:
     """The place of a store as it may be printed."""
     return place if "://" not in place else make_url(place).render_as_string(hide_password=True)
 
 
 def _url(place: str) -> URL:
-    if "://" not in place:
+    if "://" not in place and place != ":memory:":
         return URL.create("sqlite", database=place)
     try:
         url = make_url(place)
     except (exc.ArgumentError, ValueError):
-        raise ConfigError(f"cannot read the address of the store {place!r}") from None
+        raise ConfigError(f"cannot read the address of the store {printable(place)!r}") from None
     if url.drivername in ("postgresql", "postgres", "postgresql+psycopg"):
         needs("psycopg", "stores in PostgreSQL", "postgres")
         return url.set(drivername="postgresql+psycopg")
-    if url.drivername == "sqlite" and url.database:
+    if url.drivername == "sqlite" and url.database and url.database != ":memory:" and not url.query:
         return url
     raise ConfigError(f"a store is a path or postgresql://…, got {url.render_as_string(hide_password=True)!r}")
 
@@ -142,6 +182,7 @@ def _arguments(is_sqlite: bool) -> dict[str, Any]:
 def _prepare(connection: sqlite3.Connection, _record: object) -> None:
     """Write-ahead log, so that readers and a writer do not wait for each other."""
     connection.isolation_level = None  # transactions begin where _begin says
+    connection.text_factory = lambda raw: raw.decode("utf-8", "replace")  # a broken text is one broken row
     for attempt in range(50):
         try:
             if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
@@ -185,6 +226,17 @@ def _first_line(error: BaseException | None) -> str:
 def upsert(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
     """An insert that can say what happens on a conflict: both spell it alike, but SQLAlchemy keeps them apart."""
     return sqlite.insert(table) if connection.dialect.name == "sqlite" else postgresql.insert(table)
+
+
+def check_keys(keys: Any) -> list[str]:
+    """Keys of runs, as texts."""
+    if isinstance(keys, (str, bytes)) or not isinstance(keys, Iterable):
+        raise ConfigError(f"keys must be texts, several of them, got {keys!r}")
+    found = list(keys)
+    for key in found:
+        if not isinstance(key, str):
+            raise ConfigError(f"the key of a run must be a text, got {key!r}")
+    return found
 
 
 def chunks(keys: Sequence[str], size: int = 500) -> Iterator[Sequence[str]]:

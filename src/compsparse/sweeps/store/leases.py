@@ -11,7 +11,7 @@ from pathlib import Path
 from sqlalchemy import Connection, delete, or_, select, update
 
 from compsparse.sweeps.records import HOST
-from compsparse.sweeps.store.database import Database, chunks, upsert
+from compsparse.sweeps.store.database import Database, check_keys, chunks, upsert
 from compsparse.sweeps.store.schema import leases_table, results_table
 
 
@@ -25,7 +25,7 @@ class Leases:
         """Takes a lease on those keys that have no result and no other living owner, and returns them."""
         taken: set[str] = set()
         # all in one order: two drivers that claim the same keys must not wait for each other in a circle
-        for part in chunks(sorted(keys)):
+        for part in chunks(sorted(check_keys(keys))):
             with self.database.write() as connection:
                 taken |= self._claim(connection, part, owner, seconds)
         return taken

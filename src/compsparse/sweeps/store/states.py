@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 import uuid
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
 
 from sqlalchemy import delete, insert, select, update
 
-from compsparse.sweeps.records import HOST
+from compsparse.checks import check_count
+from compsparse.sweeps.records import HOST, is_real, warn_of
 from compsparse.sweeps.store.database import Database
 from compsparse.sweeps.store.schema import sweeps_table
 
 _SILENCE = 60.0
+_MOST_STATES = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,14 +94,29 @@ class SweepStates:
 
     def all(self, last: int = 10) -> tuple[float, list[SweepState]]:
         """The time now and the last sweeps, the newest first."""
+        check_count("last", last, least=0, most=_MOST_STATES)
         names = [f.name for f in fields(SweepState)]
         query = select(*(sweeps_table.c[name] for name in names)).order_by(sweeps_table.c.started.desc()).limit(last)
         with self.database.read() as connection:
-            found = [SweepState(**row) for row in connection.execute(query).mappings()]
-            return self.database.now(connection), found
+            rows = [dict(row) for row in connection.execute(query).mappings()]
+            now = self.database.now(connection)
+        broken = {str(row["id"]): "it is no state of a sweep" for row in rows if not _is_state(row)}
+        warn_of(broken, f"the sweeps in {self.database.name}")
+        return now, [SweepState(**row) for row in rows if _is_state(row)]
 
     def drop_ended(self, now: float) -> int:
         """Removes sweeps that ended or went silent; returns how many."""
         with self.database.write() as connection:
             old = sweeps_table.c.finished.is_not(None) | (sweeps_table.c.heartbeat < now - _SILENCE)
             return connection.execute(delete(sweeps_table).where(old)).rowcount
+
+
+def _is_state(row: Mapping[str, Any]) -> bool:
+    texts, counts = ("id", "name", "host", "message"), ("pid", "total", "existing", "done", "failed", "running")
+    times = ("share", "started", "heartbeat")
+    return (
+        all(isinstance(row[name], str) for name in texts)
+        and all(isinstance(row[name], int) for name in counts)
+        and all(is_real(row[name]) for name in times)
+        and (row["finished"] is None or is_real(row["finished"]))
+    )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from compsparse.errors import ConfigError, DataError
 from compsparse.files import whole_file
 from compsparse.sweeps.records import Row, row_frame
+from compsparse.text import printable
 
 if TYPE_CHECKING:
     import pandas
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 def write_table(rows: Iterable[Row], path: Path) -> int:
     """Writes a .parquet or .csv file, whole or not at all; returns the number of rows."""
     if path.suffix not in (".parquet", ".csv"):
-        raise ConfigError(f"expected a .parquet or .csv file, got {path}")
+        raise ConfigError(f"expected a .parquet or .csv file, got {printable(path)}")
     table = row_frame(rows)
     if table.empty:
         raise DataError("there are no results to export")

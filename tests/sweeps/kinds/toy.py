@@ -63,3 +63,6 @@ def write(path: Path, line: str) -> None:
 
 def lines(path: Path) -> list[list[str]]:
     return [line.split() for line in path.read_text().splitlines()] if path.exists() else []
+
+
+KINDS = [Toy]
