@@ -217,7 +217,7 @@ add(
 # ---- curves and charts ---------------------------------------------------------------------------
 
 add("sweep_curves", sweeps.sweep_curves, lambda: {"rows": ROWS, "kind": HALF})
-add("sweep_curves, metric", _drawn, lambda: {"value": 0.5})
+add("sweep_curves, metric", lambda value: _drawn(value), lambda: {"value": 0.5})  # noqa: PLW0108 (it is defined below)
 add("curve_figure", sweeps.curve_figure, lambda: {"found": CURVES, "kind": HALF})
 add("layer_figures", sweeps.layer_figures, lambda: {"found": CURVES, "kind": HALF})
 add("summary_table", summary_table, lambda: {"found": CURVES, "kind": HALF})
