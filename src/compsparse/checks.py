@@ -305,6 +305,13 @@ def check_text(what: str, value: Any) -> str:
     return value
 
 
+def check_path(path: Any) -> Path:
+    """Where a file is or goes."""
+    if not isinstance(path, (str, os.PathLike)) or not str(path) or "\0" in str(path):
+        raise ConfigError(f"expected the path of a file, got {brief(path)}")
+    return Path(path)
+
+
 def check_mapping(what: str, value: Any) -> Mapping[Any, Any]:
     """A dict, or what can be read like one."""
     if not isinstance(value, Mapping):

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from compsparse.checks import check_size
 from compsparse.errors import DataError
 from compsparse.sparse.signals import per_signal
 from compsparse.sparse.solution import lasso_gap
@@ -56,6 +57,7 @@ def solve_tensors(
 ) -> Proximal:
     """Codes of tensors; ``factor`` is what lam is divided by to belong to the scaling with 1/2."""
     x, w = _check_tensors(X, W)
+    check_size(f"the codes of {len(x):,} signals over {w.shape[1]:,} atoms", _n_numbers(x, w), "solve fewer at a time")
     penalty = lam if isinstance(lam, Tensor) else torch.as_tensor(per_signal("lam", lam, len(x)))
     values = per_signal("lam", penalty.detach().cpu().numpy(), len(x))
     tols = per_signal("tol", tol, len(x))
@@ -81,6 +83,11 @@ def solve_tensors(
         iterations=_array(iterations),
         left=_array(left),
     )
+
+
+def _n_numbers(x: Tensor, w: Tensor) -> float:
+    """The Gram matrix, and what one batch of codes takes."""
+    return 2.0 * w.shape[1] ** 2 + 4.0 * len(x) * w.shape[1]
 
 
 def _array(tensor: Tensor) -> np.ndarray:

@@ -135,6 +135,6 @@ def _checked(model: RandomHierarchy, numbers: Sequence[int] | np.ndarray) -> np.
     else:
         suspects = [v for v in values if isinstance(v, bool) or not isinstance(v, int) or not 0 <= v < model.n_data]
     for value in suspects:
-        if not isinstance(value, (int, np.integer)) or not 0 <= value < model.n_data:
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 0 <= value < model.n_data:
             raise ConfigError(f"the model's data have integer numbers from 0 to n_data - 1, got {brief(value)}")
     return values.astype(integers_up_to(model.n_data))
