@@ -335,6 +335,7 @@ def check_numbers(
     *,
     shape: tuple[int | None, ...] | None = None,
     finite: bool = True,
+    form: str = "an array of numbers",
     error: type[CompsparseError] = DataError,
 ) -> np.ndarray:
     """An array of real numbers as float64; None in ``shape`` stands for any length.
@@ -344,7 +345,7 @@ def check_numbers(
     """
     array = _real_array(values)
     if array is None:
-        raise error(f"{what} must be an array of numbers, got {brief(values)}")
+        raise error(f"{what} must be {form}, got {brief(values)}")
     fits = shape is None or (
         array.ndim == len(shape) and all(n is None or n == m for n, m in zip(shape, array.shape, strict=True))
     )
@@ -362,7 +363,7 @@ def _real_array(values: Any) -> np.ndarray | None:
         array = np.asarray(values)
         if array.dtype.kind not in "biufO" or (array.dtype.kind == "O" and not _holds_numbers(array)):
             return None
-        return array.astype(np.float64)
+        return array.astype(np.float64, copy=False)
     except (TypeError, ValueError, RuntimeError, OverflowError, AttributeError):
         return None
 
@@ -477,11 +478,12 @@ def _amount(what: str, value: Any) -> float:
 
 
 def _progress(what: str, value: Any) -> Any:
-    if not callable(getattr(value, "update", None)):
+    if isinstance(value, (type, Mapping)) or not callable(getattr(value, "update", None)):
         raise ConfigError(f"{what} must have an update(done, total, message) method, got {brief(value)}")
     return value
 
 
+_LARGEST = 2**31 - 1
 MOST_STEPS = 10**8
 """Most steps of training, and of anything else that is counted in steps."""
 
@@ -503,15 +505,15 @@ PARAMETERS: dict[str, Rule] = {
     "replace": check_flag,
     "unit": check_flag,
     "whitened": check_flag,
-    "batch_size": _or_none(_count()),
+    "batch_size": _or_none(_count(most=_LARGEST)),
     "n_replicas": _or_none(_count(most=MOST_REPLICAS)),
     "n_threads": _or_none(_count(most=1024)),
-    "max_iter": _or_none(_count()),
-    "patience": _or_none(_count()),
+    "max_iter": _or_none(_count(most=_LARGEST)),
+    "patience": _or_none(_count(most=_LARGEST)),
     "n_epochs": _or_none(_count(most=MOST_STEPS)),
     "n_steps": _count(most=MOST_STEPS),
-    "evaluate_every": _count(),
-    "max_rounds": _count(),
+    "evaluate_every": _count(most=_LARGEST),
+    "max_rounds": _count(most=_LARGEST),
     "n_inputs": _count(),
     "n_outputs": _count(),
     "width": _count(),

@@ -7,8 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from compsparse.checks import RandomState, check_count, check_number, generator_from
+from compsparse.checks import (
+    RandomState,
+    check_count,
+    check_mapping,
+    check_number,
+    check_numbers,
+    generator_from,
+)
 from compsparse.errors import DataError
+
+_MOST_RESAMPLES = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -35,7 +44,8 @@ def first_crossing(sizes: Sequence[float], values: Sequence[float], level: float
     283
     """
     check_number("level", level)
-    x, y = np.asarray(sizes, dtype=float), np.asarray(values, dtype=float)
+    x = check_numbers("sizes", sizes, finite=False)
+    y = check_numbers("values", values, finite=False)
     if x.ndim != 1 or x.shape != y.shape or not len(x):
         raise DataError(f"a curve needs as many values as sizes, and at least one, got {x.size} and {y.size}")
     if not (np.all(np.isfinite(x)) and x[0] > 0 and np.all(np.diff(x) > 0)):
@@ -74,10 +84,15 @@ def threshold(
     >>> threshold({100: [0.5, 0.5], 200: [0.2, 0.2], 400: [0.0, 0.0]}).bracketed
     True
     """
+    check_number("level", level)
+    curves = {
+        check_number("a training-set size", size): check_numbers(f"the values at size {size}", values, shape=(None,))
+        for size, values in check_mapping("curves", curves).items()
+    }
     if not curves or any(not len(values) for values in curves.values()):
         raise DataError("a threshold needs at least one training-set size, each with at least one value")
     check_number("confidence", confidence, above=0, below=1)
-    check_count("n_resamples", n_resamples)
+    n_resamples = check_count("n_resamples", n_resamples, most=_MOST_RESAMPLES)
     rng = generator_from(random_state)
     sizes, unsorted = zip(*sorted(curves.items()), strict=True)
     values = [np.asarray(v, dtype=float) for v in unsorted]

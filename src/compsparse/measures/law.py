@@ -8,8 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from compsparse.checks import check_number
+from compsparse.checks import check_list, check_mapping, check_number, check_numbers
 from compsparse.errors import DataError
+
+
+def _numbers(name: str, values: Sequence[float]) -> np.ndarray:
+    return check_numbers(str(name), values, shape=(None,), finite=False)
 
 
 @dataclass(frozen=True)
@@ -58,13 +62,13 @@ def fit_law(
     (2.0, 3.0)
     """
     check_number("confidence", confidence, above=0, below=1)
-    columns = np.array([np.asarray(x, dtype=float) for x in variables.values()])
-    target = np.asarray(y, dtype=float)
+    columns = np.array([_numbers(name, x) for name, x in check_mapping("variables", variables).items()])
+    target = _numbers("y", y)
     if columns.ndim != 2 or columns.shape[1] != len(target):
         raise DataError("a law needs one value of every variable for each y")
     if not all(np.all(np.isfinite(values) & (values > 0)) for values in (columns, target)):
         raise DataError("a power law needs positive finite numbers")
-    labels = [0] * len(target) if groups is None else list(groups)
+    labels = [0] * len(target) if groups is None else check_list("groups", groups)
     if len(labels) != len(target):
         raise DataError(f"{len(target)} points need as many groups, got {len(labels)}")
     offsets = np.array([[label == other for other in dict.fromkeys(labels)] for label in labels], dtype=float)

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from compsparse.checks import RandomState, check_flag, generator_from
+from compsparse.checks import RandomState, check_flag, check_kind, generator_from
 from compsparse.errors import DataError
 from compsparse.networks.symbols import SymbolNetwork
 from compsparse.tasks.hierarchy import HierarchySample, diffeomorphism, exchange_synonyms
@@ -84,7 +84,8 @@ def _ratios(
     level: int,
     random_state: RandomState,
 ) -> np.ndarray:
-    if len(sample) < 2:
+    check_kind("network", network, SymbolNetwork)
+    if len(check_kind("sample", sample, HierarchySample)) < 2:
         raise DataError("a sensitivity compares different data: it needs at least two")
     X, changed = sample.X, operator(sample, level, generator_from(random_state)).X
     device = next(network.parameters()).device

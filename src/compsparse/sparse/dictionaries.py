@@ -30,7 +30,7 @@ def check_dictionary(W: ArrayLike, *, unit: bool = False) -> np.ndarray:
         unit: whether columns must have norm 1.
     """
     check_parameters(unit=unit)
-    array = np.array(check_numbers("a dictionary", W, finite=False))
+    array = np.array(check_numbers("a dictionary", W, finite=False, form="a table of numbers"))
     if array.ndim != 2 or 0 in array.shape:
         raise DataError(f"a dictionary must be a table of d rows and n columns, got shape {array.shape}")
     if not np.isfinite(array).all():

@@ -100,7 +100,7 @@ class SparseCodes:
 def check_signals(X: ArrayLike, W: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """Signals (n_signals, d) and dictionary (d, n_atoms) as float64, if they belong together."""
     dictionary = check_dictionary(W)
-    signals = check_numbers("X, one signal per row,", X, finite=False)
+    signals = check_numbers("X", X, finite=False, form="a table of numbers, one signal per row")
     d, n_atoms = dictionary.shape
     if signals.ndim != 2:
         raise DataError(f"X must be a table (n_signals, {d}), got shape {signals.shape}; one signal is x[None]")

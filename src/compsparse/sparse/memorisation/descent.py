@@ -116,6 +116,7 @@ class Descended:
         while left.any():
             j = int(np.where(left, mass, -1.0).argmax())
             members = same[j] & left
+            members[j] = True  # at an angle of zero rounding keeps a neuron apart from itself
             if mass[members].sum() >= share * mass.sum():
                 found.append(mass[members] @ unit[members])
             left &= ~members
