@@ -25,9 +25,14 @@ _FOLDER = Path(tempfile.mkdtemp(prefix="compsparse-fuzz-"))
 
 
 def add(
-    name: str, call: Callable[..., Any], arguments: Callable[[], Mapping[str, Any]] = dict, *, own: tuple[str, ...] = ()
+    name: str,
+    call: Callable[..., Any],
+    arguments: Callable[[], Mapping[str, Any]],
+    *,
+    own: tuple[str, ...] = (),
+    slow: bool = False,
 ) -> None:
-    ENTRIES.append(Entry(name, call, arguments, frozenset(own)))
+    ENTRIES.append(Entry(name, call, arguments, frozenset(own), slow))
 
 
 # ---- certificates -------------------------------------------------------------------------------
@@ -307,16 +312,15 @@ def _network(n_replicas: int | None = 2) -> networks.MirrorNetwork:
     return networks.mirror(_TREE, 3, 1, n_replicas=n_replicas, random_state=0)
 
 
-_OPTIONS = {**{k: v for k, v in _SHAPE.items() if k not in ("width", "depth")}, **_COPIES}
+_OPTIONS = {**{k: v for k, v in _SHAPE.items() if k not in ("width", "depth", "share")}, **_COPIES}
 add("mirror", networks.mirror, lambda: {"graph": _TREE, **_SHAPE, **_COPIES})
 add("mirror with seeds", networks.mirror, lambda: {"graph": _TREE, "n_replicas": 2, "seeds": [1, 2]})
 add("dense", networks.dense, lambda: {"n_inputs": 2, "width": 3, "depth": 1, **_OPTIONS})
 for name in ("local", "convolutional"):
-    own_sharing = {k: v for k, v in _OPTIONS.items() if k != "share"}
     add(
         name,
         getattr(networks, name),
-        lambda more=own_sharing: {"n_inputs": 4, "kernel": 2, "stride": 2, "width": 3, "depth": 1, **more},
+        lambda: {"n_inputs": 4, "kernel": 2, "stride": 2, "width": 3, "depth": 1, **_OPTIONS},
     )
 add("MirrorConfig", networks.MirrorConfig, lambda: dict(_SHAPE))
 add(
@@ -347,7 +351,7 @@ add("MaskedNetwork call", lambda x: networks.to_masked(_network())(x), lambda: {
 networks.save(_network(), _FOLDER / "network.safetensors")
 add("save", networks.save, lambda: {"network": _network(), "path": _FOLDER / "other.safetensors"})
 add("load", networks.load, lambda: {"path": _FOLDER / "network.safetensors", "device": None})
-add("to_onnx", networks.to_onnx, lambda: {"network": _network(None), "path": _FOLDER / "network.onnx"})
+add("to_onnx", networks.to_onnx, lambda: {"network": _network(None), "path": _FOLDER / "network.onnx"}, slow=True)
 
 _SYMBOLS = {"n_slots": 4, "n_symbols": 4, "n_outputs": 2}
 _SYMBOL_OPTIONS = {"whitened": True, "n_replicas": 2, "random_state": 0, "seeds": None}
@@ -791,12 +795,9 @@ add(
     discovery.discover,
     lambda: {
         "data": np.array([0, 1, 1, 0]),
-        "strategy": "boolean",
+        "strategy": "truth table",
         "names": ["a", "b"],
         "outputs": "out",
-        "random_state": 0,
-        "time_limit": 1.0,
-        "progress": None,
     },
 )
 _FOUND = discovery.discover(lambda X: X[:, 0] * X[:, 1], bounds=[(-1.0, 1.0)] * 2, budget=2000, random_state=0)
@@ -811,8 +812,27 @@ for field in _FOUND.to_dict():
 add("Discovery.to_json", _FOUND.to_json, lambda: {"indent": 2})
 add("Discovery.inputs_of", _FOUND.inputs_of, lambda: {"output": _FOUND.graph.outputs[0]})
 add("Discovery.evidence_for", _FOUND.evidence_for, lambda: {"members": {"x0", "x1"}})
-add("unregister", discovery.unregister, lambda: {"name": "no such strategy"})
-add("assembled", discovery.assembled, lambda: {"findings": None})
+
+
+class _ToyStrategy:
+    """Takes nothing, so that it may stay registered."""
+
+    name = "fuzz"
+
+    def takes(self, *given: Any) -> bool:
+        return False
+
+
+def _registered_and_gone(name: Any) -> None:
+    discovery.register(_ToyStrategy())
+    try:
+        discovery.unregister(name)
+    finally:
+        if "fuzz" in discovery.strategies():
+            discovery.unregister("fuzz")
+
+
+add("unregister", _registered_and_gone, lambda: {"name": "fuzz"})
 
 # ---- estimators ---------------------------------------------------------------------------------
 

@@ -84,11 +84,10 @@ def _ratios(
     level: int,
     random_state: RandomState,
 ) -> np.ndarray:
-    check_kind("network", network, SymbolNetwork)
     if len(check_kind("sample", sample, HierarchySample)) < 2:
         raise DataError("a sensitivity compares different data: it needs at least two")
     X, changed = sample.X, operator(sample, level, generator_from(random_state)).X
-    device = next(network.parameters()).device
+    device = next(check_kind("network", network, SymbolNetwork).parameters()).device
     moments: list[_Moments] = []
     for start in range(0, len(X), _ROWS_AT_ONCE):
         part = slice(start, start + _ROWS_AT_ONCE)

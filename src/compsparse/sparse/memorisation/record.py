@@ -129,7 +129,7 @@ class Memorised:
             record = cls(**{**data, **arrays, "certificate": certificate, "status": status})
         except KeyError as error:
             what = f"{error.args[0]} is missing or unknown"
-            raise DataError(f"the record of a memorised network is incomplete: {what}") from None
+            raise DataError(f"the record of a memorised network is damaged or incomplete: {what}") from None
         except (AttributeError, IndexError, TypeError, ValueError, OverflowError):
             raise DataError("the record of a memorised network is damaged or incomplete") from None
         record._check()
