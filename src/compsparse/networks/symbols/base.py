@@ -86,9 +86,10 @@ class SymbolNetwork(ReplicatedNetwork):
         if own and x.shape[0] != self.n_replicas:
             raise DataError(f"the network has {self.n_replicas} replicas but the batch is for {x.shape[0]}")
         if not x.is_floating_point():
-            if x.is_complex() or (x.numel() and (int(x.min()) < -1 or int(x.max()) >= self.n_symbols)):
-                raise DataError(f"symbols go from -1 (empty) to {self.n_symbols - 1}")
-            x = nn.functional.embedding(x.int() + 1, self.codes)
+            try:  # a look at the numbers beforehand would wait for the GPU, and could not be recorded there
+                x = nn.functional.embedding(x.int() + 1, self.codes)
+            except (IndexError, RuntimeError):
+                raise DataError(f"symbols go from -1 (empty) to {self.n_symbols - 1}") from None
         return x if own else x.expand(self.n_replicas, *x.shape)
 
     def _has_own_batches(self, x: Tensor) -> bool:
