@@ -150,7 +150,7 @@ add(
     lambda: {"spec": HALF(n=1), "result": {"half": 0.5}, "traceback": None, "seconds": 1.0},
 )
 add("Row.from_json", sweeps.Row.from_json, lambda: {"text": ROWS[0].to_json()})
-add_fields("Row.from_columns", sweeps.Row.from_columns, lambda: ROWS[0].to_columns())
+add_fields("Row.from_columns", sweeps.Row.from_columns, ROWS[0].to_columns)
 
 
 def _on_store(act: Callable[..., Any]) -> Callable[..., Any]:
@@ -216,8 +216,15 @@ add(
 
 # ---- curves and charts ---------------------------------------------------------------------------
 
+
+def _drawn(value: Any) -> Any:
+    rows = [replace(ROWS[0], result={"half": value, "many": [value]}), *ROWS[1:]]
+    found = sweeps.sweep_curves(rows, HALF)
+    return [f.chart().to_dict() for f in (sweeps.curve_figure(found, HALF), *sweeps.layer_figures(found, HALF))]
+
+
 add("sweep_curves", sweeps.sweep_curves, lambda: {"rows": ROWS, "kind": HALF})
-add("sweep_curves, metric", lambda value: _drawn(value), lambda: {"value": 0.5})
+add("sweep_curves, metric", _drawn, lambda: {"value": 0.5})
 add("curve_figure", sweeps.curve_figure, lambda: {"found": CURVES, "kind": HALF})
 add("layer_figures", sweeps.layer_figures, lambda: {"found": CURVES, "kind": HALF})
 add("summary_table", summary_table, lambda: {"found": CURVES, "kind": HALF})
@@ -226,12 +233,6 @@ add(
     sweeps.sweep_page,
     lambda: {"path": FOLDER / "page.html", "name": "s", "rows": ROWS, "kind": HALF},
 )
-
-
-def _drawn(value: Any) -> Any:
-    rows = [replace(ROWS[0], result={"half": value, "many": [value]}), *ROWS[1:]]
-    found = sweeps.sweep_curves(rows, HALF)
-    return [f.chart().to_dict() for f in (sweeps.curve_figure(found, HALF), *sweeps.layer_figures(found, HALF))]
 
 
 def _figure() -> dict[str, Any]:
@@ -351,7 +352,7 @@ add("keep", claims.keep, lambda: {"verdict": _VERDICT, "folder": RESULTS})
 add("kept", claims.kept, lambda: {"folder": RESULTS})
 add("claims_page", claims.claims_page, lambda: {"path": FOLDER / "claims.html", "verdicts": [_VERDICT]})
 add("Verdict.from_dict", claims.Verdict.from_dict, lambda: {"data": _VERDICT.to_dict()})
-add_fields("Verdict.from_dict", claims.Verdict.from_dict, lambda: _VERDICT.to_dict())
+add_fields("Verdict.from_dict", claims.Verdict.from_dict, _VERDICT.to_dict)
 add(
     "measure_p_star",
     measure_p_star,
