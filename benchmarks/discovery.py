@@ -178,11 +178,9 @@ def run_one(case: Case, seed: int, device: str | None, *, fit: bool, peers: bool
 
 
 def _fit_and_score(found: Discovery, sample: Sample, test: Sample, seed: int, device: str | None) -> dict:
-    from compsparse.models.fitted_graph import fit_model
-    from compsparse.tables.coding import code_for
+    from compsparse.models import fit_model
 
-    code = code_for(sample.X)
-    model = fit_model(found.graph, code, code.encoded(sample.X), sample.y[:, None], random_state=seed, device=device)
+    model = fit_model(found.graph, sample.X, sample.y, random_state=seed, device=device)
     return {"r2": _r2(test.clean, model.predict(test.X))}
 
 

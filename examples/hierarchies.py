@@ -1,8 +1,8 @@
 """When does a network learn a sparse hierarchy, and what does it stop noticing at that moment?"""
 
-from compsparse.sweeps import Sweep, curve_figure, layer_figures, run_sweep, sweep_curves
-from compsparse.sweeps.kinds.hierarchy import HierarchyRun
+from compsparse.sweeps import Sweep, curve_figure, get_kind, layer_figures, run_sweep, sweep_curves
 
+HierarchyRun = get_kind("hierarchy")
 sweep = Sweep(
     "cnn",
     HierarchyRun,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from compsparse.errors import DataError
+from compsparse.checks import brief, check_kind, check_list
+from compsparse.errors import ConfigError, DataError
 
 
 class Rigour(Enum):
@@ -66,6 +68,15 @@ class Certificate:
     assumes: tuple[str, ...] = ()
     obtained: str = ""
 
+    def __post_init__(self) -> None:
+        for name in ("quantity", "obtained"):
+            if not isinstance(getattr(self, name), str):
+                raise ConfigError(f"{name} of a certificate must be a text, got {brief(getattr(self, name))}")
+        for name in ("value", "lower", "upper"):
+            object.__setattr__(self, name, _real(name, getattr(self, name)))
+        check_kind("rigour", self.rigour, Rigour)
+        object.__setattr__(self, "assumes", tuple(check_list("assumes", self.assumes)))
+
     @classmethod
     def exact(
         cls, quantity: str, value: float, rigour: Rigour, *, assumes: tuple[str, ...] = (), obtained: str = ""
@@ -121,9 +132,9 @@ class Certificate:
 
     def to_dict(self) -> dict[str, Any]:
         """The certificate as JSON values; infinite numbers are texts, and NaN is None."""
-        numbers = {name: _plain(getattr(self, name)) for name in ("value", "lower", "upper")}
+        bounds = {name: _plain(getattr(self, name)) for name in ("value", "lower", "upper")}
         words = {"rigour": self.rigour.value, "assumes": list(self.assumes), "obtained": self.obtained}
-        return {"quantity": self.quantity, **numbers, **words}
+        return {"quantity": self.quantity, **bounds, **words}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Certificate:
@@ -138,8 +149,18 @@ class Certificate:
                 assumes=tuple(data["assumes"]),
                 obtained=data["obtained"],
             )
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, IndexError):
             raise DataError("the certificate is damaged or incomplete") from None
+
+
+def _real(name: str, value: Any) -> float:
+    """A bound may be infinite, and a value that was not computed is NaN."""
+    if not isinstance(value, numbers.Real):
+        raise ConfigError(f"{name} of a certificate must be a number, got {brief(value)}")
+    try:
+        return float(value)
+    except OverflowError:
+        return math.copysign(math.inf, 1 if value > 0 else -1)
 
 
 def _plain(number: float) -> float | str | None:
@@ -159,4 +180,5 @@ def weakest(rigours: Iterable[Rigour]) -> Rigour:
     'heuristic'
     """
     order = list(Rigour)
-    return max(rigours, key=order.index, default=Rigour.PROVED)
+    found = [check_kind("a rigour", rigour, Rigour) for rigour in check_list("rigours", rigours)]
+    return max(found, key=order.index, default=Rigour.PROVED)

@@ -10,16 +10,21 @@ from __future__ import annotations
 import difflib
 import math
 import numbers
+import os
 import time
-from collections.abc import Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from compsparse.errors import ConfigError
+from compsparse.errors import CompsparseError, ConfigError, DataError
 
 if TYPE_CHECKING:
     import torch
+
+MOST_INPUTS = 1_000_000
+"""Most inputs that a function may have."""
 
 RandomState = int | np.random.Generator | None
 """A seed, a generator, or None for numbers that differ each time."""
@@ -56,7 +61,7 @@ def check_choice(what: str, value: Any, choices: Collection[str]) -> str:
     if not isinstance(value, str) or value not in choices:
         hint = did_you_mean(value, choices) if isinstance(value, str) else ""
         hint = hint if hint.startswith("; did") else ""
-        raise ConfigError(f"{what} must be one of {', '.join(map(repr, choices))}, got {value!r}{hint}")
+        raise ConfigError(f"{what} must be one of {', '.join(map(repr, choices))}, got {brief(value)}{hint}")
     return value
 
 
@@ -69,6 +74,7 @@ def check_options(what: str, given: Iterable[str], known: Collection[str]) -> No
 
 def input_names(n: int) -> tuple[str, ...]:
     """The usual names of inputs: x0, x1, …"""
+    n = check_count("the number of inputs", n, least=0, most=MOST_INPUTS)
     return tuple(f"x{i}" for i in range(n))
 
 
@@ -76,14 +82,15 @@ def check_names(names: Sequence[str] | str, n: int, what: str) -> tuple[str, ...
     """Different non-empty names, one for each of the n inputs or outputs; ``what`` is one of these two words."""
     if isinstance(names, str):
         names = (names,)
-    if not isinstance(names, Iterable):
-        raise ConfigError(f"expected a sequence of {n} {what} names, got {names!r}")
-    found = tuple(names)
+    try:
+        found = tuple(names)
+    except TypeError:
+        raise ConfigError(f"expected a sequence of {n} {what} names, got {brief(names)}") from None
     if len(found) != n:
         raise ConfigError(f"{n} {what}{'s' * (n != 1)} need as many names, got {len(found)}")
     for i, name in enumerate(found):
         if not isinstance(name, str) or not name:
-            raise ConfigError(f"the name of an {what} must be a non-empty text, got {name!r}")
+            raise ConfigError(f"the name of an {what} must be a non-empty text, got {brief(name)}")
         if name in found[:i]:
             raise ConfigError(f"two {what}s are named {name!r}")
     return found
@@ -114,6 +121,18 @@ def kept_apart(names: Sequence[str], taken: Collection[str]) -> tuple[str, ...]:
     return tuple(name + tail for name in names)
 
 
+def check_name_list(what: str, names: Any) -> list[str]:
+    """Different non-empty names, any number of them."""
+    found = check_list(what, names)
+    seen: set[str] = set()
+    for name in found:
+        check_text(f"a name in {what}", name)
+        if name in seen:
+            raise ConfigError(f"{what} names {name!r} twice")
+        seen.add(name)
+    return found
+
+
 def row_text(i: int) -> str:
     """How a sentence names the row at position i.
 
@@ -130,7 +149,7 @@ def check_count(what: str, value: Any, least: int = 1, most: int | None = None) 
     """A whole number from ``least`` on, and up to ``most`` where there is a limit."""
     is_whole = isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_))
     if not is_whole or value < least:
-        raise ConfigError(f"{what} must be a whole number >= {least}, got {value!r}")
+        raise ConfigError(f"{what} must be a whole number >= {least}, got {brief(value)}")
     if most is not None and value > most:
         raise ConfigError(f"{what} must be at most {most:,}, got {int(value):,}")
     return int(value)
@@ -148,7 +167,7 @@ def check_number(
     """A finite number within limits: ``above`` and ``below`` are left out, ``least`` and ``most`` are allowed."""
     limits = [(">", above), (">=", least), ("<", below), ("<=", most)]
     wanted = " and ".join(f"{sign} {limit:g}" for sign, limit in limits if limit is not None)
-    is_number = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_)) and math.isfinite(value)
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_)) and _is_finite(value)
     if (
         not is_number
         or (above is not None and not value > above)
@@ -156,14 +175,21 @@ def check_number(
         or (below is not None and not value < below)
         or (most is not None and not value <= most)
     ):
-        raise ConfigError(f"{what} must be a finite number{f' {wanted}' if wanted else ''}, got {value!r}")
+        raise ConfigError(f"{what} must be a finite number{f' {wanted}' if wanted else ''}, got {brief(value)}")
     return float(value)
+
+
+def _is_finite(value: Any) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number beyond the largest float
+        return False
 
 
 def check_flag(what: str, value: Any) -> bool:
     """True or False."""
     if not isinstance(value, (bool, np.bool_)):
-        raise ConfigError(f"{what} must be True or False, got {value!r}")
+        raise ConfigError(f"{what} must be True or False, got {brief(value)}")
     return bool(value)
 
 
@@ -212,10 +238,310 @@ def check_device(device: Any) -> torch.device | None:
         return None
     import torch
 
+    known = ["cpu", *(f"cuda:{i}" for i in range(torch.cuda.device_count())), *_apple_device()]
     try:
+        if not isinstance(device, (str, torch.device)):
+            raise TypeError
         found = torch.device(device)
         torch.empty(0, device=found)
-    except (RuntimeError, AssertionError, NotImplementedError, TypeError) as error:
-        problem = next(iter(str(error).strip().splitlines()), type(error).__name__)
-        raise ConfigError(f"cannot use device {device!r}: {problem}") from None
+    except (RuntimeError, AssertionError, NotImplementedError, TypeError, ValueError):
+        raise ConfigError(f"cannot use device {brief(str(device))}: torch has {', '.join(known)} here") from None
     return found
+
+
+def _apple_device() -> list[str]:
+    import torch
+
+    return ["mps"] if torch.backends.mps.is_available() else []
+
+
+def check_dtype(dtype: Any) -> torch.dtype:
+    """A type of floating-point numbers that networks can be made of."""
+    import torch
+
+    if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
+        raise ConfigError(f"dtype must be a floating-point type of torch such as torch.float32, got {brief(dtype)}")
+    return dtype
+
+
+def check_seeds(seeds: Any, n_replicas: int) -> list[int]:
+    """A list with one seed per replica."""
+    if not isinstance(seeds, Sequence) or isinstance(seeds, (str, bytes)) or len(seeds) != n_replicas:
+        found = len(seeds) if isinstance(seeds, Sequence) else brief(seeds)
+        raise ConfigError(f"seeds must be a list with one seed for each of the {n_replicas} replicas, got {found}")
+    return [check_count("a seed", seed, least=0, most=2**64 - 1) for seed in seeds]
+
+
+# ---- objects and arrays ---------------------------------------------------------------------------
+
+_Kind = TypeVar("_Kind")
+
+
+def brief(value: Any, most: int = 80) -> str:
+    """A value as a sentence quotes it: short, and on one line.
+
+    >>> brief(np.zeros((2, 3)))
+    'an array of shape (2, 3)'
+    """
+    if isinstance(value, np.ndarray) and value.ndim:
+        return f"an array of shape {value.shape}"
+    if type(value).__module__.startswith("torch") and hasattr(value, "shape"):
+        return f"a tensor of shape {tuple(value.shape)}"
+    text = " ".join(repr(value).split())
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def check_kind(what: str, value: Any, kind: type[_Kind]) -> _Kind:
+    """An object of a class of this package."""
+    if not isinstance(value, kind):
+        raise ConfigError(f"{what} must be a {kind.__name__}, got {brief(value)}")
+    return value
+
+
+def check_text(what: str, value: Any) -> str:
+    """A text that is not empty."""
+    if not isinstance(value, str) or not value:
+        raise ConfigError(f"{what} must be a non-empty text, got {brief(value)}")
+    return value
+
+
+def check_path(path: Any) -> Path:
+    """Where a file is or goes."""
+    if not isinstance(path, (str, os.PathLike)) or not str(path) or "\0" in str(path):
+        raise ConfigError(f"expected the path of a file, got {brief(path)}")
+    return Path(path)
+
+
+def check_mapping(what: str, value: Any) -> Mapping[Any, Any]:
+    """A dict, or what can be read like one."""
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"{what} must be a mapping such as a dict, got {brief(value)}")
+    return value
+
+
+def check_list(what: str, value: Any) -> list[Any]:
+    """Several things in order; a text is not such a list."""
+    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable) or getattr(value, "shape", 1) == ():
+        raise ConfigError(f"{what} must be a list, got {brief(value)}")
+    try:
+        return list(value)
+    except TypeError:
+        raise ConfigError(f"{what} must be a list, got {brief(value)}") from None
+
+
+def check_numbers(
+    what: str,
+    values: Any,
+    *,
+    shape: tuple[int | None, ...] | None = None,
+    finite: bool = True,
+    form: str = "an array of numbers",
+    error: type[CompsparseError] = DataError,
+) -> np.ndarray:
+    """An array of real numbers as float64; None in ``shape`` stands for any length.
+
+    >>> check_numbers("x", [1, 2], shape=(None,))
+    array([1., 2.])
+    """
+    array = _real_array(values)
+    if array is None:
+        raise error(f"{what} must be {form}, got {brief(values)}")
+    fits = shape is None or (
+        array.ndim == len(shape) and all(n is None or n == m for n, m in zip(shape, array.shape, strict=True))
+    )
+    if shape is not None and not fits:
+        wanted = ", ".join("n" if n is None else str(n) for n in shape)
+        raise error(f"{what} must have shape ({wanted}{',' * (len(shape) == 1)}), got {array.shape}")
+    if finite and not np.isfinite(array).all():
+        raise error(f"{what} holds NaN or infinite values, first in {row_text(_first_bad_row(array))}")
+    return array
+
+
+def _real_array(values: Any) -> np.ndarray | None:
+    """The values as float64, or None where they are no numbers."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "biufO" or (array.dtype.kind == "O" and not _holds_numbers(array)):
+            return None
+        return array.astype(np.float64, copy=False)
+    except (TypeError, ValueError, RuntimeError, OverflowError, AttributeError):
+        return None
+
+
+def _holds_numbers(array: np.ndarray) -> bool:
+    return array.size > 0 and all(isinstance(value, numbers.Real) for value in array.flat)
+
+
+def _first_bad_row(array: np.ndarray) -> int:
+    bad = ~np.isfinite(array)
+    return int(np.argmax(bad.reshape(len(bad), -1).any(axis=1))) if array.ndim else 0
+
+
+def check_array(what: str, values: Any) -> np.ndarray:
+    """Whatever numpy can make an array of."""
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError, RuntimeError):
+        raise DataError(f"{what} must be an array, got {brief(values)}") from None
+
+
+def check_indices(what: str, values: Any, n: int) -> list[int]:
+    """Different or repeated positions from 0 to n - 1."""
+    return [check_count(f"a position in {what}", i, least=0, most=n - 1) for i in check_list(what, values)]
+
+
+# ---- sizes ----------------------------------------------------------------------------------------
+
+
+def check_size(what: str, n_numbers: float, hint: str, *, bytes_each: int = 8) -> None:
+    """Refuses what would not fit in memory, before anything is allocated; ``hint`` says what to ask for instead.
+
+    >>> check_size("10^15 rows", 1e15, "ask for fewer")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    compsparse.errors.ConfigError: 10^15 rows do not fit in memory: they would take 8e+06 GB, and this process may ...
+    """
+    wanted, allowed = float(n_numbers) * bytes_each, memory_limit()
+    if wanted > allowed:
+        raise ConfigError(
+            f"{what} do not fit in memory: they would take {_gigabytes(wanted)}, "
+            f"and this process may use {_gigabytes(allowed)}; {hint}"
+        )
+
+
+def check_work(what: str, amount: float, most: float, hint: str) -> None:
+    """Refuses work that would not end while anybody waits."""
+    if amount > most:
+        raise ConfigError(f"{what} is more than the {most:,.0f} that are allowed here, got {amount:.6g}: {hint}")
+
+
+def memory_limit() -> int:
+    """Bytes that this process may still use: of the machine's, its container's or its own limit the smallest."""
+    limits = [2**36, *_memory_of_machine(), *_memory_of_container(), *_memory_of_process()]
+    return max(min(limits), 0)
+
+
+def _memory_of_machine() -> list[int]:
+    try:
+        return [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    except (AttributeError, ValueError, OSError):
+        return []
+
+
+def _memory_of_container() -> list[int]:
+    try:
+        text = Path("/sys/fs/cgroup/memory.max").read_text().strip()
+    except OSError:
+        return []
+    return [int(text)] if text.isdigit() else []
+
+
+def _memory_of_process() -> list[int]:
+    try:
+        import resource
+
+        most = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if most == resource.RLIM_INFINITY:
+            return []
+        held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    except (ImportError, OSError, ValueError):
+        return []
+    return [most - held]
+
+
+def _gigabytes(n_bytes: float) -> str:
+    return f"{n_bytes / 1e9:.3g} GB"
+
+
+# ---- parameters that mean the same everywhere -------------------------------------------------------
+
+Rule = Callable[[str, Any], Any]
+
+
+def _or_none(rule: Rule) -> Rule:
+    return lambda what, value: None if value is None else rule(what, value)
+
+
+def _count(least: int = 1, most: int | None = None) -> Rule:
+    return lambda what, value: check_count(what, value, least, most)
+
+
+def _share(what: str, value: Any) -> float:
+    return check_number(what, value, least=0, most=1)
+
+
+def _rate(what: str, value: Any) -> float:
+    return check_number(what, value, above=0)
+
+
+def _amount(what: str, value: Any) -> float:
+    return check_number(what, value, least=0)
+
+
+def _progress(what: str, value: Any) -> Any:
+    if isinstance(value, (type, Mapping)) or not callable(getattr(value, "update", None)):
+        raise ConfigError(f"{what} must have an update(done, total, message) method, got {brief(value)}")
+    return value
+
+
+_LARGEST = 2**31 - 1
+MOST_STEPS = 10**8
+"""Most steps of training, and of anything else that is counted in steps."""
+
+MOST_REPLICAS = 1_000_000
+"""Most networks in one tensor program."""
+MOST_LAYERS = 10_000
+"""Most layers of a network."""
+
+PARAMETERS: dict[str, Rule] = {
+    "allow_identity": check_flag,
+    "approximate": check_flag,
+    "balanced": check_flag,
+    "fuse": check_flag,
+    "flat": check_flag,
+    "history": check_flag,
+    "layerwise": check_flag,
+    "positive": check_flag,
+    "rename_inputs": check_flag,
+    "replace": check_flag,
+    "unit": check_flag,
+    "whitened": check_flag,
+    "batch_size": _or_none(_count(most=_LARGEST)),
+    "n_replicas": _or_none(_count(most=MOST_REPLICAS)),
+    "n_threads": _or_none(_count(most=1024)),
+    "max_iter": _or_none(_count(most=_LARGEST)),
+    "patience": _or_none(_count(most=_LARGEST)),
+    "n_epochs": _or_none(_count(most=MOST_STEPS)),
+    "n_steps": _count(most=MOST_STEPS),
+    "evaluate_every": _count(most=_LARGEST),
+    "max_rounds": _count(most=_LARGEST),
+    "n_inputs": _count(),
+    "n_outputs": _count(),
+    "width": _count(),
+    "channels": _count(),
+    "out_channels": _count(),
+    "n_layers": _count(most=MOST_LAYERS),
+    "learning_rate": _rate,
+    "damping": _rate,
+    "delta": _rate,
+    "ridge": _amount,
+    "weight_decay": _amount,
+    "noise": _amount,
+    "random_state": lambda what, value: generator_from(value, what),
+    "time_limit": lambda what, value: check_time_limit(value),
+    "device": lambda what, value: check_device(value),
+    "dtype": lambda what, value: check_dtype(value),
+    "progress": _or_none(_progress),
+}
+"""The rule of every parameter that means the same wherever it stands."""
+
+
+def check_parameters(**values: Any) -> None:
+    """Holds parameters to the rule that :data:`PARAMETERS` has for their names.
+
+    >>> check_parameters(n_steps=10, random_state=0)
+    >>> check_parameters(n_steps=1.5)
+    Traceback (most recent call last):
+    compsparse.errors.ConfigError: n_steps must be a whole number >= 1, got 1.5
+    """
+    for name, value in values.items():
+        PARAMETERS[name](name, value)

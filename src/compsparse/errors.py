@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+_SHOWN = 1000
+"""Characters of an expression that an error shows around the place."""
+
 
 class CompsparseError(Exception):
     """Root of all errors raised by compsparse."""
@@ -16,7 +19,10 @@ class ExpressionError(GraphError):
 
     def __init__(self, problem: str, text: str, position: int):
         self.problem, self.text, self.position = problem, text, position
-        super().__init__(f"{problem}\n  {text}\n  {' ' * position}^")
+        start = max(0, position - _SHOWN // 2) if len(text) > _SHOWN else 0
+        part = "".join(c if c.isprintable() else "�" for c in text[start : start + _SHOWN])
+        before, after = "…" * (start > 0), "…" * (start + _SHOWN < len(text))
+        super().__init__(f"{problem}\n  {before}{part}{after}\n  {' ' * (len(before) + position - start)}^")
 
 
 class TraceError(CompsparseError, TypeError):

@@ -9,6 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from compsparse.discovery import Discovery
 from compsparse.errors import DataError
 from compsparse.estimators import CompositionalClassifier, CompositionalRegressor
 from compsparse.tasks import tanh_tree
@@ -75,6 +76,16 @@ def test_text_columns_and_text_classes():
     assert found.score(table, label) > 0.95
     with pytest.raises((DataError, ValueError)):
         found.predict(table[["x"]])
+
+
+def test_the_record_keeps_the_labels():
+    y = np.where(SAMPLE.y > 0, 5, 2)
+    found = CompositionalClassifier(**{**QUICK, "n_steps": 30}).fit(FRAME, y)
+    read_back = Discovery.from_json(found.discovery_.to_json()).model
+    assert read_back.classes == found.discovery_.model.classes == (2, 5)
+    np.testing.assert_array_equal(read_back.predict(FRAME), found.predict(FRAME))
+    assert set(found.predict(FRAME)) <= {2, 5}
+    assert read_back.predict(FRAME).dtype.kind == "i"
 
 
 def test_several_targets_keep_their_shape():

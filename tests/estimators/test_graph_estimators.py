@@ -57,18 +57,43 @@ def test_columns_are_matched_by_name():
     model = GraphRegressor(graph, **QUICK).fit(frame, y)
     assert model.score(frame, y) > 0.95
     assert list(model.feature_names_in_) == ["r", "noise", "q", "p"]
-    with pytest.raises(DataError, match="input 'p', but X has no such column"):
+    with pytest.raises(
+        DataError, match=r"there is no column 'p'; the columns are r, noise, q, z \(the graph needs it\)"
+    ):
         GraphRegressor(graph, **QUICK).fit(frame.rename(columns={"p": "z"}), y)
 
 
 def test_columns_are_matched_by_name_even_when_they_look_like_positions():
     frame = pandas.DataFrame({"x1": [0.0, 1.0, 2.0], "x0": [5.0, 6.0, 7.0]})
-    model = GraphRegressor(FunctionGraph.from_expression("x0 - sin(x1)", ["x0", "x1"]))
-    X, _, _ = model._checked(frame, np.arange(3.0), None, y_numeric=True)
-    np.testing.assert_array_equal(X[:, 0], frame.x0)
-    by_text = GraphRegressor("sin(x1)*x0")
-    X, _, _ = by_text._checked(frame.to_numpy(), np.arange(3.0), None, y_numeric=True)
-    np.testing.assert_array_equal(X[:, by_text.graph_.inputs.index("x1")], frame.to_numpy()[:, 1])
+    graph = FunctionGraph.from_expression("x0 - sin(x1)", ["x0", "x1"])
+    tiny = {**QUICK, "n_steps": 2, "refine_iterations": 0}
+    columns = GraphRegressor(graph, **tiny).fit(frame, np.arange(3.0)).model_.code
+    assert columns.names == ("x0", "x1")
+    np.testing.assert_array_equal(columns.chosen(frame).columns[0], frame.x0)
+    by_text = GraphRegressor("sin(x1)*x0", **tiny).fit(frame.to_numpy(), np.arange(3.0)).model_.code
+    place = by_text.names.index("x1")
+    assert by_text.inputs[place].mean == frame.to_numpy()[:, 1].mean()
+    np.testing.assert_array_equal(by_text.chosen(frame.to_numpy()).columns[place], frame.to_numpy()[:, 1])
+
+
+def test_inputs_by_position_take_the_names_of_the_columns():
+    frame = pandas.DataFrame(SAMPLE.X, columns=["a", "n4", "c", "d"])
+    model = GraphRegressor(TREE, **QUICK).fit(frame, SAMPLE.y)
+    assert model.graph_.inputs == tuple(frame.columns)
+    by_place = GraphRegressor(TREE, **QUICK).fit(SAMPLE.X, SAMPLE.y)
+    np.testing.assert_array_equal(model.predict(frame), by_place.predict(SAMPLE.X))
+    np.testing.assert_array_equal(model.model_.predict(frame[["d", "c", "n4", "a"]]), model.predict(frame))
+
+
+def test_texts_are_categories_beside_a_known_graph():
+    rng = np.random.default_rng(0)
+    table = pandas.DataFrame({"side": rng.choice(["left", "right", "none"], 200), "x": rng.uniform(-1, 1, 200)})
+    y = table["x"] * table["side"].map({"left": 1.0, "right": -1.0, "none": 0.0})
+    model = GraphRegressor("side * x", **QUICK).fit(table, y)
+    assert model.score(table, y) > 0.95
+    assert GraphClassifier("side * x", **QUICK).fit(table, y > 0).score(table, y > 0) > 0.9
+    with pytest.raises(DataError, match=r"column 'x' must hold numbers, got 'much' in row 3 \(counted from 1\)"):
+        model.predict(table.assign(x=["1", "2", "much"] + ["0"] * 197))
 
 
 def test_complete_groups_survive_cloning():
@@ -115,6 +140,23 @@ def test_classes_and_probabilities():
     assert model.score(SAMPLE.X, labels) > 0.85
 
 
+@pytest.mark.parametrize("labels", [np.array([2, 5], np.int16), np.array([False, True]), np.array(["a", "b"], object)])
+def test_labels_keep_their_type(labels):
+    model = GraphClassifier(TREE, **QUICK).fit(SAMPLE.X, labels[(SAMPLE.y > 0).astype(int)])
+    assert model.classes_.dtype == model.predict(SAMPLE.X).dtype == labels.dtype
+    assert set(model.model_.predict(SAMPLE.X).tolist()) == set(labels.tolist())
+
+
+def test_seeds_and_random_states_are_taken_as_scikit_learn_takes_them():
+    by_seed = GraphRegressor(TREE, **{**QUICK, "n_steps": 5}).fit(SAMPLE.X, SAMPLE.y)
+    by_state = clone(by_seed).set_params(random_state=np.random.RandomState(0)).fit(SAMPLE.X, SAMPLE.y)
+    np.testing.assert_array_equal(by_seed.predict(SAMPLE.X), by_state.predict(SAMPLE.X))
+    clone(by_seed).set_params(random_state=np.random.default_rng(0)).fit(SAMPLE.X, SAMPLE.y)
+    for bad in (-1, 0.5, "seed", 2**40):
+        with pytest.raises(ConfigError, match="random_state"):
+            clone(by_seed).set_params(random_state=bad).fit(SAMPLE.X, SAMPLE.y)
+
+
 def test_a_time_limit_gives_the_best_so_far_and_says_so():
     model = GraphRegressor(TREE, n_restarts=4, n_steps=10**6, time_limit=0.5, random_state=0)
     with pytest.warns(UserWarning, match="best weights so far"):
@@ -129,9 +171,9 @@ def test_a_time_limit_gives_the_best_so_far_and_says_so():
         (GraphClassifier(TREE), SAMPLE.X, np.ones(200), "one class"),
         (GraphRegressor(TREE), SAMPLE.X[:, :3], SAMPLE.y, "4 inputs, but X has 3 features"),
         (GraphRegressor(TREE), np.where(SAMPLE.X > 0.9, np.nan, SAMPLE.X), SAMPLE.y, "NaN"),
-        (GraphRegressor(TREE), SAMPLE.X, np.where(SAMPLE.y > 0.5, np.inf, SAMPLE.y), "infinity"),
-        (GraphRegressor(TREE), SAMPLE.X[:0], SAMPLE.y[:0], "minimum of 2"),
-        (GraphRegressor(TREE), SAMPLE.X[:1], SAMPLE.y[:1], "minimum of 2"),
+        (GraphRegressor(TREE), SAMPLE.X, np.where(SAMPLE.y > 0.5, np.inf, SAMPLE.y), "inf"),
+        (GraphRegressor(TREE), SAMPLE.X[:0], SAMPLE.y[:0], "at least 2"),
+        (GraphRegressor(TREE), SAMPLE.X[:1], SAMPLE.y[:1], "at least 2"),
         (GraphRegressor(TREE, validation_fraction=1.5), SAMPLE.X, SAMPLE.y, "validation_fraction"),
         (GraphRegressor(TREE, n_restarts=0), SAMPLE.X, SAMPLE.y, "n_restarts"),
         (GraphClassifier(FunctionGraph.from_expression(["a*b", "c*d"])), SAMPLE.X, SAMPLE.y > 0, "one output"),

@@ -1,10 +1,15 @@
+import ast
 import json
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 import vl_convert
 
+import compsparse.report
 from compsparse.errors import ConfigError, DataError
 from compsparse.report import Figure, Section, render_page, table, write_page
 
@@ -57,6 +62,50 @@ def test_pages_need_no_network_and_escape_text(tmp_path):
     assert 'href="http' not in text
     write_page(tmp_path / "p.html", "t", "l", [])
     assert [p.name for p in tmp_path.iterdir()] == ["p.html"]
+
+
+RENDERING = """
+import sys
+import numpy as np
+from compsparse.discovery import Cost, Discovery, DiscoveryStatus
+from compsparse.graph import FunctionGraph
+from compsparse.models import Assessment, LearnedNodes, Picture, Score
+from compsparse.models.pictures import Axis
+from compsparse.report.discovery_page import DiscoveryReport, discovery_page
+from compsparse.report.fit_page import FitReport, fit_page
+
+graph = FunctionGraph.from_expression("a*b")
+values = np.linspace(0, 1, 5)
+picture = Picture("y", Axis("a", tuple(values.tolist())), values[None])
+learned = LearnedNodes({graph.outputs[0]: (picture,)}, {"a": (0.0, 1.0)}, n_rows=5)
+found = Assessment(("y",), values[:, None], values[:, None], Score("own", 1.0, 0.1), 5)
+record = Discovery(graph, (), DiscoveryStatus.FINISHED, Cost(1.0), "data")
+for write, report in (
+    (discovery_page, DiscoveryReport("T", record, learned=learned, assessment=found)),
+    (fit_page, FitReport("T", graph, found, n_parameters=7, learned=learned, status="it was cut short")),
+):
+    text = write(sys.argv[1], report).read_text()
+    assert 'class="pic"' in text and "Predicted against observed y" in text and "from 0 to 1 in the data" in text
+assert "It was cut short." in text and "FittedGraph.load" in text
+assert not {"torch", "sklearn"} & set(sys.modules), {"torch", "sklearn"} & set(sys.modules)
+"""
+
+
+def test_pages_are_made_from_records_without_torch_or_scikit_learn(tmp_path):
+    arguments = [sys.executable, "-c", RENDERING, str(tmp_path / "page.html")]
+    result = subprocess.run(arguments, check=False, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+
+
+def test_no_page_trains_or_evaluates_a_model():
+    for path in Path(compsparse.report.__file__).parent.glob("*.py"):
+        tree = ast.parse(path.read_text())
+        modules = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+        modules |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+        assert not {m.split(".")[0] for m in modules} & {"torch", "sklearn"}, path
+        assert not {"compsparse.networks", "compsparse.training"} & {".".join(m.split(".")[:2]) for m in modules}, path
+        calls = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+        assert not {"predict", "predict_proba", "fit"} & calls, path
 
 
 ODD = (float("nan"), float("inf"), -float("inf"), 0.0, -1.0, 2.0, np.float64("nan"), np.float32(3), 10**400)

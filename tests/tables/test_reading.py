@@ -1,17 +1,18 @@
+import sys
+
 import numpy as np
 import pytest
 
-from compsparse.errors import DataError
-from compsparse.tables.reading import embedded_table, read_table, split_target
+from compsparse.errors import DataError, MissingDependencyError
+from compsparse.tables import embedded_table, inputs_and_targets, read_table, split_table
 from compsparse.tasks import borehole
 
 
 def test_the_embedded_table_is_the_formula():
-    frame = embedded_table("borehole")
-    X, y = split_target(frame, "flow")
+    X, y = inputs_and_targets(embedded_table("borehole"), ["flow"])
     assert X.shape == (1500, 8)
     clean = borehole().graph(X.to_numpy())
-    assert np.std(y - clean) / np.std(clean) == pytest.approx(0.01, rel=0.1)
+    assert np.std(y["flow"] - clean) / np.std(clean) == pytest.approx(0.01, rel=0.1)
     with pytest.raises(DataError, match="no embedded table"):
         embedded_table("nothing")
 
@@ -44,13 +45,27 @@ def test_unreadable_tables_are_refused(tmp_path, name, text, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a,b\n1,2\n", "no column 'y'"),
+        ("a,b\n1,2\n", "no column 'y'; the columns are a, b"),
         ("y\n1\n", "no column beside the target"),
-        ("a,y\nx,2\n", "column 'a' holds"),
-        ("a,y\n1,2\n,3\n", "column 'a' has a missing or infinite value in row 2"),
+        ("a,y\n1,2\n,3\n", r"column 'a' has a missing value \(NaN\) in row 2 \(counted from 1\)"),
+        ("a,y\n1,2\n1,\n", r"target 'y' has a missing value \(NaN\) in row 2 \(counted from 1\)"),
+        ("a,y\n1,2\ninf,1\n-inf,\n", r"column 'a' has an infinite value \(inf\) in row 2 .* and in 1 more row:"),
     ],
 )
 def test_bad_columns_are_named(tmp_path, text, message):
     (tmp_path / "t.csv").write_text(text)
     with pytest.raises(DataError, match=message):
-        split_target(read_table(tmp_path / "t.csv"), "y")
+        split_table(*inputs_and_targets(read_table(tmp_path / "t.csv"), ["y"]))
+
+
+def test_two_columns_of_one_name_are_seen_in_the_file(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b,a\n1,2,3\n")
+    with pytest.raises(DataError, match="two columns named 'a'"):
+        read_table(tmp_path / "t.csv")
+
+
+def test_parquet_asks_for_pyarrow(tmp_path, monkeypatch):
+    embedded_table("borehole").head(3).to_parquet(tmp_path / "t.parquet")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingDependencyError, match=r"Parquet files need pyarrow: pip install 'compsparse\[report\]'"):
+        read_table(tmp_path / "t.parquet")

@@ -15,8 +15,8 @@ from rich.table import Table
 from rich.text import Text
 
 import compsparse
+from compsparse.checks import check_time_limit
 from compsparse.errors import CompsparseError, ConfigError
-from compsparse.files import check_writable as check_writable  # noqa: PLC0414 (discover and fit take it from here)
 from compsparse.text import printable
 
 app = typer.Typer(
@@ -75,11 +75,6 @@ def _version(version: Annotated[bool, typer.Option("--version", help="Print the 
         raise typer.Exit
 
 
-def check_seed(seed: int) -> None:
-    if seed < 0:
-        raise ConfigError(f"the seed must not be negative, got {seed}")
-
-
 def print_scores(scores: Sequence[Any]) -> None:
     """Scores as a table in the terminal."""
     results = Table("model", "test accuracy" if hasattr(scores[0], "accuracy") else "test R2", "unexplained", "seconds")
@@ -89,22 +84,17 @@ def print_scores(scores: Sequence[Any]) -> None:
     out.print(results)
 
 
+def scores_as_data(scores: Sequence[Any]) -> dict[str, Any]:
+    """Scores for machines, by model."""
+    measured = "accuracy" if hasattr(scores[0], "accuracy") else "r2"
+    return {s.model: {measured: getattr(s, measured), "unexplained": s.unexplained} for s in scores}
+
+
 def seconds(text: str | None) -> float | None:
+    """A time such as 90s or 5m in seconds."""
     if text is None:
         return None
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", text.strip())
-    if not found or float(found[1]) <= 0:
-        raise ConfigError(f"cannot read the time {text!r}: write 90s, 5m or 1h")
-    return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]]
-
-
-def checked_device(name: str | None) -> str | None:
-    import torch
-
-    if name is not None:
-        try:
-            torch.empty(1, device=name)
-        except (RuntimeError, AssertionError, NotImplementedError) as error:
-            problem = str(error).strip().splitlines()[0]
-            raise ConfigError(f"cannot train on the device {name!r}: {problem}") from None
-    return name
+    found = re.fullmatch(r"(-?\d+(?:\.\d+)?)\s*([smh]?)", text.strip())
+    if not found:
+        raise ConfigError(f"time_limit must be a time such as 90s, 5m or 1h, got {text!r}")
+    return check_time_limit(float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]])

@@ -2,73 +2,111 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, Any
+import time
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from compsparse.cli.app import JsonOption, app, check_seed, check_writable, err, out, print_json, print_scores, seconds
+from compsparse.checks import check_device
+from compsparse.cli.app import JsonOption, app, err, print_json, print_scores, say, scores_as_data, seconds
 from compsparse.cli.graph import graph_from
-from compsparse.errors import DataError
-from compsparse.graph import FunctionGraph
+from compsparse.cli.tables import (
+    MODEL,
+    REPORT,
+    ClassificationOption,
+    CommandClock,
+    DataArgument,
+    DeviceOption,
+    ExcludeOption,
+    ModelOption,
+    RandomStateOption,
+    ReportOption,
+    TargetOption,
+    TimeLimitOption,
+    chosen_seed,
+    comparison_notes,
+    split_file,
+)
+from compsparse.files import check_outputs
 
-_TEST_SHARE = 1 / 3
+if TYPE_CHECKING:
+    from compsparse.models import FittedGraph
 
 
 @app.command()
 def fit(
-    data: Annotated[Path, typer.Argument(help="A .csv or .parquet file of numbers.")],
-    target: Annotated[str, typer.Option(help="The column to predict.")],
+    data: DataArgument,
+    target: TargetOption,
     graph: Annotated[str, typer.Option(help="The function graph: an expression of the columns, or a .json file.")],
-    out_: Annotated[Path, typer.Option("--out", help="Where to write the report.")] = Path("report.html"),
-    time: Annotated[str | None, typer.Option(help="Time for the fit, such as 90s or 5m.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the split and of the fit.")] = 0,
+    out_: ReportOption = REPORT,
+    model: ModelOption = MODEL,
+    time_limit: TimeLimitOption = None,
+    classification: ClassificationOption = None,
+    exclude: ExcludeOption = None,
+    device: DeviceOption = None,
+    random_state: RandomStateOption = None,
     json_: JsonOption = False,
 ) -> None:
-    """Fit a network that mirrors a known graph, and compare it with dense baselines.
+    """Fit a network that mirrors a known graph, and compare it with dense models.
 
-    Only the structure of the expression is used: constants and functions are learned.
+    Only the structure of the expression is used: constants and functions are learned. A third of the rows is held
+    out for the test.
     """
-    from compsparse.tables.reading import read_table
-
-    _fit_and_report(read_table(data), target, graph_from(graph), out_, seconds(time), seed, json_, data.name)
-
-
-def _fit_and_report(
-    frame: Any,
-    target: str,
-    known: FunctionGraph,
-    path: Path,
-    time_limit: float | None,
-    seed: int,
-    as_json: bool,
-    title: str,
-) -> None:
-    from sklearn.model_selection import train_test_split
-
-    from compsparse.estimators import GraphRegressor
-    from compsparse.models.comparison import compare_models, dense_baselines
-    from compsparse.networks import count
+    from compsparse.models import assess, fit_model, learned_nodes
+    from compsparse.models.comparison import baseline_scores
+    from compsparse.progress import shown
     from compsparse.report.fit_page import FitReport, fit_page
-    from compsparse.tables.reading import split_target
 
-    X, y = split_target(frame, target)
-    if len(X) < 10:
-        raise DataError(f"{len(X)} rows are too few to fit and to test: at least 10 are needed")
-    check_writable(path)
-    check_seed(seed)
-    X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=_TEST_SHARE, random_state=seed)
-    model = GraphRegressor(known, random_state=seed, time_limit=time_limit, verbose=err.is_terminal)
-    if not as_json:
-        out.print(str(known), highlight=False, markup=False)
-        out.print(f"\nfitting the mirrored network to {len(X_train):,} rows …", highlight=False)
-    models = {"mirrored network (compsparse)": model, **dense_baselines(seed)}
-    scores = compare_models(models, (X_train, y_train), (X_test, y_test))
-    predicted = model.predict(X_test)
-    size = count(model.network_)
-    fit_page(path, FitReport(title, target, known, size, len(X_train), y_test, predicted, scores))
-    if as_json:
-        print_json({"scores": {s.model: s.r2 for s in scores}, "parameters": size.parameters, "report": str(path)})
+    clock = CommandClock(time.perf_counter(), seconds(time_limit))
+    check_outputs([out_, model], [data, *([graph] if graph.endswith(".json") else [])])
+    check_device(device)
+    seed, known = chosen_seed(random_state), graph_from(graph)
+    split = split_file(data, target, exclude, classification, seed)
+    if not json_:
+        say(str(known))
+        n_train = len(split.target.values)
+        say(f"\nfitting the mirrored network to {n_train:,} rows (random_state {seed}) …")
+    with shown("fitting", err.is_terminal) as progress:
+        fitted = fit_model(
+            known,
+            split.X,
+            split.y,
+            classification=split.classes is not None,
+            random_state=seed,
+            device=device,
+            progress=progress,
+            time_limit=clock.left_to_learn,
+        )
+    fitted.save(model)
+    others = baseline_scores(split, seed, clock.end_of_comparison)
+    assessment = assess(fitted, split, name="mirrored network (compsparse)", others=others)
+    report = FitReport(
+        data.name,
+        fitted.graph,
+        assessment,
+        n_parameters=fitted.size.parameters,
+        learned=learned_nodes(fitted, split.X),
+        status=_cut_short(fitted),
+        model_path=str(model),
+        data_path=str(data),
+        notes=comparison_notes(others, clock.end_of_comparison),
+    )
+    fit_page(out_, report)
+    if json_:
+        told = {"status": fitted.status.name, "status_text": fitted.status.value, "random_state": seed}
+        sizes = {"scores": scores_as_data(assessment.scores), "parameters": fitted.size.parameters}
+        print_json(told | sizes | {"report": str(out_), "model": str(model)})
         return
-    print_scores(scores)
-    out.print(f"report: {path}", highlight=False)
+    print_scores(assessment.scores)
+    for sentence in (_cut_short(fitted), *report.notes):
+        if sentence:
+            say(sentence, style="bold yellow")
+    say(f"report: {out_}\nmodel: {model}")
+
+
+def _cut_short(model: FittedGraph) -> str:
+    """What to say of a fit that was cut short."""
+    from compsparse.training import TrainingStatus
+
+    was_cut = model.status in (TrainingStatus.OUT_OF_TIME, TrainingStatus.INTERRUPTED)
+    return model.status.value if was_cut else ""

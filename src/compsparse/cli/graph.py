@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from compsparse.cli.app import JsonOption, app, out, print_json
-from compsparse.errors import DataError
+from compsparse.cli.app import JsonOption, app, out, print_json, say
+from compsparse.files import check_writable, read_text, write_text
 from compsparse.graph import FunctionGraph, draw_svg
 
 
@@ -22,10 +22,12 @@ def graph(
     json_: JsonOption = False,
 ) -> None:
     """Show the function graph of an expression: its tree, its modules, its complexity."""
+    if svg is not None:
+        check_writable(svg)
     found = graph_from(expression)
     count = found.complexity(eps)
     if svg is not None:
-        svg.write_text(draw_svg(found), encoding="utf-8")
+        write_text(svg, draw_svg(found))
     modules = sorted((sorted(m) for m in found.modules), key=lambda m: (len(m), m))
     if json_:
         print_json(
@@ -38,19 +40,18 @@ def graph(
             }
         )
         return
-    out.print(str(found), highlight=False, markup=False)
+    say(str(found))
     out.print()
     listed = ", ".join("{" + ", ".join(m) + "}" for m in modules) or "none"
-    out.print(f"modules: {listed}", highlight=False, markup=False)
-    out.print(
+    say(f"modules: {listed}")
+    say(
         f"units for accuracy {eps:g}, up to constants: 10^{count.log10_deep:.1f} deep, "
         f"10^{count.log10_shallow:.1f} shallow",
-        highlight=False,
     )
     for line in count.assumptions:
-        out.print(f"  assuming {line}", style="dim", highlight=False)
+        say(f"  assuming {line}", style="dim")
     if svg is not None:
-        out.print(f"drawing: {svg}", highlight=False)
+        say(f"drawing: {svg}")
 
 
 def _finite(value: float) -> float | None:
@@ -58,12 +59,5 @@ def _finite(value: float) -> float | None:
 
 
 def graph_from(text: str) -> FunctionGraph:
-    if text.endswith(".json"):
-        path = Path(text)
-        if not path.is_file():
-            raise DataError(f"there is no file {path}")
-        try:
-            return FunctionGraph.from_json(path.read_text(encoding="utf-8"))
-        except UnicodeDecodeError:
-            raise DataError(f"{path} is not a text file") from None
-    return FunctionGraph.from_expression(text)
+    """The graph of an expression, or of a .json file."""
+    return FunctionGraph.from_json(read_text(text)) if text.endswith(".json") else FunctionGraph.from_expression(text)

@@ -16,7 +16,7 @@ from compsparse.graph.json_format import from_dict as graph_from_dict
 from compsparse.graph.json_format import to_dict as graph_to_dict
 
 if TYPE_CHECKING:
-    from compsparse.models.fitted_graph import FittedGraph
+    from compsparse.models import FittedGraph
 
 _FORMAT = "compsparse.discovery"
 _VERSION = 2
@@ -52,7 +52,7 @@ class Evidence:
     """
 
     members: frozenset[str]
-    kind: Kind
+    kind: Kind | None
     outputs: tuple[str, ...]
     statistic: str
     value: float
@@ -63,7 +63,12 @@ class Evidence:
     wording: str = ""
 
     def __str__(self) -> str:
-        return f"{{{', '.join(sorted(self.members))}}} ({self.kind}): {self.sentence}"
+        return f"{{{', '.join(sorted(self.members))}}} ({self.kind_word}): {self.sentence}"
+
+    @property
+    def kind_word(self) -> str:
+        """The kind as it is shown."""
+        return self.kind or "kind not examined"
 
     @property
     def sentence(self) -> str:
@@ -234,8 +239,10 @@ class Discovery:
                 advice=tuple(_text(s) for s in data["advice"]),
                 model=_model(data["model"]),
             )
-        except (KeyError, TypeError, AttributeError, ValueError, RuntimeError) as error:
-            raise DataError(f"the discovery's JSON is damaged or incomplete: {error!r}") from None
+        except KeyError as error:
+            raise DataError(f"the discovery's JSON is damaged or incomplete: there is no {error}") from None
+        except (TypeError, AttributeError, ValueError, RuntimeError) as error:
+            raise DataError(f"the discovery's JSON is damaged or incomplete: {error}") from None
 
 
 def _plain(entry: dict[str, Any]) -> dict[str, Any]:
@@ -250,8 +257,9 @@ def _nan(entry: dict[str, Any]) -> dict[str, float]:
 
 
 def _evidence(entry: dict[str, Any]) -> Evidence:
-    read = Evidence(**{**entry, **_nan(entry), "members": _texts(entry["members"]), "outputs": tuple(entry["outputs"])})
-    if read.kind not in get_args(Kind):
+    members, outputs = _texts(entry["members"]), tuple(entry["outputs"])
+    read = Evidence(**{**entry, **_nan(entry), "members": members, "outputs": outputs, "kind": entry["kind"]})
+    if read.kind is not None and read.kind not in get_args(Kind):
         raise ValueError(f"no kind of module: {read.kind!r}")
     for text in (read.statistic, read.wording):
         _text(text)
@@ -286,6 +294,6 @@ def _numbers(*values: Any) -> None:
 def _model(data: dict[str, Any] | None) -> FittedGraph | None:
     if data is None:
         return None
-    from compsparse.models.fitted_graph import FittedGraph
+    from compsparse.models import FittedGraph
 
     return FittedGraph.from_dict(data)

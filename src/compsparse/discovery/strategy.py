@@ -110,7 +110,7 @@ def strategy_named(name: Any) -> Strategy:
     return _REGISTERED[name]
 
 
-def check_options(strategy: Strategy, options: Mapping[str, Any]) -> dict[str, Any]:
+def known_options(strategy: Strategy, options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that a strategy may be given; an unknown one that is None says nothing and is left out."""
     known = strategy.options.__annotations__
     for name, value in options.items():
@@ -139,6 +139,8 @@ def check_no_target(y: Any, what: str) -> None:
 def assembled(findings: Findings) -> Discovery:
     """Grows the graph, completes it, fits the model where one is asked for, and makes the record."""
     started = time.perf_counter()
+    if findings.status is not DiscoveryStatus.FINISHED:
+        findings = _kinds_not_examined(findings)
     graph = grow_forest(findings.inputs, findings.trees, findings.same, findings.channels)
     of_graph: tuple[str, ...] = ()
     if findings.complete is not None:
@@ -158,6 +160,17 @@ def assembled(findings: Findings) -> Discovery:
         advice=findings.advice,
         model=model,
     )
+
+
+def _kinds_not_examined(findings: Findings) -> Findings:
+    """The findings without kinds: a search that was cut short has not asked what else can be grouped."""
+    trees = {output: without_kinds(tree) for output, tree in findings.trees.items()}
+    return replace(findings, trees=trees, evidence=tuple(replace(e, kind=None) for e in findings.evidence))
+
+
+def without_kinds(tree: ModuleTree) -> ModuleTree:
+    """The tree with every kind unknown."""
+    return replace(tree, kind=None, children=tuple(without_kinds(child) for child in tree.children))
 
 
 def _status(of_search: DiscoveryStatus, model: FittedGraph | None) -> DiscoveryStatus:

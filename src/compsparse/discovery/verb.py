@@ -14,8 +14,8 @@ from compsparse.discovery.record import Discovery
 from compsparse.discovery.strategy import (
     Strategy,
     assembled,
-    check_options,
     is_function,
+    known_options,
     register,
     strategies,
     strategy_named,
@@ -83,7 +83,7 @@ def discover(data: Any, y: Any = None, *, strategy: str | None = None, **options
     ('x3',)
     """
     chosen = _chosen(data, y, options) if strategy is None else strategy_named(strategy)
-    return assembled(chosen.search(data, y, **check_options(chosen, options)))
+    return assembled(chosen.search(data, y, **known_options(chosen, options)))
 
 
 def _chosen(data: Any, y: Any, options: Mapping[str, Any]) -> Strategy:

@@ -1,30 +1,87 @@
-"""What the graph estimators share: checking data, matching it to the graph, fitting, predicting."""
+"""What the estimators of graphs share: reading tables, drawing seeds, fitting a known graph."""
 
 from __future__ import annotations
 
 import warnings
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
-import torch
 from sklearn.base import BaseEstimator
-from sklearn.preprocessing import StandardScaler
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_feature_names, check_is_fitted, validate_data
 
-from compsparse.errors import ConfigError, DataError
-from compsparse.graph import FunctionGraph, input_names, single_node
-from compsparse.graph.parser import variables
-from compsparse.networks import MirrorNetwork, Sharing
-from compsparse.progress import ProgressBar, Silent
-from compsparse.training import FitConfig, Loss, TrainingConfig, TrainingStatus, fit_graph
+from compsparse.checks import check_count, seed_from
+from compsparse.errors import DataError
+from compsparse.models import FittedGraph, fit_model
+from compsparse.networks import Sharing
+from compsparse.progress import shown
+from compsparse.tables import Table
+from compsparse.tables.targets import free_names, names_in
+from compsparse.tables.values import check_cells, holds_text, is_numeric, plain_values
+from compsparse.training import FitConfig, TrainingConfig, TrainingStatus
 from compsparse.training.recipes import HALVING_TWICE
 
-_FEWEST_FOR_VALIDATION = 20
+
+class TableEstimator(BaseEstimator):
+    """Reads tables: names and counts by scikit-learn's rules, cells by those of :mod:`compsparse.tables`."""
+
+    def _table(self, X: Any, *, reset: bool) -> Table:
+        """The columns of X; ``reset`` takes note of their names, otherwise they must be the ones of ``fit``."""
+        is_table = hasattr(X, "columns") and hasattr(X, "shape")
+        own = Table.of(X) if is_table or _is_array_of_texts(X) else None
+        if own is not None and any(_needs_coding(column) for column in own.columns):
+            _check_feature_names(self, X, reset=reset)
+            if reset:
+                self.n_features_in_ = len(own.columns)
+            return own
+        # what is wrong with a cell is said by name and row when the table is coded
+        options = {"dtype": np.float64, "ensure_all_finite": False, "ensure_min_samples": 0 if reset else 1}
+        values = validate_data(self, X, reset=reset, **options)
+        names = getattr(self, "feature_names_in_", None)
+        return Table(None if names is None else tuple(names), tuple(values.T), len(values))
+
+    def _target(self, y: Any, *, classification: bool) -> np.ndarray:
+        if y is None:
+            raise DataError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        if not classification:
+            return np.asarray(y)
+        labels: np.ndarray = column_or_1d(y, warn=True)
+        check_cells(plain_values(labels), f"target {(names_in(y) or ['y'])[0]!r}")
+        check_classification_targets(labels)
+        return labels
 
 
-class GraphEstimator(BaseEstimator):
+def _needs_coding(column: np.ndarray) -> bool:
+    return holds_text(column) or not (is_numeric(column) or column.dtype == object)
+
+
+def _is_array_of_texts(X: Any) -> bool:
+    return isinstance(X, np.ndarray) and X.ndim == 2 and holds_text(X)
+
+
+def target_names(y: Any, table: Table) -> list[str] | None:
+    """The names that a target carries, kept apart from the columns'; None where it carries none."""
+    named = names_in(y)
+    return None if named is None else free_names(named, table.names or ())
+
+
+def classes_like(model: FittedGraph, y: Any) -> np.ndarray:
+    """The labels of a model in the type in which the target had them."""
+    labels: np.ndarray = np.array(list(model.classes or ()), dtype=np.asarray(y).dtype)
+    return labels
+
+
+def drawn_seed(random_state: Any) -> int:
+    """A seed drawn as scikit-learn draws, from what it takes for a random state and from numpy's generators."""
+    if isinstance(random_state, np.random.Generator):
+        return seed_from(random_state)
+    if random_state is not None and not isinstance(random_state, np.random.RandomState):
+        random_state = check_count("random_state", random_state, least=0, most=2**32 - 1)
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+class GraphEstimator(TableEstimator):
     """Base of :class:`GraphRegressor` and :class:`GraphClassifier`; they document the parameters."""
 
     def __init__(
@@ -70,46 +127,35 @@ class GraphEstimator(BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    # ---- fitting -------------------------------------------------------------------------
-
-    def _fit_network(
-        self, X: np.ndarray, target: torch.Tensor, weight: np.ndarray | None, loss: Loss | None, out_channels: int
-    ) -> None:
-        """Fits ``network_`` to checked data; the target is already encoded."""
-        if not 0 <= self.validation_fraction < 1:
-            raise ConfigError(f"validation_fraction must lie in [0, 1), got {self.validation_fraction}")
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        self.x_scaler_ = StandardScaler().fit(X, sample_weight=weight)
-        inputs = torch.as_tensor(self.x_scaler_.transform(X), dtype=torch.float32, device=self.device)
-        weights = None
-        if weight is not None:
-            weights = torch.as_tensor(weight / weight.mean(), dtype=torch.float32, device=self.device)
-        listener = ProgressBar(f"fitting {type(self).__name__}") if self.verbose else nullcontext(Silent())
-        with listener as progress:
-            fit = fit_graph(
-                self.graph_,
-                inputs,
-                target.to(self.device),
-                self._fit_config(),
-                validation=self._validation_rows(len(X), seed),
-                sample_weight=weights,
-                loss=loss,
+    def _fit(self, X: Any, y: Any, sample_weight: Any, *, classification: bool) -> None:
+        """Fits ``model_``."""
+        table = self._table(X, reset=True)
+        target = self._target(y, classification=classification)
+        with shown(f"fitting {type(self).__name__}", self.verbose) as progress:
+            self.model_: FittedGraph = fit_model(
+                self.graph,
+                table,
+                target,
+                outputs=target_names(y, table),
+                classification=classification,
+                sample_weight=sample_weight,
                 width=self.width,
                 depth=self.depth,
                 activation=self.activation,
                 channels=self.channels,
-                out_channels=out_channels,
                 share=self.share,
-                random_state=seed,
+                config=self._fit_config(),
+                validation_fraction=self.validation_fraction,
+                random_state=drawn_seed(self.random_state),
+                device=self.device,
                 progress=progress,
                 time_limit=self.time_limit,
             )
-        if fit.status in (TrainingStatus.INTERRUPTED, TrainingStatus.OUT_OF_TIME):
-            warnings.warn(fit.status.value, UserWarning, stacklevel=3)
-        self.fit_seconds_, self.validation_loss_ = fit.seconds, fit.validation_loss
-        # predictions in double precision do not depend on how rows are batched
-        self.network_: MirrorNetwork = fit.network.double().cpu()
-        self.n_iter_ = fit.training.n_steps
+        self.graph_, self.network_ = self.model_.graph, self.model_.network
+        self.n_iter_, self.fit_seconds_ = self.model_.n_iter, self.model_.seconds
+        self.validation_loss_ = self.model_.validation_loss
+        if self.model_.status in (TrainingStatus.INTERRUPTED, TrainingStatus.OUT_OF_TIME):
+            warnings.warn(self.model_.status.value, UserWarning, stacklevel=3)
 
     def _fit_config(self) -> FitConfig:
         return FitConfig(
@@ -126,57 +172,6 @@ class GraphEstimator(BaseEstimator):
             refine_iterations=self.refine_iterations,
         )
 
-    def _validation_rows(self, n: int, seed: int) -> np.ndarray | None:
-        held_out = int(n * self.validation_fraction)
-        if n < _FEWEST_FOR_VALIDATION or held_out < 2:
-            return None
-        return np.random.default_rng(seed).permutation(n)[:held_out]
-
-    def _checked(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> tuple[np.ndarray, np.ndarray, Any]:
-        X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2, **options)
-        weight = None
-        if sample_weight is not None:
-            weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-            kept = weight > 0
-            if not kept.any():
-                raise DataError("all sample weights are zero")
-            X, y, weight = X[kept], y[kept], weight[kept]
-        self.graph_ = resolve_graph(self.graph, self.n_features_in_, getattr(self, "feature_names_in_", None))
-        return X[:, self._columns()], y, weight
-
-    def _columns(self) -> list[int]:
-        """Which column of X feeds each input of the graph."""
-        names = list(getattr(self, "feature_names_in_", ()))
-        if not set(names).issuperset(self.graph_.inputs):
-            return list(range(self.n_features_in_))
-        return [names.index(name) for name in self.graph_.inputs]
-
-    # ---- predicting ----------------------------------------------------------------------
-
-    def _outputs(self, X: Any) -> np.ndarray:
-        """Mean output of the ensemble at the rows of X, (n, k)."""
-        check_is_fitted(self, "network_")
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        scaled = self.x_scaler_.transform(X[:, self._columns()])
-        with torch.no_grad():
-            return self.network_(torch.as_tensor(scaled)).mean(0).numpy()
-
-
-def resolve_graph(graph: Any, n_features: int, names: Any) -> FunctionGraph:
-    """The graph to mirror, from what a user may give, checked against the data's columns."""
-    if graph is None:
-        return single_node(n_features)
-    by_position = input_names(n_features)
-    columns = by_position if names is None else tuple(str(n) for n in names)
-    if isinstance(graph, str):
-        free = names is None and not set(by_position).issuperset(variables(graph))
-        graph = FunctionGraph.from_expression(graph, None if free else columns)
-    elif not isinstance(graph, FunctionGraph):
-        graph = FunctionGraph.from_groups(graph, columns)
-    if names is not None and graph.inputs != by_position:
-        unknown = [name for name in graph.inputs if name not in columns]
-        if unknown:
-            raise DataError(f"the graph has an input {unknown[0]!r}, but X has no such column")
-    elif graph.n_inputs != n_features:
-        raise DataError(f"the graph has {graph.n_inputs} inputs, but X has {n_features} features")
-    return graph
+    def _rows_to_predict(self, X: Any) -> Table:
+        check_is_fitted(self, "model_")
+        return self._table(X, reset=False)

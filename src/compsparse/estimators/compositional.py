@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import warnings
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_feature_names, _check_sample_weight, check_is_fitted, validate_data
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
 
 from compsparse.discovery import Discovery, DiscoveryStatus
 from compsparse.discovery.data.strategy import from_data
-from compsparse.errors import DataError
+from compsparse.estimators.base import TableEstimator, classes_like, drawn_seed, target_names
 from compsparse.graph import FunctionGraph
-from compsparse.progress import ProgressBar, Silent
-from compsparse.tables.coding import columns_of, first_missing, is_numeric
-from compsparse.tables.targets import free_names, names_in
+from compsparse.models import FittedGraph
+from compsparse.progress import shown
+from compsparse.tables import Table
 from compsparse.training import FitConfig, TrainingConfig
 from compsparse.training.recipes import HALVING_TWICE
 
 
-class _CompositionalEstimator(BaseEstimator):
-    """What the two estimators share: the settings, the table, the discovery."""
+class _CompositionalEstimator(TableEstimator):
+    """What the two estimators share: the settings and the discovery."""
 
     def __init__(
         self,
@@ -47,62 +44,33 @@ class _CompositionalEstimator(BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _discover(
-        self,
-        table: Any,
-        y: np.ndarray,
-        weight: np.ndarray | None,
-        *,
-        classification: bool,
-        outputs: list[str] | None = None,
-    ) -> None:
+    def _discover(self, X: Any, y: Any, sample_weight: Any, *, classification: bool) -> None:
+        """Finds ``discovery_``, with the labels themselves where there are classes."""
+        table = self._table(X, reset=True)
+        target = self._target(y, classification=classification)
         training = TrainingConfig(n_steps=self.n_steps, batch_size=128, rungs=HALVING_TWICE)
-        listener = ProgressBar("discovering") if self.verbose else nullcontext(Silent())
-        with listener as progress:
+        with shown("discovering", self.verbose) as progress:
             self.discovery_: Discovery = from_data(
                 table,
-                y,
-                outputs=outputs,
-                sample_weight=weight,
+                target,
+                outputs=target_names(y, table),
+                sample_weight=sample_weight,
                 classification=classification,
                 fit_config=FitConfig(n_restarts=self.n_restarts, training=training),
                 width=self.width,
                 effort=self.effort,
-                random_state=int(check_random_state(self.random_state).randint(2**31 - 1)),
+                random_state=drawn_seed(self.random_state),
                 device=self.device,
                 time_limit=self.time_limit,
                 progress=progress,
             )
-        self.n_iter_ = self.n_steps
+        self.n_iter_ = self.model_.n_iter
         if self.discovery_.status is not DiscoveryStatus.FINISHED:
             warnings.warn(self.discovery_.status.value, UserWarning, stacklevel=3)
 
-    def _checked(self, X: Any, y: Any, sample_weight: Any, classification: bool) -> tuple[Any, Any, Any]:
-        """Numbers go through scikit-learn's checks; a table with texts in it is left to discovery's own."""
-        if _has_text(X):
-            _check_feature_names(self, X, reset=True)
-            self.n_features_in_ = X.shape[1]
-            table: Any = X
-            y = np.asarray(y)
-        else:
-            options = {} if classification else {"y_numeric": True, "multi_output": True}
-            table, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2, **options)
-            if hasattr(self, "feature_names_in_"):
-                table = _Named(table, self.feature_names_in_)
-        weight = None
-        if sample_weight is not None:
-            rows = np.empty((len(y), 1))
-            weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
-            if not weight.any():
-                raise DataError("all sample weights are zero")
-        return table, y, weight
-
-    def _table(self, X: Any) -> Any:
+    def _rows_to_predict(self, X: Any) -> Table:
         check_is_fitted(self, "discovery_")
-        if _has_text(X):
-            _check_feature_names(self, X, reset=False)
-            return X
-        return validate_data(self, X, dtype=np.float64, reset=False)
+        return self._table(X, reset=False)
 
     @property
     def graph_(self) -> FunctionGraph:
@@ -110,22 +78,12 @@ class _CompositionalEstimator(BaseEstimator):
         check_is_fitted(self, "discovery_")
         return self.discovery_.graph
 
-
-class _Named:
-    """A checked array with its column names; a stand-in for a table."""
-
-    def __init__(self, values: np.ndarray, names: np.ndarray):
-        self.values, self.columns, self.shape = values, list(names), values.shape
-
-    def __getitem__(self, name: str) -> np.ndarray:
-        return self.values[:, self.columns.index(name)]
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-
-def _has_text(X: Any) -> bool:
-    return hasattr(X, "columns") and hasattr(X, "shape") and not all(is_numeric(c) for c in columns_of(X)[1])
+    @property
+    def model_(self) -> FittedGraph:
+        """The fitted model, which can be saved."""
+        check_is_fitted(self, "discovery_")
+        assert self.discovery_.model is not None
+        return self.discovery_.model
 
 
 class CompositionalRegressor(RegressorMixin, _CompositionalEstimator):
@@ -141,7 +99,7 @@ class CompositionalRegressor(RegressorMixin, _CompositionalEstimator):
 
     Attributes:
         discovery_: the :class:`~compsparse.discovery.Discovery`: graph, evidence, path, caveats, model.
-        graph_: its graph.
+        graph_, model_: its graph and its model.
 
     >>> from compsparse.tasks import tanh_tree
     >>> sample = tanh_tree(4).sample(300, random_state=0)
@@ -151,16 +109,16 @@ class CompositionalRegressor(RegressorMixin, _CompositionalEstimator):
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CompositionalRegressor:
-        named = names_in(y)
-        table, y, weight = self._checked(X, y, sample_weight, classification=False)
-        outputs = free_names(named, getattr(self, "feature_names_in_", ())) if named else None
-        self._discover(table, y, weight, classification=False, outputs=outputs)
+        """Finds the graph of the rows and fits the networks to them."""
+        self._discover(X, y, sample_weight, classification=False)
+        self.flat_target_ = np.asarray(y).ndim == 1
         return self
 
     def predict(self, X: Any) -> np.ndarray:
         """Predicted values, shaped like the target of ``fit``."""
-        table = self._table(X)
-        return self.discovery_.model.predict(table)  # type: ignore[union-attr]
+        table = self._rows_to_predict(X)
+        values = self.model_.predict(table)
+        return values if self.flat_target_ else values.reshape(len(values), -1)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -175,23 +133,18 @@ class CompositionalClassifier(ClassifierMixin, _CompositionalEstimator):
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CompositionalClassifier:
-        table, y, weight = self._checked(X, y, sample_weight, classification=True)
-        check_classification_targets(y)
-        missing = first_missing(np.asarray(y))
-        if missing is not None:
-            raise DataError(f"the target has a missing value (NaN) in row {missing}")
-        self.classes_, numbers = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise DataError("the classifier needs at least 2 classes, the target holds 1 class")
-        self._discover(table, numbers, weight, classification=True)
+        """Finds the graph of the labelled rows and fits the networks to them."""
+        self._discover(X, y, sample_weight, classification=True)
+        self.classes_ = classes_like(self.model_, y)
         return self
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probability of every class, in the order of ``classes_``."""
-        table = self._table(X)
-        return self.discovery_.model.predict_proba(table)  # type: ignore[union-attr]
+        table = self._rows_to_predict(X)
+        return self.model_.predict_proba(table)
 
     def predict(self, X: Any) -> np.ndarray:
         """The likeliest class of each row."""
         likeliest = self.predict_proba(X).argmax(1)
-        return self.classes_[likeliest]
+        labels: np.ndarray = self.classes_[likeliest]
+        return labels

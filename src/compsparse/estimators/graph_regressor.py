@@ -5,11 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import torch
 from sklearn.base import RegressorMixin
-from sklearn.preprocessing import StandardScaler
 
-from compsparse.errors import DataError
 from compsparse.estimators.base import GraphEstimator
 
 
@@ -22,7 +19,7 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
     Parameters:
         graph: a :class:`~compsparse.graph.FunctionGraph`, an expression, or nested groups of
             columns. Inputs are matched to the columns of a data frame by name. None means one
-            node over all columns: an ordinary dense network.
+            node over all columns: an ordinary dense network. Columns of texts are categories.
         width, depth, activation: shape of each node's network.
         channels: numbers that each inner wire carries.
         share: ``none``, ``level`` or ``all``: which nodes share weights.
@@ -38,8 +35,10 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         verbose: show progress.
 
     Attributes:
+        model_: the :class:`~compsparse.models.FittedGraph`, which can be saved.
         graph_: the graph that was mirrored.
         network_: the fitted network; its replicas are the members of the ensemble.
+        n_iter_, fit_seconds_: training steps and seconds.
         validation_loss_: squared error of the standardised target on the validation rows.
 
     >>> from compsparse.tasks import tanh_tree
@@ -50,33 +49,16 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> GraphRegressor:
-        X, y, weight = self._checked(X, y, sample_weight, multi_output=True, y_numeric=True)
-        y = np.asarray(y, dtype=np.float64)
-        self.flat_target_ = y.ndim == 1
-        columns = y[:, None] if self.flat_target_ else y
-        constant = np.flatnonzero(np.ptp(columns, axis=0) == 0)
-        if len(constant):
-            which = "" if self.flat_target_ else f" (column {constant[0]})"
-            raise DataError(f"the target{which} is constant: there is nothing to learn")
-        out_channels = self._out_channels(columns.shape[1])
-        self.y_scaler_ = StandardScaler().fit(columns, sample_weight=weight)
-        target = torch.as_tensor(self.y_scaler_.transform(columns), dtype=torch.float32)
-        self._fit_network(X, target, weight, None, out_channels)
+        """Fits the networks to rows of numbers."""
+        self._fit(X, y, sample_weight, classification=False)
+        self.flat_target_ = np.asarray(y).ndim == 1
         return self
-
-    def _out_channels(self, k: int) -> int:
-        n_outputs = len(self.graph_.outputs)
-        if n_outputs == k:
-            return 1
-        if n_outputs == 1:
-            return k
-        raise DataError(f"the graph has {n_outputs} outputs but the target has {k} columns")
 
     def predict(self, X: Any) -> np.ndarray:
         """Predicted values, shaped like the target of ``fit``."""
-        outputs = self._outputs(X)
-        values = self.y_scaler_.inverse_transform(outputs)
-        return values[:, 0] if self.flat_target_ else values
+        table = self._rows_to_predict(X)
+        values = self.model_.predict(table)
+        return values if self.flat_target_ else values.reshape(len(values), -1)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -21,7 +21,8 @@ class MinimalReLURegressor(RegressorMixin, BaseEstimator):
 
     Parameters:
         norm, bias: what is least, see :func:`~compsparse.sparse.memorisation.memorise`.
-        time_limit: seconds after which the best network so far is taken, with a warning.
+        time_limit: seconds after which the best network so far is taken, with a warning; None takes as long as it
+            takes.
         max_rounds: the same in rounds of column generation.
         tol: relative gap to reach.
         random_state: seed of the search for cells.
@@ -44,7 +45,7 @@ class MinimalReLURegressor(RegressorMixin, BaseEstimator):
         *,
         norm: Norm = "weight-decay",
         bias: Bias = "penalised",
-        time_limit: float | None = None,
+        time_limit: float | None = 30.0,
         max_rounds: int = 200,
         tol: float = 1e-9,
         random_state: Any = 0,

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from compsparse.checks import check_choice, check_count, legacy_generator_from
+from compsparse.checks import check_choice, check_count, check_numbers, check_size, legacy_generator_from
 from compsparse.errors import DataError
 from compsparse.sparse.penalised import lasso
 from compsparse.sparse.pursuit import basis_pursuit, omp
@@ -104,7 +104,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Rows that the codes X stand for."""
         check_is_fitted(self, "dictionary_")
-        Z = np.asarray(X, dtype=np.float64)
+        Z = check_numbers("X", X, finite=False)
         if Z.ndim != 2 or Z.shape[1] != self.dictionary_.shape[1]:
             raise DataError(f"codes must have shape (n_rows, {self.dictionary_.shape[1]}), got {Z.shape}")
         return np.asarray(Z @ self.dictionary_.T)
@@ -127,12 +127,15 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         from sklearn.decomposition import MiniBatchDictionaryLearning
 
         n_atoms = 2 * rows.shape[1] if self.n_atoms is None else check_count("n_atoms", self.n_atoms)
+        # scikit-learn's learner keeps two such tables and a square one
+        size = float(n_atoms) * (3 * rows.shape[1] + n_atoms + len(rows))
+        check_size(f"{n_atoms:,} atoms", size, "ask for fewer")
         rng = legacy_generator_from(self.random_state)
         # one penalty for all rows, in scikit-learn's scaling with 1/2
-        size = float(np.linalg.norm(rows, axis=1).mean())
+        scale = float(np.linalg.norm(rows, axis=1).mean())
         learner = MiniBatchDictionaryLearning(
             n_atoms,
-            alpha=0.1 * size or 1.0,
+            alpha=0.1 * scale or 1.0,
             max_iter=check_count("n_passes", self.n_passes),
             fit_algorithm="cd",
             batch_size=min(256, len(rows)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Unpack
 
+from compsparse.checks import brief, check_name_list
 from compsparse.errors import GraphError
 from compsparse.graph.constituent import Constituent, DeclaredProperties
 from compsparse.graph.formula import Apply, Argument, Constant, Formula
@@ -26,7 +27,7 @@ class GraphBuilder:
     """
 
     def __init__(self, inputs: Iterable[str]):
-        self.inputs = list(inputs)
+        self.inputs = check_name_list("inputs", inputs)
         self.nodes: list[Node] = []
 
     def node(
@@ -45,7 +46,7 @@ class GraphBuilder:
             constituent: an expression of the parents' names, a vectorised callable, or a Constituent.
             declared: ``smoothness``, ``value_range``, ``lipschitz`` of an expression or callable.
         """
-        parents = [parents] if isinstance(parents, str) else list(parents)
+        parents = [parents] if isinstance(parents, str) else check_name_list(f"parents of {brief(name)}", parents)
         if isinstance(constituent, str):
             constituent = Constituent.from_expression(constituent, parents, **declared)
         elif callable(constituent) and not isinstance(constituent, Constituent):

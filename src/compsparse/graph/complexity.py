@@ -83,7 +83,7 @@ def complexity(graph: FunctionGraph, eps: float, derivatives: float = 2.0) -> Co
     (4.0, 70)
     """
     eps = check_number("eps", eps, above=0, below=1)
-    if derivatives != math.inf:
+    if not (isinstance(derivatives, float) and derivatives == math.inf):
         derivatives = check_number("derivatives", derivatives, above=0)
     digits = -math.log10(eps)
     terms, assumed, rough = [], [], []

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypedDict, Unpack
 
-from compsparse.checks import check_options
-from compsparse.errors import GraphError
+from compsparse.checks import MOST_INPUTS, brief, check_count, check_name_list, check_numbers, check_options, check_text
+from compsparse.errors import DataError, GraphError
 from compsparse.graph import formula as formulas
-from compsparse.graph.formula import Constant, Formula
+from compsparse.graph.formula import Apply, Argument, Constant, Formula
 from compsparse.graph.operations import is_torch
 from compsparse.graph.parser import parse_formula
 
@@ -47,17 +48,34 @@ class Constituent:
     lipschitz: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
+        check_text("the name of a constituent", self.name)
+        object.__setattr__(self, "arity", check_count(f"the arity of {self.name!r}", self.arity, most=MOST_INPUTS))
+        if self.formula is not None and not isinstance(self.formula, (Argument, Constant, Apply)):
+            raise GraphError(f"the formula of {self.name!r} must be a Formula, got {brief(self.formula)}")
+        if self.function is not None and not callable(self.function):
+            raise GraphError(f"the function of {self.name!r} must be callable, got {brief(self.function)}")
         for name in ("value_range", "lipschitz"):
             if getattr(self, name) is not None:
-                object.__setattr__(self, name, tuple(float(v) for v in getattr(self, name)))
+                object.__setattr__(self, name, self._declared_numbers(name))
         if self.smoothness is not None:
+            if not isinstance(self.smoothness, numbers.Real):
+                raise GraphError(f"smoothness of {self.name!r} must be a number, got {brief(self.smoothness)}")
             object.__setattr__(self, "smoothness", float(self.smoothness))
         if self.smoothness is not None and not self.smoothness >= 0:
             raise GraphError(f"smoothness of {self.name!r} must be >= 0, got {self.smoothness}")
-        if self.value_range is not None and not self.value_range[0] <= self.value_range[1]:
+        if self.value_range is not None and not (
+            len(self.value_range) == 2 and self.value_range[0] <= self.value_range[1]
+        ):
             raise GraphError(f"range of {self.name!r} must be (low, high), got {self.value_range}")
         if self.lipschitz is not None and len(self.lipschitz) != self.arity:
             raise GraphError(f"{self.name!r} has {self.arity} arguments but {len(self.lipschitz)} Lipschitz constants")
+
+    def _declared_numbers(self, name: str) -> tuple[float, ...]:
+        values = getattr(self, name)
+        if isinstance(values, tuple) and all(type(v) is float for v in values):
+            return values
+        found = check_numbers(f"{name} of {self.name!r}", values, shape=(None,), finite=False, error=GraphError)
+        return tuple(found.tolist())
 
     @classmethod
     def from_formula(
@@ -65,13 +83,26 @@ class Constituent:
     ) -> Constituent:
         """What is not declared follows from the formula's operations."""
         _check_declared(declared)
+        arity = check_count("arity", arity, most=MOST_INPUTS)
+        if not isinstance(formula, (Argument, Constant, Apply)):
+            raise GraphError(f"expected a Formula, got {brief(formula)}")
+        try:
+            return cls._of_formula(formula, arity, name, declared)
+        except RecursionError:
+            raise GraphError(
+                "the formula nests too deep for one constituent: make a graph of it, FunctionGraph.from_expression"
+            ) from None
+
+    @classmethod
+    def _of_formula(cls, formula: Formula, arity: int, name: str | None, declared: DeclaredProperties) -> Constituent:
         known: dict[str, Any] = {
             "smoothness": formulas.smoothness(formula),
             "value_range": formulas.value_range(formula),
             "lipschitz": formulas.lipschitz(formula, arity),
         }
         known |= {key: value for key, value in declared.items() if value is not None}
-        return cls(name or formulas.render(formula, argument_names(arity)), arity, formula, **known)
+        called = formulas.render(formula, argument_names(arity)) if name is None else name
+        return cls(called, arity, formula, **known)
 
     @classmethod
     def from_expression(
@@ -83,7 +114,8 @@ class Constituent:
         >>> h.smoothness, h.value_range
         (inf, (-1.0, 1.0))
         """
-        return cls.from_formula(parse_formula(text, arguments), len(arguments), name=name, **declared)
+        known = check_name_list("arguments", arguments)
+        return cls.from_formula(parse_formula(text, known), len(known), name=name, **declared)
 
     @classmethod
     def from_callable(
@@ -96,8 +128,10 @@ class Constituent:
     ) -> Constituent:
         """Any callable that maps ``arity`` arrays of one shape to an array of that shape."""
         _check_declared(declared)
+        if not callable(function):
+            raise GraphError(f"expected a function of arrays, got {brief(function)}")
         return cls(
-            name or str(getattr(function, "__name__", type(function).__name__)),
+            str(getattr(function, "__name__", type(function).__name__)) if name is None else name,
             arity,
             function=function,
             smoothness=declared.get("smoothness"),
@@ -108,7 +142,13 @@ class Constituent:
     def __call__(self, *arguments: Any) -> Any:
         if len(arguments) != self.arity:
             raise GraphError(f"{self.name!r} takes {self.arity} arguments, got {len(arguments)}")
-        return self.compiled(torch=any(is_torch(a) for a in arguments))(*arguments)
+        torch = any(is_torch(a) for a in arguments)
+        if not torch:
+            arguments = tuple(check_numbers(f"an argument of {self.name!r}", a, finite=False) for a in arguments)
+            if len({a.shape for a in arguments if a.ndim}) > 1:
+                shapes = ", ".join(str(a.shape) for a in arguments)
+                raise DataError(f"the arguments of {self.name!r} must be arrays of one shape, got {shapes}")
+        return self.compiled(torch=torch)(*arguments)
 
     def compiled(self, *, torch: bool) -> Callable[..., Any]:
         """The bare function for arrays of one kind."""

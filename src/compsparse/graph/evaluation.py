@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from compsparse.checks import check_numbers
 from compsparse.errors import DataError, GraphError
 from compsparse.graph.function_graph import FunctionGraph, Node
 from compsparse.graph.operations import is_torch
@@ -31,7 +32,7 @@ def evaluate(graph: FunctionGraph, X: Any) -> Any:
         Shape ``(n,)`` for one output, ``(n, k)`` for k; torch in, torch out (differentiable).
     """
     torch = is_torch(X)
-    X = X if torch else np.asarray(X)
+    X = X if torch else _array(X)
     if X.ndim != 2 or X.shape[1] != graph.n_inputs:
         raise DataError(
             f"the graph has {graph.n_inputs} inputs {_some(graph.inputs)}: "
@@ -43,8 +44,18 @@ def evaluate(graph: FunctionGraph, X: Any) -> Any:
     else:
         columns = X if np.issubdtype(X.dtype, np.floating) else X.astype(float)
         columns = np.ascontiguousarray(columns.T)
-    values = _run(graph, columns, torch)
+    try:
+        values = _run(graph, columns, torch)
+    except RecursionError:
+        raise GraphError("a formula of the graph nests too deep to be evaluated: expanded(graph) can be") from None
     return values[0] if len(values) == 1 else _stack(values, torch)
+
+
+def _array(X: Any) -> np.ndarray:
+    """As it is where it holds floats, so that single precision stays single."""
+    if isinstance(X, np.ndarray) and np.issubdtype(X.dtype, np.floating):
+        return X
+    return check_numbers("X", X, finite=False)
 
 
 def _run(graph: FunctionGraph, columns: Any, torch: bool) -> list[Any]:

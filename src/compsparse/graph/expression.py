@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from compsparse.checks import check_count
+from compsparse.checks import check_count, check_list, check_name_list, check_parameters
 from compsparse.errors import GraphError
 from compsparse.graph.builder import OperationRecorder
 from compsparse.graph.constituent import Constituent
 from compsparse.graph.formula import Apply, Argument, Formula, render, substitute, walk
-from compsparse.graph.function_graph import FunctionGraph, Node
+from compsparse.graph.function_graph import FunctionGraph, Node, check_graph
 from compsparse.graph.parser import parse_formula, variables
 
 
@@ -37,7 +37,12 @@ def from_expression(
        ├─ c
        └─ d
     """
-    texts = [text] if isinstance(text, str) else list(text)
+    check_parameters(fuse=fuse)
+    texts = [text] if isinstance(text, str) else check_list("text", text)
+    if not texts:
+        raise GraphError("there is no expression to read")
+    if inputs is not None:
+        inputs = check_name_list("inputs", inputs)
     if inputs is None:
         inputs = list(dict.fromkeys(name for t in texts for name in variables(t)))
         if not inputs:
@@ -58,6 +63,7 @@ def to_expression(graph: FunctionGraph, most_characters: int = 100_000) -> list[
         GraphError: a constituent has no formula, an input's name is no identifier, or the
             text would pass ``most_characters`` (shared nodes can make it exponentially long).
     """
+    check_graph("graph", graph)
     most_characters = check_count("most_characters", most_characters)
     for name in graph.inputs:
         if not name.isidentifier():
@@ -85,6 +91,7 @@ def formula_of(node: Node) -> Formula:
 
 def expanded(graph: FunctionGraph) -> FunctionGraph:
     """The same function with one node per operation; nodes without a formula stay as they are."""
+    check_graph("graph", graph)
     recorder = OperationRecorder(graph.inputs, reserved=[n.name for n in graph.nodes])
     new_name: dict[str, str] = {name: name for name in graph.inputs}
     for node in graph.nodes:
@@ -104,6 +111,7 @@ _LARGEST_FUSED = 100
 
 def fused(graph: FunctionGraph) -> FunctionGraph:
     """The same function with nodes of one variable folded into a neighbour where that is possible."""
+    check_graph("graph", graph)
     nodes = {n.name: n for n in graph.nodes}
     users = {name: list(names) for name, names in graph.consumers.items()}
     outputs = list(graph.outputs)

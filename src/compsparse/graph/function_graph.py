@@ -8,6 +8,7 @@ from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any, Literal
 
+from compsparse.checks import brief, check_count, check_kind, check_list, check_mapping
 from compsparse.errors import GraphError
 from compsparse.graph.constituent import Constituent
 
@@ -38,23 +39,25 @@ class Node:
     channels: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "parents", tuple(self.parents))
+        object.__setattr__(self, "parents", _names(f"the parents of node {brief(self.name)}", self.parents))
         if not isinstance(self.name, str) or not self.name:
-            raise GraphError(f"a node's name must be a non-empty string, got {self.name!r}")
+            raise GraphError(f"a node's name must be a non-empty string, got {brief(self.name)}")
         if not self.parents:
             raise GraphError(f"node {self.name!r} has no parents; constants belong inside constituents")
         twice = _first_duplicate(self.parents)
         if twice is not None:
             raise GraphError(f"node {self.name!r} names parent {twice!r} twice")
+        if self.constituent is not None and not isinstance(self.constituent, Constituent):
+            raise GraphError(f"the constituent of node {self.name!r} is no Constituent: {brief(self.constituent)}")
         if self.constituent is not None and self.constituent.arity != len(self.parents):
             raise GraphError(
                 f"node {self.name!r} has {len(self.parents)} parents but its constituent "
                 f"{self.constituent.name!r} takes {self.constituent.arity} arguments"
             )
-        if self.kind not in (None, "prime", "complete"):
-            raise GraphError(f"kind of node {self.name!r} must be 'prime' or 'complete', got {self.kind!r}")
-        if not isinstance(self.channels, int) or self.channels < 1:
-            raise GraphError(f"node {self.name!r} must carry at least one channel, got {self.channels!r}")
+        if self.kind is not None and (not isinstance(self.kind, str) or self.kind not in ("prime", "complete")):
+            raise GraphError(f"kind of node {self.name!r} must be 'prime' or 'complete', got {brief(self.kind)}")
+        if not isinstance(self.channels, int) or isinstance(self.channels, bool) or self.channels < 1:
+            raise GraphError(f"node {self.name!r} must carry at least one channel, got {brief(self.channels)}")
 
     @property
     def arity(self) -> int:
@@ -69,7 +72,10 @@ class Node:
         if self.constituent.formula is not None:
             from compsparse.graph.formula import render
 
-            return render(self.constituent.formula, self.parents, digits=4)
+            try:
+                return render(self.constituent.formula, self.parents, digits=4)
+            except RecursionError:  # a sum of a thousand terms nests a thousand deep
+                return f"a formula of {self.arity} parents"
         return f"{self.constituent.name}({', '.join(self.parents)})"
 
 
@@ -93,7 +99,10 @@ class FunctionGraph:
     outputs: tuple[str, ...]
 
     def __init__(self, inputs: Iterable[str], nodes: Iterable[Node], outputs: str | Iterable[str] | None = None):
-        inputs, nodes = tuple(inputs), tuple(nodes)
+        inputs, nodes = _names("the inputs of a graph", inputs), tuple(check_list("the nodes of a graph", nodes))
+        for node in nodes:
+            if not isinstance(node, Node):
+                raise GraphError(f"the nodes of a graph must be Nodes, got {brief(node)}")
         _check_names(inputs, nodes)
         object.__setattr__(self, "inputs", inputs)
         object.__setattr__(self, "nodes", _topological(inputs, nodes))
@@ -105,7 +114,7 @@ class FunctionGraph:
             if len(sinks) != 1:
                 raise GraphError(f"name the outputs: the graph has {len(sinks)} nodes that nothing uses {list(sinks)}")
             return sinks
-        outputs = (outputs,) if isinstance(outputs, str) else tuple(outputs)
+        outputs = (outputs,) if isinstance(outputs, str) else _names("the outputs of a graph", outputs)
         for name in outputs:
             if name not in self.index:
                 raise GraphError(f"output {name!r} is neither an input nor a node")
@@ -182,13 +191,12 @@ class FunctionGraph:
         return {n.name: n for n in self.nodes}
 
     def __getitem__(self, name: str) -> Node:
-        try:
-            return self._by_name[name]
-        except KeyError:
-            raise GraphError(f"the graph has no node {name!r}") from None
+        if not isinstance(name, str) or name not in self._by_name:
+            raise GraphError(f"the graph has no node {brief(name)}")
+        return self._by_name[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self.index
+        return isinstance(name, str) and name in self.index
 
     @cached_property
     def _hash(self) -> int:
@@ -253,7 +261,7 @@ class FunctionGraph:
         return self._closure(name, lambda n: self.consumers[n])
 
     def _closure(self, name: str, step: Callable[[str], Iterable[str]]) -> frozenset[str]:
-        if name not in self.index:
+        if name not in self:
             raise GraphError(f"the graph has neither an input nor a node {name!r}")
         seen: set[str] = set()
         waiting = list(step(name))
@@ -277,7 +285,7 @@ class FunctionGraph:
 
     def is_sparse(self, d0: int) -> bool:
         """Memo's Definition 1: every constituent depends on at most ``d0`` < d variables."""
-        return self.max_arity <= d0 < self.n_inputs
+        return self.max_arity <= check_count("d0", d0) < self.n_inputs
 
     def is_smoothly_sparse(self, d0: int) -> bool:
         """Memo's Definition 3: sparse, and every constituent has bounded first derivatives.
@@ -318,6 +326,7 @@ class FunctionGraph:
 
     def rename(self, names: Mapping[str, str]) -> FunctionGraph:
         """The same graph under other names; names not mentioned stay."""
+        names = check_mapping("names", names)
 
         def new(name: str) -> str:
             return names.get(name, name)
@@ -336,6 +345,19 @@ class FunctionGraph:
         """The same graph without its constituents, and so without what they say about regrouping."""
         nodes = [replace(n, constituent=None) for n in self.nodes]
         return FunctionGraph(self.inputs, nodes, self.outputs)
+
+
+def check_graph(what: str, graph: Any) -> FunctionGraph:
+    """A function graph, and nothing else."""
+    return check_kind(what, graph, FunctionGraph)
+
+
+def _names(what: str, names: Any) -> tuple[str, ...]:
+    found = tuple(names) if isinstance(names, str) else tuple(check_list(what, names))
+    for name in found:
+        if not isinstance(name, str):
+            raise GraphError(f"{what} must be texts, got {brief(name)}")
+    return found
 
 
 def _first_duplicate(names: Iterable[str]) -> str | None:

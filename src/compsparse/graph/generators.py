@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import count
 
-from compsparse.checks import RandomState, check_count, generator_from, input_names
+from compsparse.checks import MOST_INPUTS, RandomState, brief, check_count, generator_from, input_names
 from compsparse.errors import ConfigError
 from compsparse.graph.constituent import Constituent
 from compsparse.graph.function_graph import FunctionGraph, Node
@@ -14,9 +14,13 @@ ConstituentChoice = Constituent | Callable[[int], Constituent | None] | None
 """A constituent for every node, or a function from a node's arity to its constituent."""
 
 
+MOST_JOINED = 5000
+"""Most inputs, and nodes, of a random graph: drawing them takes time that grows with the square."""
+
+
 def single_node(n_inputs: int, constituent: ConstituentChoice = None) -> FunctionGraph:
     """One node over all inputs: the graph of a function without structure."""
-    names = input_names(check_count("n_inputs", n_inputs))
+    names = _inputs(n_inputs)
     return FunctionGraph(names, [_node("y", names, constituent)])
 
 
@@ -26,7 +30,7 @@ def balanced_tree(n_inputs: int, arity: int = 2, constituent: ConstituentChoice 
     >>> balanced_tree(8).depth, balanced_tree(8).size
     (3, 7)
     """
-    names, arity = input_names(check_count("n_inputs", n_inputs)), check_count("arity", arity, least=2)
+    names, arity = _inputs(n_inputs), check_count("arity", arity, least=2)
     level = list(names)
     nodes: list[Node] = []
     while len(level) > 1:
@@ -42,7 +46,7 @@ def balanced_tree(n_inputs: int, arity: int = 2, constituent: ConstituentChoice 
 
 def chain(n_inputs: int, constituent: ConstituentChoice = None) -> FunctionGraph:
     """h(h(h(x0, x1), x2), x3) …: the deepest binary tree."""
-    names = input_names(check_count("n_inputs", n_inputs, least=2))
+    names = _inputs(n_inputs, least=2)
     nodes = [_node("h0", names[:2], constituent)]
     for i, name in enumerate(names[2:], start=1):
         nodes.append(_node(f"h{i}", (nodes[-1].name, name), constituent))
@@ -56,7 +60,8 @@ def random_tree(
     random_state: RandomState = None,
 ) -> FunctionGraph:
     """A tree that joins random parts, each node taking 2 to ``max_arity`` of them."""
-    names, max_arity = input_names(check_count("n_inputs", n_inputs)), check_count("max_arity", max_arity, least=2)
+    names, max_arity = _inputs(n_inputs, most=MOST_JOINED), check_count("max_arity", max_arity, least=2)
+    max_arity = min(max_arity, max(len(names), 2))
     rng = generator_from(random_state)
     parts = list(names)
     nodes: list[Node] = []
@@ -80,14 +85,16 @@ def random_dag(
     Each node takes 2 to ``max_arity`` earlier values, those that nothing uses yet first once
     there is just enough room left to use them all.
     """
-    n_inputs, n_nodes = check_count("n_inputs", n_inputs, least=2), check_count("n_nodes", n_nodes)
-    max_arity = check_count("max_arity", max_arity, least=2)
+    n_inputs = check_count("n_inputs", n_inputs, least=2, most=MOST_JOINED)
+    n_nodes, max_arity = check_count("n_nodes", n_nodes), check_count("max_arity", max_arity, least=2)
     fewest = -(-(n_inputs - 1) // (max_arity - 1))
     if n_nodes < fewest:
         raise ConfigError(
             f"{n_nodes} nodes of at most {max_arity} parents cannot join {n_inputs} inputs: "
             f"at least {fewest} nodes are needed"
         )
+    check_count("n_nodes", n_nodes, most=MOST_JOINED)
+    max_arity = min(max_arity, n_inputs + n_nodes)
     rng = generator_from(random_state)
     values, unused, nodes = list(input_names(n_inputs)), list(input_names(n_inputs)), []
     for i in range(n_nodes):
@@ -117,7 +124,7 @@ def pyramid(
     >>> pyramid(15, kernel=3, stride=2).size
     11
     """
-    n_inputs = check_count("n_inputs", n_inputs)
+    n_inputs = len(_inputs(n_inputs))
     n_levels = None if n_levels is None else check_count("n_levels", n_levels)
     kernel, stride = check_count("kernel", kernel, least=2), check_count("stride", stride)
     if stride > kernel:
@@ -141,6 +148,12 @@ def pyramid(
     return FunctionGraph(names, nodes, [nodes[-1].name])
 
 
+def _inputs(n_inputs: int, least: int = 1, most: int = MOST_INPUTS) -> tuple[str, ...]:
+    return input_names(check_count("n_inputs", n_inputs, least, most))
+
+
 def _node(name: str, parents: Sequence[str], choice: ConstituentChoice) -> Node:
+    if choice is not None and not isinstance(choice, Constituent) and not callable(choice):
+        raise ConfigError(f"constituent must be a Constituent, or a function from arity to one, got {brief(choice)}")
     constituent = choice if isinstance(choice, Constituent) or choice is None else choice(len(parents))
     return Node(name, tuple(parents), constituent)

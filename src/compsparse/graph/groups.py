@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from compsparse.checks import MOST_INPUTS, brief, check_name_list
 from compsparse.errors import GraphError
 from compsparse.graph.function_graph import FunctionGraph, Kind, Node
 
@@ -43,7 +44,9 @@ def from_groups(groups: Any, inputs: Sequence[str] | None = None) -> FunctionGra
         inputs: all inputs in order; by default the names in the order they appear.
     """
     if isinstance(groups, str) or not isinstance(groups, Sequence):
-        raise GraphError(f"expected nested groups of inputs such as [['a', 'b'], 'c'], got {groups!r}")
+        raise GraphError(f"expected nested groups of inputs such as [['a', 'b'], 'c'], got {brief(groups)}")
+    if inputs is not None:
+        inputs = check_name_list("inputs", inputs)
     nodes: list[Node] = []
     leaves: list[str] = []
     positions: list[int] = []
@@ -62,7 +65,10 @@ def from_groups(groups: Any, inputs: Sequence[str] | None = None) -> FunctionGra
         return nodes[-1].name
 
     mark = "" if inputs is None or not any(_NODE_NAME.fullmatch(name) for name in inputs) else "_"
-    root = add(groups)
+    try:
+        root = add(groups)
+    except RecursionError:
+        raise GraphError("the groups nest too deep to be read") from None
     for name, count in Counter(leaves).items():
         if count > 1:
             raise GraphError(f"input {name!r} stands in two groups")
@@ -75,8 +81,8 @@ def from_groups(groups: Any, inputs: Sequence[str] | None = None) -> FunctionGra
 def _leaf(member: Any, inputs: Sequence[str] | None) -> str:
     if isinstance(member, str):
         if inputs is not None and member not in inputs:
-            raise GraphError(f"group member {member!r} is not among the inputs {list(inputs)}")
+            raise GraphError(f"group member {brief(member)} is not among the inputs {brief(list(inputs))}")
         return member
-    if isinstance(member, (int, np.integer)) and 0 <= member < (np.inf if inputs is None else len(inputs)):
+    if isinstance(member, (int, np.integer)) and 0 <= member < (MOST_INPUTS if inputs is None else len(inputs)):
         return f"x{member}" if inputs is None else inputs[int(member)]
     raise GraphError(f"group member {member!r} is neither an input's name nor its position")

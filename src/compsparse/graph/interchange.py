@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from compsparse.graph.function_graph import FunctionGraph
+from compsparse.graph.function_graph import FunctionGraph, check_graph
 
 if TYPE_CHECKING:
     import networkx
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 def to_dot(graph: FunctionGraph) -> str:
     """Graphviz source, inputs at the bottom."""
+    check_graph("graph", graph)
     lines = ["digraph {", "  rankdir=BT;", '  node [fontname="Helvetica"];']
     for name in graph.inputs:
         lines.append(f"  {_quoted(name)} [shape=plaintext];")
@@ -25,6 +26,7 @@ def to_dot(graph: FunctionGraph) -> str:
 
 def to_mermaid(graph: FunctionGraph) -> str:
     """Mermaid source, as GitHub and many notebooks draw it."""
+    check_graph("graph", graph)
     key = {name: f"n{i}" for name, i in graph.index.items()}
     lines = ["flowchart BT"]
     lines += [f'  {key[name]}(["{_escaped(name)}"])' for name in graph.inputs]
@@ -37,6 +39,7 @@ def to_mermaid(graph: FunctionGraph) -> str:
 
 def to_networkx(graph: FunctionGraph) -> networkx.DiGraph:
     """A networkx graph; nodes carry ``role``, ``constituent``, ``kind``, edges their ``position``."""
+    check_graph("graph", graph)
     import networkx
 
     result = networkx.DiGraph()

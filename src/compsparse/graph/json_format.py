@@ -6,7 +6,8 @@ import json
 import math
 from typing import Any
 
-from compsparse.errors import GraphError
+from compsparse.checks import brief, check_count
+from compsparse.errors import ConfigError, GraphError
 from compsparse.graph.constituent import Constituent, argument_names
 from compsparse.graph.formula import render
 from compsparse.graph.function_graph import FunctionGraph, Node
@@ -18,15 +19,21 @@ _VERSION = 1
 
 def dumps(graph: FunctionGraph, indent: int | None = None) -> str:
     """The graph as JSON text; a callable without formula is kept by name and must be given again."""
-    return json.dumps(to_dict(graph), indent=indent, allow_nan=False)
+    indent = None if indent is None else check_count("indent", indent, least=0, most=100)
+    try:
+        return json.dumps(to_dict(graph), indent=indent, allow_nan=False)
+    except RecursionError:
+        raise GraphError("a formula of the graph nests too deep to be written") from None
 
 
 def loads(text: str) -> FunctionGraph:
     """The graph that :func:`dumps` wrote."""
+    if not isinstance(text, (str, bytes, bytearray)):
+        raise GraphError(f"not a graph in JSON: expected a text, got {brief(text)}")
     try:
         data = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise GraphError(f"not a graph in JSON: {error}") from None
+    except (ValueError, RecursionError):
+        raise GraphError("not a graph in JSON: the text cannot be read as JSON") from None
     return from_dict(data)
 
 
@@ -52,8 +59,12 @@ def from_dict(data: Any) -> FunctionGraph:
         return FunctionGraph(data["inputs"], nodes, data["outputs"])
     except GraphError:
         raise
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError) as error:
-        raise GraphError(f"the graph's JSON is incomplete: {error!r}") from None
+    except ConfigError as error:
+        raise GraphError(f"the graph's JSON is damaged or incomplete: {error}") from None
+    except KeyError as error:
+        raise GraphError(f"the graph's JSON is incomplete: {error.args[0]!r} is missing") from None
+    except (TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError):
+        raise GraphError("the graph's JSON is damaged or incomplete: some value is of another kind") from None
 
 
 def _node_to_dict(node: Node) -> dict[str, Any]:

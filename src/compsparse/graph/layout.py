@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 
 from compsparse.graph.function_graph import FunctionGraph
@@ -17,12 +17,13 @@ def layers(graph: FunctionGraph) -> list[list[str]]:
         rows[level].append(name)
     parents = {n.name: n.parents for n in graph.nodes}
     _order_inputs_depth_first(graph, rows)
+    place = {name: at for row in rows for name, at in _places(row)}
     for sweep in range(_SWEEPS):
         downward = sweep % 2 == 0
         neighbours = parents if downward else graph.consumers
         for row in rows if downward else reversed(rows):
-            place = _places(rows)
             row.sort(key=lambda name: _barycentre(name, neighbours, place))
+            place.update(_places(row))
     return rows
 
 
@@ -35,7 +36,7 @@ def _order_inputs_depth_first(graph: FunctionGraph, rows: list[list[str]]) -> No
         if name in order:
             continue
         order[name] = None
-        if name not in graph.inputs:
+        if graph.levels[name]:
             waiting.extend(reversed(graph[name].parents))
     for name in graph.index:
         order.setdefault(name)
@@ -44,9 +45,9 @@ def _order_inputs_depth_first(graph: FunctionGraph, rows: list[list[str]]) -> No
         row.sort(key=rank.__getitem__)
 
 
-def _places(rows: list[list[str]]) -> dict[str, float]:
-    """Positions across, each row spread over the unit interval."""
-    return {name: (i + 0.5) / len(row) for row in rows for i, name in enumerate(row)}
+def _places(row: list[str]) -> Iterator[tuple[str, float]]:
+    """Positions across, the row spread over the unit interval."""
+    return ((name, (i + 0.5) / len(row)) for i, name in enumerate(row))
 
 
 def _barycentre(name: str, neighbours: Mapping[str, Sequence[str]], place: Mapping[str, float]) -> float:

@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import or_
 
+from compsparse.checks import check_name_list
+from compsparse.errors import GraphError
 from compsparse.graph.expression import expanded
 from compsparse.graph.formula import Apply, Argument, Constant, Formula
 from compsparse.graph.function_graph import FunctionGraph, Kind, Node
@@ -54,7 +56,10 @@ class ModuleTree:
 
     def to_graph(self, inputs: tuple[str, ...] | None = None) -> FunctionGraph:
         """The tree as a function graph without constituents; ``inputs`` may name inert ones too."""
-        names = tuple(sorted(self.members)) if inputs is None else inputs
+        names = tuple(sorted(self.members) if inputs is None else check_name_list("inputs", inputs))
+        missing = sorted(self.members - set(names))
+        if missing:
+            raise GraphError(f"inputs must name every member of the tree: {missing[0]!r} is missing")
         nodes = []
         name_of = {frozenset([name]): name for name in names}
         for i, module in enumerate(reversed(list(self.inner))):

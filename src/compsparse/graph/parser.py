@@ -11,7 +11,8 @@ from functools import reduce
 
 import numpy as np
 
-from compsparse.errors import ExpressionError
+from compsparse.checks import brief
+from compsparse.errors import ConfigError, ExpressionError
 from compsparse.graph.formula import Apply, Argument, Constant, Formula
 from compsparse.graph.operations import ALIASES, OPERATIONS, Operation, operation
 
@@ -25,6 +26,7 @@ _BINARY = {"+": ("add", 1), "-": ("sub", 1), "*": ("mul", 2), "/": ("div", 2), "
 _COMPARISONS = {"<": "less", ">": "greater", "<=": "less_equal", ">=": "greater_equal"}
 _UNARY_LEVEL = 3
 _MOST_NESTED = 200
+_LONGEST_TEXT = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,9 @@ def parse_formula(text: str, arguments: Sequence[str]) -> Formula:
         if name not in index:
             near = difflib.get_close_matches(name, index, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise ExpressionError(f"unknown variable {name!r}, expected one of {list(index)}{hint}", text, position)
+            raise ExpressionError(
+                f"unknown variable {name!r}, expected one of {brief(list(index))}{hint}", text, position
+            )
         return Argument(index[name])
 
     return _parse(text, lookup)
@@ -63,6 +67,10 @@ def parse_formula(text: str, arguments: Sequence[str]) -> Formula:
 
 def _parse(text: str, variable: Callable[[str, int], Formula]) -> Formula:
     """Parses ``text``; ``variable(name, position)`` says what each variable stands for."""
+    if not isinstance(text, str):
+        raise ConfigError(f"an expression must be a text, got {brief(text)}")
+    if len(text) > _LONGEST_TEXT:
+        raise ConfigError(f"an expression may have {_LONGEST_TEXT:,} characters, got {len(text):,}")
     return _Parser(text, variable).whole()
 
 

@@ -7,14 +7,18 @@ from html import escape
 from itertools import pairwise
 from typing import Literal
 
-from compsparse.checks import check_choice
-from compsparse.graph.function_graph import FunctionGraph
+from compsparse.checks import brief, check_choice, check_mapping
+from compsparse.errors import ConfigError
+from compsparse.graph.function_graph import FunctionGraph, Node, check_graph
 from compsparse.graph.layout import coordinates
+from compsparse.graph.text_drawing import shortened
 
 _CHARACTER = 7.2
 _BOX_HEIGHT = 28
 _LONGEST_LABEL = 28
 _MARGIN = 24
+_MOST_BOXES = 400
+"""Boxes beyond which nobody reads a drawing; the rest is counted."""
 
 _STYLE = """
 .cs-graph { font: 12px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; --ink: #1f2937; --soft: #6b7280;
@@ -47,7 +51,10 @@ def draw_svg(
         hover: text a browser shows when the pointer rests on a node; by default its definition.
     """
     check_choice("direction", direction, ("right", "up"))
-    text = {name: _shortened((labels or {}).get(name) or _label(graph, name)) for name in graph.index}
+    labels, hover = _texts("labels", labels), _texts("hover", hover)
+    if len(check_graph("graph", graph).index) > _MOST_BOXES:
+        graph, labels, hover = _nearest_the_outputs(graph, labels, hover)
+    text = {name: _shortened(labels.get(name) or _label(graph, name)) for name in graph.index}
     width = {name: max(26.0, _CHARACTER * len(t) + 16) for name, t in text.items()}
     centre, canvas_width, canvas_height = _place(graph, width, direction)
     lines = [
@@ -60,18 +67,54 @@ def draw_svg(
     for node in graph.nodes:
         lines += [_edge(centre[p], centre[node.name], direction) for p in node.parents]
     for name in graph.index:
-        tip = (hover or {}).get(name) or _definition(graph, name)
+        tip = hover.get(name) or _definition(graph, name)
         lines.append(_box(centre[name], width[name], text[name], tip, _classes(graph, name)))
     lines.append(_key(graph, canvas_height + 10))
     return "\n".join([*lines, "</svg>"])
 
 
+def _texts(what: str, texts: Mapping[str, str] | None) -> dict[str, str]:
+    found = {} if texts is None else dict(check_mapping(what, texts))
+    for name, text in found.items():
+        if not isinstance(text, str):
+            raise ConfigError(f"{what} must be texts, got {brief(text)} for {brief(name)}")
+    return found
+
+
+def _nearest_the_outputs(
+    graph: FunctionGraph, labels: dict[str, str], hover: dict[str, str]
+) -> tuple[FunctionGraph, dict[str, str], dict[str, str]]:
+    """A graph of few boxes: what is nearest to the outputs, and for the rest of a node's parents their number."""
+    kept, waiting = set(graph.outputs[:_MOST_BOXES]), list(graph.outputs[:_MOST_BOXES])
+    for name in waiting:
+        parents = graph[name].parents if graph.levels[name] else ()
+        for parent in parents[: max(0, _MOST_BOXES - len(kept))]:
+            if parent not in kept:
+                kept.add(parent)
+                waiting.append(parent)
+    stubs, nodes = [], []
+    for node in graph.nodes:
+        if node.name not in kept:
+            continue
+        parents = [p for p in node.parents if p in kept]
+        if len(parents) < node.arity:
+            stubs.append(f"… {node.arity - len(parents):,} more of {node.name}")
+            parents.append(stubs[-1])
+        nodes.append(Node(node.name, tuple(parents), kind=node.kind, channels=node.channels))
+        labels.setdefault(node.name, node.label)
+        hover.setdefault(node.name, shortened(_definition(graph, node.name), node.arity))
+    rest = len(graph.index) - len(kept)
+    left_out = f"{rest:,} of {len(graph.index):,} inputs and nodes are not drawn"
+    inputs = [*(name for name in graph.inputs if name in kept), *stubs, left_out]
+    return FunctionGraph(inputs, nodes, [o for o in graph.outputs if o in kept]), labels, hover
+
+
 def _label(graph: FunctionGraph, name: str) -> str:
-    return name if name in graph.inputs else graph[name].label
+    return graph[name].label if graph.levels[name] else name
 
 
 def _definition(graph: FunctionGraph, name: str) -> str:
-    if name in graph.inputs:
+    if not graph.levels[name]:
         return f"{name}: input{' (inert)' if name in graph.inert else ''}"
     node = graph[name]
     kind = f" ({node.kind})" if node.kind else ""
@@ -83,7 +126,7 @@ def _shortened(text: str) -> str:
 
 
 def _classes(graph: FunctionGraph, name: str) -> str:
-    kind = _input_class(graph, name) if name in graph.inputs else graph[name].kind or "plain"
+    kind = _input_class(graph, name) if not graph.levels[name] else graph[name].kind or "plain"
     return f"node {kind}{' output' if name in graph.outputs else ''}"
 
 

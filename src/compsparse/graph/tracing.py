@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from compsparse.checks import check_count, input_names
+from compsparse.checks import MOST_INPUTS, brief, check_count, check_name_list, check_parameters, input_names
 from compsparse.errors import TraceError
 from compsparse.graph.builder import OperationRecorder
 from compsparse.graph.expression import fused
@@ -43,12 +43,15 @@ def trace(
     >>> graph.inputs, [n.label for n in graph.nodes]
     (('a', 'b', 'c'), ['a*b', 'tanh(mul_0)', 'tanh_1 + c'])
     """
+    check_parameters(fuse=fuse)
+    if not callable(function):
+        raise TraceError(f"expected a function to trace, got {brief(function)}")
     parameters = _parameters(function)
     if inputs is None:
         if parameters is None:
             raise TraceError(f"say how many inputs {_called(function)} has: trace(f, n) or trace(f, names)")
         inputs = parameters
-    names = list(inputs) if isinstance(inputs, Iterable) else list(input_names(check_count("inputs", inputs)))
+    names = check_name_list("inputs", inputs) if isinstance(inputs, Iterable) else list(_numbered(inputs))
     if not names:
         raise TraceError(f"{_called(function)} needs at least one input to be traced")
     recorder = OperationRecorder(names)
@@ -59,10 +62,16 @@ def trace(
         result = _traceable(function, {})(*arguments)
     except TraceError:
         raise
+    except RecursionError:
+        raise TraceError(f"cannot trace {_called(function)}: it calls itself too deeply") from None
     except (TypeError, AttributeError, ValueError) as error:
         raise TraceError(f"cannot trace {_called(function)}: {error}") from error
     graph = recorder.build(_output_names(result, recorder, function))
     return fused(graph) if fuse else graph
+
+
+def _numbered(n: Any) -> tuple[str, ...]:
+    return input_names(check_count("inputs", n, most=MOST_INPUTS))
 
 
 class Symbol:

@@ -1,5 +1,53 @@
-"""Fitted graphs: fit, predict, save, load."""
+"""Fitted graphs: fit, predict, save, load; what their nodes learned, and how they do on rows they have not seen.
 
-from compsparse.models.fitted_graph import FittedGraph, fit_model
+Names are loaded on first use, so that records and scores need no torch, and nothing here scikit-learn but
+:mod:`compsparse.models.comparison`.
+"""
 
-__all__ = ["FittedGraph", "fit_model"]
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+_HOME = {
+    "Assessment": "assessment",
+    "assess": "assessment",
+    "FittedGraph": "fitted_graph",
+    "fit_model": "fitting",
+    "learned_nodes": "constituents",
+    "LearnedNodes": "pictures",
+    "Picture": "pictures",
+    "ClassScore": "scores",
+    "Score": "scores",
+}
+
+__all__ = [
+    "Assessment",
+    "ClassScore",
+    "FittedGraph",
+    "LearnedNodes",
+    "Picture",
+    "Score",
+    "assess",
+    "fit_model",
+    "learned_nodes",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(importlib.import_module(f"compsparse.models.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'compsparse.models' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+if TYPE_CHECKING:
+    from compsparse.models.assessment import Assessment, assess
+    from compsparse.models.constituents import learned_nodes
+    from compsparse.models.fitted_graph import FittedGraph
+    from compsparse.models.fitting import fit_model
+    from compsparse.models.pictures import LearnedNodes, Picture
+    from compsparse.models.scores import ClassScore, Score

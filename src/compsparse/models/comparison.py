@@ -1,90 +1,32 @@
-"""A fitted model beside scikit-learn's dense baselines, on the same rows."""
+"""scikit-learn's dense models on the same rows, to compare with."""
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import r2_score
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from compsparse.models.fitted_graph import FittedGraph
+from compsparse.models.scores import ClassScore, Score, score_classes, score_numbers
+from compsparse.tables.coding import code_for
 from compsparse.tables.splitting import SplitTable
 
 _ROWS_SEEN_IN_TRAINING = 3_000_000
 _MOST_EPOCHS, _FEWEST_EPOCHS = 2000, 20
 _FEWEST_TO_HOLD_OUT, _FEWEST_OF_A_CLASS = 100, 20
-_LEAST_PROBABILITY = 1e-6
-
-
-@dataclass(frozen=True)
-class Score:
-    """How one model did on the test rows.
-
-    Attributes:
-        r2: coefficient of determination, the mean over outputs.
-        by_output: that of every output, where there are several.
-    """
-
-    model: str
-    r2: float
-    seconds: float
-    by_output: tuple[float, ...] = ()
-
-    @property
-    def unexplained(self) -> float:
-        """Share of the target's variance that the model leaves unexplained."""
-        return 1 - self.r2
-
-
-@dataclass(frozen=True)
-class ClassScore:
-    """How one classifier did on the test rows.
-
-    Attributes:
-        log_loss: mean negative logarithm of the probability given to the true class.
-        constant_log_loss: that of the training rows' class shares.
-    """
-
-    model: str
-    accuracy: float
-    log_loss: float
-    constant_log_loss: float
-    seconds: float
-
-    @property
-    def unexplained(self) -> float:
-        """Log loss as a share of what knowing the classes' shares alone would give."""
-        return self.log_loss / self.constant_log_loss
-
-
-def score_numbers(model: str, observed: np.ndarray, predicted: np.ndarray, seconds: float) -> Score:
-    """The score of predictions, (rows,) or (rows, outputs)."""
-    each = np.atleast_1d(r2_score(observed, predicted, multioutput="raw_values"))
-    return Score(model, float(each.mean()), seconds, tuple(each.tolist()) if len(each) > 1 else ())
-
-
-def score_classes(
-    model: str, observed: np.ndarray, probabilities: np.ndarray, class_shares: np.ndarray, seconds: float
-) -> ClassScore:
-    """The score of (rows, classes) probabilities against class numbers."""
-    rows = np.arange(len(observed))
-    given = np.maximum(probabilities[rows, observed], _LEAST_PROBABILITY)
-    accuracy = float((probabilities.argmax(1) == observed).mean())
-    constant = float(-np.log(class_shares[observed]).mean())
-    return ClassScore(model, accuracy, float(-np.log(given).mean()), constant, seconds)
+_ROWS_OF_A_TRIAL = 300
 
 
 def dense_baselines(random_state: int | None = 0, n_rows: int = 0, n_outputs: int = 1) -> dict[str, BaseEstimator]:
@@ -117,11 +59,15 @@ def _early_stopping(n_rows: int, rarest: int) -> dict[str, Any]:
     return {"max_iter": epochs, "early_stopping": True, "n_iter_no_change": 100, "tol": 1e-6}
 
 
-def compare_models(models: dict[str, BaseEstimator], train: Sequence[Any], test: Sequence[Any]) -> list[Score]:
-    """Fits each model to (X, y) and scores it on another (X, y), best first."""
+def compare_models(
+    models: dict[str, BaseEstimator], train: Sequence[Any], test: Sequence[Any], deadline: float | None = None
+) -> list[Score]:
+    """Fits each model to (X, y) and scores it on another (X, y), best first; those without time are left out."""
     (X, y), (X_test, y_test) = train, test
     scores = []
     for name, model in models.items():
+        if not _has_time(model, X, y, deadline):
+            continue
         with _fitting() as clock:
             model.fit(X, y)
         scores.append(score_numbers(name, y_test, model.predict(X_test), clock.seconds))
@@ -129,17 +75,35 @@ def compare_models(models: dict[str, BaseEstimator], train: Sequence[Any], test:
 
 
 def compare_classifiers(
-    models: dict[str, BaseEstimator], train: Sequence[Any], test: Sequence[Any]
+    models: dict[str, BaseEstimator], train: Sequence[Any], test: Sequence[Any], deadline: float | None = None
 ) -> list[ClassScore]:
     """The same for class numbers 0, 1, …, every one of which stands in the training rows."""
     (X, y), (X_test, y_test) = train, test
     shares = np.bincount(y) / len(y)
     scores = []
     for name, model in models.items():
+        if not _has_time(model, X, y, deadline):
+            continue
         with _fitting() as clock:
             model.fit(X, y)
         scores.append(score_classes(name, y_test, model.predict_proba(X_test), shares, clock.seconds))
     return sorted(scores, key=lambda s: s.unexplained)
+
+
+def _has_time(model: BaseEstimator, X: np.ndarray, y: np.ndarray, deadline: float | None) -> bool:
+    """Whether a fit would end before the deadline, by a fit to a few rows and a cost that grows with the rows.
+
+    The dense network passes less often over more rows, so that its estimate is high; it is left out rather than late.
+    """
+    if deadline is None:
+        return True
+    n = min(_ROWS_OF_A_TRIAL, len(X))
+    rows = np.linspace(0, len(X) - 1, n).astype(int)
+    if len(np.unique(y[rows], axis=0)) < 2 or time.perf_counter() > deadline:
+        return False
+    with _fitting() as clock:
+        clone(model).fit(X[rows], y[rows])
+    return time.perf_counter() + clock.seconds * max(len(X) / n, 1) < deadline
 
 
 @dataclass
@@ -157,30 +121,26 @@ def _fitting() -> Iterator[_Clock]:
     clock.seconds = time.perf_counter() - started
 
 
-def compared(
-    model: FittedGraph, split: SplitTable, name: str, seconds: float
-) -> Sequence[Score] | Sequence[ClassScore]:
-    """A fitted graph and dense models on the test rows, best first; without the latter after Ctrl-C."""
-    X, X_test = model.code.encoded(split.X), model.code.encoded(split.X_test)
-    if split.classes is not None:
-        shares = np.bincount(split.values) / len(X)
-        own = score_classes(name, split.values_test, model.predict_proba(split.X_test), shares, seconds)
-        classifiers = dense_classifiers(split.seed, len(X), rarest=int(np.bincount(split.values).min()))
-        both = (X, split.values), (X_test, split.values_test)
-        return _best_first([own, *_unless_interrupted(lambda: compare_classifiers(classifiers, *both))])
-    n_outputs = split.values.shape[1]
-    y, y_test = (v[:, 0] if n_outputs == 1 else v for v in (split.values, split.values_test))
-    own_score = score_numbers(name, y_test, model.predict(split.X_test), seconds)
-    models = dense_baselines(split.seed, len(X), n_outputs)
-    return _best_first([own_score, *_unless_interrupted(lambda: compare_models(models, (X, y), (X_test, y_test)))])
+def baseline_scores(
+    split: SplitTable, random_state: int | None = 0, deadline: float | None = None
+) -> list[Score] | list[ClassScore]:
+    """Dense models on the test rows, best first; none of them after Ctrl-C.
 
-
-def _best_first(scores: list[Any]) -> list[Any]:
-    return sorted(scores, key=lambda s: s.unexplained)
-
-
-def _unless_interrupted(compare: Callable[[], list[Any]]) -> list[Any]:
+    Args:
+        deadline: on the clock of :func:`time.perf_counter`; models that would take longer are left out.
+    """
+    # the seeds of scikit-learn have 32 bits
+    seed = None if random_state is None else random_state % 2**32
+    code = code_for(split.X)
+    X, X_test = code.encoded(split.X), code.encoded(split.X_test)
+    y, y_test = split.target.values, split.target_test.values
     try:
-        return compare()
+        if split.classes is not None:
+            classifiers = dense_classifiers(seed, len(X), rarest=int(np.bincount(y).min()))
+            return compare_classifiers(classifiers, (X, y), (X_test, y_test), deadline)
+        n_outputs = y.shape[1]
+        if n_outputs == 1:
+            y, y_test = y[:, 0], y_test[:, 0]
+        return compare_models(dense_baselines(seed, len(X), n_outputs), (X, y), (X_test, y_test), deadline)
     except KeyboardInterrupt:
         return []

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from compsparse.models.fitted_graph import FittedGraph
-from compsparse.networks.mirroring import MirrorNetwork
-from compsparse.tables.coding import NumberColumn
+from compsparse.models.pictures import MOST_PICTURES, Axis, LearnedNodes, Picture
+from compsparse.networks.nodes import node_function, node_values
+from compsparse.tables.coding import NumberColumn, TextColumn
 
-if TYPE_CHECKING:
-    import pandas
-
-MOST_PICTURES = 12
-"""Curves shown of a node with many parents: those along which it moves most."""
 _MOST_SERIES = 6
 _MOST_ROWS = 2000
 _MOST_POINTS = 120
@@ -27,87 +21,40 @@ _FEW_VALUES = 5
 _RANGE = (0.005, 0.995)
 
 
-def node_function(network: MirrorNetwork, name: str, replica: int = 0) -> Callable[[Tensor], Tensor]:
-    """One node of one replica as a function from (fan_in, rows) to (channels, rows)."""
-    group = next(group for group in network.plan.groups if name in group.nodes)
-    cells = network.cells(group)
-    place = 0 if group.shared else group.nodes.index(name)
-    layers = [(w[replica, place], b[replica, place, :, None]) for w, b in zip(cells.weights, cells.biases, strict=True)]
-
-    @torch.no_grad()
-    def evaluate(parents: Tensor) -> Tensor:
-        *hidden, (last_weight, last_bias) = layers
-        for weight, bias in hidden:
-            parents = cells.activation(weight @ parents + bias)
-        return last_weight @ parents + last_bias
-
-    return evaluate
-
-
-def node_values(network: MirrorNetwork, encoded: np.ndarray, replica: int = 0) -> dict[str, Tensor]:
-    """What every column and node of one replica carries over the rows, (channels, rows) each."""
-    columns = torch.as_tensor(encoded, dtype=next(network.parameters()).dtype).T
-    values = {name: columns[i : i + 1] for i, name in enumerate(network.graph.inputs)}
-    for node in network.graph.nodes:
-        parents = torch.cat([values[p] for p in node.parents])
-        values[node.name] = node_function(network, node.name, replica)(parents)
-    return values
-
-
-@dataclass(frozen=True)
-class Axis:
-    """One variable of a picture.
+@dataclass(frozen=True, eq=False)
+class _Wire:
+    """A parent of a node, or one number that it passes on.
 
     Attributes:
-        ticks: the places along it in the reader's units; numbers, or the names of levels.
-        codes: (places, wires) what the network reads there.
+        axis: how it is shown.
+        codes: (places, wires) what the network reads along the axis.
         typical: what it reads at the median, or at the commonest level.
     """
 
-    label: str
-    ticks: tuple[float, ...] | tuple[str, ...]
+    axis: Axis
     codes: np.ndarray
     typical: np.ndarray
 
-    @property
-    def has_levels(self) -> bool:
-        return isinstance(self.ticks[0], str)
 
+def learned_nodes(model: FittedGraph, table: Any, replica: int = 0) -> LearnedNodes:
+    """What every node of a model learned, over the range of a table like the one it was fitted on.
 
-@dataclass(frozen=True)
-class Picture:
-    """A constituent along one axis (a curve per series) or over two (a heat map).
-
-    Attributes:
-        values: (series, places) or (places down, places across).
-        points: (rows, 2) where the data lie, for heat maps over numbers.
-        value_range: what the axis of values should span, where pictures are to be compared.
+    Args:
+        replica: which of the networks that predict together; the first is the best.
     """
-
-    value_label: str
-    across: Axis
-    values: np.ndarray
-    series: tuple[str, ...] = ("",)
-    down: Axis | None = None
-    points: np.ndarray | None = None
-    value_range: tuple[float, float] | None = None
-    note: str = ""
-
-    def frame(self) -> pandas.DataFrame:
-        """The picture's table, one row a place."""
-        import pandas
-
-        if self.down is None:
-            places = [(s, x, v) for s, row in zip(self.series, self.values, strict=True) for x, v in self._along(row)]
-            return pandas.DataFrame(places, columns=["series", self.across.label, self.value_label])
-        cells = [(y, x, v) for y, row in zip(self.down.ticks, self.values, strict=True) for x, v in self._along(row)]
-        return pandas.DataFrame(cells, columns=[self.down.label, self.across.label, self.value_label])
-
-    def _along(self, row: np.ndarray) -> list[tuple[float | str, float]]:
-        return list(zip(self.across.ticks, row.tolist(), strict=True))
+    nodes = Constituents(model, table, replica)
+    columns = model.code.chosen(table)
+    inputs = list(zip(model.code.inputs, columns.columns, strict=True))
+    return LearnedNodes(
+        pictures={node.name: tuple(nodes.pictures(node.name)) for node in nodes.graph.nodes},
+        ranges={c.name: (float(v.min()), float(v.max())) for c, v in inputs if isinstance(c, NumberColumn)},
+        levels={c.name: c.levels for c, _ in inputs if isinstance(c, TextColumn)},
+        n_rows=columns.n_rows,
+        n_networks=model.network.n_replicas,
+    )
 
 
-class LearnedNodes:
+class Constituents:
     """Pictures of the nodes of a fitted model, over the range of a table.
 
     The best replica speaks for the ensemble: only outputs can be averaged. A learned variable is
@@ -117,64 +64,79 @@ class LearnedNodes:
     def __init__(self, model: FittedGraph, table: Any, replica: int = 0):
         encoded = model.code.encoded(table)
         rows = np.random.default_rng(0).permutation(len(encoded))[:_MOST_ROWS]
-        self.model, self.replica, self.encoded = model, replica, encoded[rows]
-        self.values = {n: v.numpy() for n, v in node_values(model.network, self.encoded, replica).items()}
+        self.model, self.graph, self.replica = model, model.graph.pruned(), replica
+        carried = node_values(model.network, torch.as_tensor(encoded[rows]), replica)
+        self.values: dict[str, np.ndarray] = {name: values.numpy() for name, values in carried.items()}
         self._columns = {column.name: column for column in model.code.inputs}
-        self._axes = {name: self._axes_of(name) for name in model.graph.index}
+        self._wires = {name: self._wires_of(name) for name in self.graph.index}
 
     def pictures(self, name: str) -> list[Picture]:
         """The constituent of a node: a curve, heat maps, or a curve per parent with the others held."""
-        axes = [axis for parent in self.model.graph[name].parents for axis in self._axes[parent]]
-        if len(axes) == 1:
-            return [self._curve(name, axes, 0)]
-        if len(axes) == 2:
-            return self._pair(name, axes)
-        curves = [self._curve(name, axes, i) for i in range(len(axes))]
+        wires = [wire for parent in self.graph[name].parents for wire in self._wires[parent]]
+        if len(wires) == 1:
+            return [self._curve(name, wires, 0)]
+        if len(wires) == 2:
+            return self._pair(name, wires)
+        curves = [self._curve(name, wires, i) for i in range(len(wires))]
         low, high = min(c.values.min() for c in curves), max(c.values.max() for c in curves)
         curves.sort(key=lambda c: -float(np.ptp(c.values, axis=1).max()))
         note = "other parents at their median"
         return [replace(c, value_range=(float(low), float(high)), note=note) for c in curves[:MOST_PICTURES]]
 
+    def readable(self, name: str, channel: int, raw: np.ndarray) -> np.ndarray:
+        """What a node carries in the reader's units: inputs and numeric outputs in their own, others standardised."""
+        column = self._columns.get(name)
+        shown: np.ndarray
+        if isinstance(column, NumberColumn):
+            shown = raw * column.scale + column.mean
+        elif name in self.graph.outputs and self.model.classes is None:
+            i = self.graph.outputs.index(name) * self.model.network.config.out_channels + channel
+            shown = raw * self.model.scale[i] + self.model.centre[i]
+        else:
+            own = self.values[name][channel]
+            shown = self._sign(name, channel) * (raw - own.mean()) / (own.std() or 1.0)
+        return shown
+
     # ---- pictures ------------------------------------------------------------------------
 
-    def _curve(self, name: str, axes: list[Axis], i: int) -> Picture:
-        codes = [
-            axis.codes if k == i else np.tile(axis.typical, (len(axes[i].ticks), 1)) for k, axis in enumerate(axes)
-        ]
+    def _curve(self, name: str, wires: list[_Wire], i: int) -> Picture:
+        places = len(wires[i].axis.ticks)
+        codes = [wire.codes if k == i else np.tile(wire.typical, (places, 1)) for k, wire in enumerate(wires)]
         label, series, values = self._shown(name, np.concatenate(codes, axis=1))
-        return Picture(label, axes[i], values[:_MOST_SERIES], series[:_MOST_SERIES])
+        return Picture(label, wires[i].axis, values[:_MOST_SERIES], series[:_MOST_SERIES])
 
-    def _pair(self, name: str, axes: list[Axis]) -> list[Picture]:
-        across, down = axes
-        if across.has_levels and not down.has_levels:
+    def _pair(self, name: str, wires: list[_Wire]) -> list[Picture]:
+        across, down = wires
+        if across.axis.has_levels and not down.axis.has_levels:
             across, down = down, across
-        rows, columns = np.repeat(down.codes, len(across.ticks), axis=0), np.tile(across.codes, (len(down.ticks), 1))
-        grid = [columns, rows] if across is axes[0] else [rows, columns]
+        n_across, n_down = len(across.axis.ticks), len(down.axis.ticks)
+        rows, columns = np.repeat(down.codes, n_across, axis=0), np.tile(across.codes, (n_down, 1))
+        grid = [columns, rows] if across is wires[0] else [rows, columns]
         label, series, values = self._shown(name, np.concatenate(grid, axis=1))
-        values = values.reshape(len(series), len(down.ticks), len(across.ticks))
-        if len(series) == 1 and down.has_levels and not across.has_levels and len(down.ticks) <= _MOST_SERIES:
-            levels = tuple(f"{down.label} = {tick}" for tick in down.ticks)
-            return [Picture(label, across, values[0], levels)]
-        points = None if across.has_levels or down.has_levels else self._points(name, across is axes[1])
+        values = values.reshape(len(series), n_down, n_across)
+        if len(series) == 1 and down.axis.has_levels and not across.axis.has_levels and n_down <= _MOST_SERIES:
+            levels = tuple(f"{down.axis.label} = {tick}" for tick in down.axis.ticks)
+            return [Picture(label, across.axis, values[0], levels)]
+        over_numbers = not (across.axis.has_levels or down.axis.has_levels)
+        points = self._points(name, across is wires[1]) if over_numbers else None
         labels = [label] if len(series) == 1 else [f"{label} {s}" for s in series]
         maps = list(zip(labels, values, strict=True))[:_MOST_SERIES]
-        return [Picture(one, across, cells, down=down, points=points) for one, cells in maps]
+        return [Picture(one, across.axis, cells, down=down.axis, points=points) for one, cells in maps]
 
     def _points(self, name: str, swapped: bool) -> np.ndarray:
-        wires = [(p, c) for p in self.model.graph[name].parents for c in range(len(self._wires(p)))]
-        shown = np.stack([self._readable(p, c, self._wires(p)[c]) for p, c in wires], axis=1)[:_MOST_POINTS]
+        read = [(p, c) for p in self.graph[name].parents for c in range(len(self._carried(p)))]
+        shown = np.stack([self.readable(p, c, self._carried(p)[c]) for p, c in read], axis=1)[:_MOST_POINTS]
         return shown[:, ::-1] if swapped else shown
-
-    # ---- values in the reader's units ----------------------------------------------------
 
     def _shown(self, name: str, codes: np.ndarray) -> tuple[str, tuple[str, ...], np.ndarray]:
         """Label, series and (series, places) values of a node where it reads the given codes."""
         raw = node_function(self.model.network, name, self.replica)(torch.as_tensor(codes.T)).numpy()
-        if name in self.model.graph.outputs and self.model.classes is not None:
+        is_output = name in self.graph.outputs
+        if is_output and self.model.classes is not None:
             return self._probabilities(name, raw)
-        values = np.stack([self._readable(name, c, wire) for c, wire in enumerate(raw)])
-        series = tuple(f"channel {c + 1}" for c in range(len(raw))) if len(raw) > 1 else ("",)
-        return self._label(name), series, values
+        values = np.stack([self.readable(name, c, wire) for c, wire in enumerate(raw)])
+        several = self.model.targets if is_output else [f"channel {c + 1}" for c in range(len(raw))]
+        return self._label(name), tuple(several) if len(raw) > 1 else ("",), values
 
     def _probabilities(self, name: str, logits: np.ndarray) -> tuple[str, tuple[str, ...], np.ndarray]:
         classes = self.model.classes or ()
@@ -184,25 +146,13 @@ class LearnedNodes:
         return f"P({name} = …)", tuple(str(c) for c in classes), shares
 
     def _label(self, name: str) -> str:
-        graph = self.model.graph
-        return name if name in graph.inputs or name in graph.outputs else f"{name} (learned)"
-
-    def _readable(self, name: str, channel: int, raw: np.ndarray) -> np.ndarray:
-        """A wire in the reader's units: inputs and numeric outputs in their own, others standardised."""
-        column = self._columns.get(name)
-        if isinstance(column, NumberColumn):
-            return raw * column.scale + column.mean
-        if name in self.model.graph.outputs and self.model.classes is None:
-            i = self.model.graph.outputs.index(name)
-            return raw * self.model.scale[i] + self.model.centre[i]
-        own = self.values[name][channel]
-        return self._sign(name, channel) * (raw - own.mean()) / (own.std() or 1.0)
+        return name if name in self.graph.inputs or name in self.graph.outputs else f"{name} (learned)"
 
     def _sign(self, name: str, channel: int) -> float:
         """The direction in which the first output that uses the node rises."""
         own = self.values[name][channel]
-        users = self.model.graph.descendants(name)
-        output = next((o for o in self.model.graph.outputs if o in users), None)
+        users = self.graph.descendants(name)
+        output = next((o for o in self.graph.outputs if o in users), None)
         if output is None:
             return 1.0
         response = self.values[output][-1] - (self.values[output][0] if len(self.values[output]) > 1 else 0.0)
@@ -210,33 +160,36 @@ class LearnedNodes:
 
     # ---- axes ----------------------------------------------------------------------------
 
-    def _wires(self, name: str) -> np.ndarray:
+    def _carried(self, name: str) -> np.ndarray:
         columns = self.model.code.columns.get(name)
         return self.values[name] if columns is None else np.concatenate([self.values[c] for c in columns])
 
-    def _axes_of(self, name: str) -> list[Axis]:
+    def _wires_of(self, name: str) -> list[_Wire]:
         column = self._columns.get(name)
-        if column is not None and not isinstance(column, NumberColumn):
+        carried = self._carried(name)
+        if isinstance(column, TextColumn):
             codes = column.encoded(np.array(column.levels, dtype=object))
-            return [Axis(name, column.levels, codes, _commonest(self._wires(name).T))]
-        wires = self._wires(name)
-        labels = [self._label(name)] if len(wires) == 1 else [f"{name}, channel {c + 1}" for c in range(len(wires))]
-        return [self._number_axis(name, c, label) for c, label in enumerate(labels)]
+            return [_Wire(Axis(name, column.levels), codes, _commonest(carried.T))]
+        one = len(carried) == 1
+        labels = [self._label(name)] if one else [f"{name}, channel {c + 1}" for c in range(len(carried))]
+        return [self._number_wire(name, c, label) for c, label in enumerate(labels)]
 
-    def _number_axis(self, name: str, channel: int, label: str) -> Axis:
-        wire = self._wires(name)[channel]
-        different = np.unique(wire)
-        typical = np.array([np.median(wire)])
+    def _number_wire(self, name: str, channel: int, label: str) -> _Wire:
+        carried = self._carried(name)[channel]
+        different = np.unique(carried)
+        typical = np.array([np.median(carried)])
         if name in self._columns and len(different) <= _FEW_VALUES:
-            ticks = tuple(f"{v:.6g}" for v in self._readable(name, channel, different))
-            return Axis(label, ticks, different[:, None], different[[np.abs(different - typical).argmin()]])
-        low, high = np.quantile(wire, _RANGE).tolist()
+            ticks = tuple(f"{v:.6g}" for v in self.readable(name, channel, different))
+            nearest = different[[np.abs(different - typical).argmin()]]
+            return _Wire(Axis(label, ticks), different[:, None], nearest)
+        low, high = np.quantile(carried, _RANGE).tolist()
         raw = np.linspace(low, high, _PLACES)
-        if self._readable(name, channel, raw[-1:]) < self._readable(name, channel, raw[:1]):
+        if self.readable(name, channel, raw[-1:]) < self.readable(name, channel, raw[:1]):
             raw = raw[::-1]
-        return Axis(label, tuple(self._readable(name, channel, raw).tolist()), raw[:, None], typical)
+        return _Wire(Axis(label, tuple(self.readable(name, channel, raw).tolist())), raw[:, None], typical)
 
 
 def _commonest(rows: np.ndarray) -> np.ndarray:
     different, counts = np.unique(rows, axis=0, return_counts=True)
-    return different[counts.argmax()]
+    commonest: np.ndarray = different[counts.argmax()]
+    return commonest

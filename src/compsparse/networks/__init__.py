@@ -13,6 +13,7 @@ from compsparse.networks.mirroring import (
     local,
     mirror,
 )
+from compsparse.networks.nodes import node_function, node_values
 from compsparse.networks.plan import NetworkPlan, Sharing, make_plan
 from compsparse.networks.replicas import ReplicatedNetwork, only, replica_seeds, select
 
@@ -33,6 +34,8 @@ __all__ = [
     "local",
     "make_plan",
     "mirror",
+    "node_function",
+    "node_values",
     "only",
     "replica_seeds",
     "save",

@@ -55,10 +55,16 @@ class Cells(nn.Module):
         h = self._layers(side_by_side).view(replicas, self.channels, nodes, batch)
         return h.transpose(1, 2)
 
-    def _layers(self, h: Tensor) -> Tensor:
+    def one(self, x: Tensor, replica: int, place: int) -> Tensor:
+        """One node network of one replica alone, from (fan_in, batch) to (channels, batch)."""
+        return self._layers(x.unsqueeze(0), replica * self.count + place)[0]
+
+    def _layers(self, h: Tensor, chosen: int | None = None) -> Tensor:
+        """All networks side by side, or the chosen one of them."""
         last = len(self.weights) - 1
-        for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
-            h = torch.baddbmm(bias.flatten(0, 1).unsqueeze(-1), weight.flatten(0, 1), h)
+        for layer, parameters in enumerate(zip(self.weights, self.biases, strict=True)):
+            weight, bias = (p.flatten(0, 1) if chosen is None else p.flatten(0, 1)[[chosen]] for p in parameters)
+            h = torch.baddbmm(bias.unsqueeze(-1), weight, h)
             if layer < last:
                 h = self.activation(h)
         return h

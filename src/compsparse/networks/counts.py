@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from compsparse.checks import brief
 from compsparse.errors import ConfigError
 from compsparse.networks.masked import MaskedNetwork
 from compsparse.networks.mirroring import MirrorNetwork
@@ -32,4 +33,4 @@ def count(network: ReplicatedNetwork) -> NetworkSize:
     if isinstance(network, MaskedNetwork):
         links = [int(network.get_buffer(f"mask_{i}").sum()) for i in range(len(network.weights))]
         return NetworkSize(sum(links) + sum(b.shape[1] for b in network.biases), sum(links))
-    raise ConfigError(f"cannot count the multiplications of a {type(network).__name__}")
+    raise ConfigError(f"network must be a MirrorNetwork or a MaskedNetwork, got {brief(network)}")

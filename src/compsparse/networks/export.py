@@ -11,12 +11,13 @@ from collections.abc import Iterator
 
 import torch
 
-from compsparse.checks import check_device
+from compsparse.checks import check_device, check_kind, check_parameters, check_path
 from compsparse.errors import ConfigError, DataError
 from compsparse.files import whole_file
 from compsparse.graph import FunctionGraph
-from compsparse.networks.mirroring import MirrorConfig, MirrorNetwork
-from compsparse.networks.replicas import ReplicatedNetwork
+from compsparse.networks.mirroring import MirrorConfig, MirrorNetwork, n_weights
+from compsparse.networks.plan import make_plan
+from compsparse.networks.replicas import ReplicatedNetwork, check_network
 from compsparse.optional import needs
 
 _FORMAT = "compsparse.mirror/1"
@@ -28,6 +29,8 @@ def save(network: MirrorNetwork, path: str | os.PathLike[str]) -> None:
     The file appears whole or not at all.
     """
     safetensors = needs("safetensors.torch", "saved networks", "export")
+    check_kind("network", network, MirrorNetwork)
+    place = check_path(path)
     config = network.config
     if not isinstance(config.share, str):
         raise ConfigError("only networks whose sharing is 'none', 'level' or 'all' can be saved")
@@ -37,7 +40,7 @@ def save(network: MirrorNetwork, path: str | os.PathLike[str]) -> None:
         "config": json.dumps({**config.__dict__, "n_replicas": network.n_replicas if network.has_replicas else None}),
     }
     tensors = {name: t.detach().cpu().contiguous() for name, t in network.state_dict().items()}
-    with whole_file(path) as temporary:
+    with whole_file(place) as temporary:
         safetensors.save_file(tensors, str(temporary), metadata=about)
 
 
@@ -47,32 +50,58 @@ def load(path: str | os.PathLike[str], device: str | torch.device | None = None)
     place = check_device(device)
     from safetensors import SafetensorError, safe_open
 
+    source = check_path(path)
     try:
-        with safe_open(str(path), framework="pt") as file:
+        with safe_open(str(source), framework="pt") as file:
             about = file.metadata() or {}
             tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (not a dict)
-    except (OSError, SafetensorError) as error:
-        raise DataError(f"cannot read a network from {path}: {error}") from None
+    except FileNotFoundError:
+        raise DataError(f"cannot read a network from {source}: there is no such file") from None
+    except (OSError, SafetensorError):
+        raise DataError(f"cannot read a network from {source}: it is no whole safetensors file") from None
     if about.get("format") != _FORMAT:
-        raise DataError(f"{path} holds no compsparse network of a format this version reads")
-    config = json.loads(about["config"])
-    replicas = config.pop("n_replicas")
-    graph = FunctionGraph.from_json(about["graph"])
-    network = MirrorNetwork(graph, MirrorConfig(**config), replicas, [0] * (replicas or 1))
+        raise DataError(f"{source} holds no compsparse network of a format this version reads")
+    return _network(about, tensors, str(source)).to(place)
+
+
+def _network(about: dict[str, str], tensors: dict[str, torch.Tensor], source: str) -> MirrorNetwork:
+    """What a damaged file asks for is compared with the weights it has before anything is made."""
+    try:
+        config = json.loads(about["config"])
+        replicas = config.pop("n_replicas")
+        graph, shape = FunctionGraph.from_json(about["graph"]), MirrorConfig(**config)
+        check_parameters(n_replicas=replicas)
+        plan = make_plan(graph.pruned(), shape.channels, shape.out_channels, shape.share)
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
+        raise DataError(f"the description of the network in {source} is damaged or incomplete") from None
+    there = sum(t.numel() for t in tensors.values())
+    if not there or n_weights(plan, shape) * (replicas or 1) != there:
+        raise DataError(f"{source} does not hold the {n_weights(plan, shape):,.0f} weights that its description says")
+    if not all(bool(torch.isfinite(t).all()) for t in tensors.values()):
+        raise DataError(f"the weights in {source} hold NaN or infinite values")
+    network = MirrorNetwork(graph, shape, replicas, [0] * (replicas or 1))
+    if {k: v.shape for k, v in network.state_dict().items()} != {k: v.shape for k, v in tensors.items()}:
+        raise DataError(f"the weights in {source} do not have the shapes that its description says")
     network.to(next(iter(tensors.values())).dtype).load_state_dict(tensors)
-    return network.to(place)
+    return network
 
 
 def to_onnx(network: ReplicatedNetwork, path: str | os.PathLike[str]) -> None:
     """Writes the network as an ONNX model with a free batch size: ``x`` (batch, inputs) -> ``y``."""
-    for module in ("onnx", "onnxscript"):
-        needs(module, "ONNX models", "export")
-    was_training = network.training
-    parameter = next(network.parameters())
-    sample = torch.zeros(3, network.n_inputs, dtype=parameter.dtype, device=parameter.device)
+    check_network(network)
+    write_onnx(network, network.n_inputs, check_path(path))
+
+
+def write_onnx(module: torch.nn.Module, n_inputs: int, path: str | os.PathLike[str]) -> None:
+    """Writes a module that answers (batch, inputs) as an ONNX model with a free batch size."""
+    for package in ("onnx", "onnxscript"):
+        needs(package, "ONNX models", "export")
+    was_training = module.training
+    parameter = next(module.parameters())
+    sample = torch.zeros(3, n_inputs, dtype=parameter.dtype, device=parameter.device)
     with whole_file(path) as temporary, _quiet():
         program = torch.onnx.export(
-            network.eval(),
+            module.eval(),
             (sample,),
             dynamo=True,
             input_names=["x"],
@@ -83,7 +112,7 @@ def to_onnx(network: ReplicatedNetwork, path: str | os.PathLike[str]) -> None:
         if program is None:
             raise ConfigError("torch made no ONNX program of the network")
         program.save(str(temporary))
-    network.train(was_training)
+    module.train(was_training)
 
 
 @contextlib.contextmanager

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from compsparse.checks import RandomState
+from compsparse.checks import RandomState, brief, check_kind, check_list, check_parameters
 from compsparse.errors import ConfigError
 from compsparse.networks.activations import activation
 from compsparse.networks.mirroring import MirrorNetwork
 from compsparse.networks.plan import Group
-from compsparse.networks.replicas import ReplicatedNetwork, generators_for, per_replica_normal, replica_seeds
+from compsparse.networks.replicas import (
+    ReplicatedNetwork,
+    check_weights,
+    generators_for,
+    per_replica_normal,
+    replica_seeds,
+)
 
 
 class MaskedNetwork(ReplicatedNetwork):
@@ -35,8 +42,11 @@ class MaskedNetwork(ReplicatedNetwork):
         random_state: RandomState = None,
         dtype: torch.dtype = torch.float32,
     ):
+        masks, active = _tensors("masks", masks, 2), _tensors("active", active, 1)
+        check_parameters(n_replicas=n_replicas, random_state=random_state, dtype=dtype)
         if not masks or len(masks) != len(active):
             raise ConfigError(f"every layer needs a mask and its active units, got {len(masks)} and {len(active)}")
+        check_weights(float(sum(mask.numel() for mask in masks)), n_replicas)
         super().__init__(masks[0].shape[1], masks[-1].shape[0], n_replicas)
         self.activation = activation(activation_name)
         self.weights, self.biases = nn.ParameterList(), nn.ParameterList()
@@ -45,6 +55,8 @@ class MaskedNetwork(ReplicatedNetwork):
         for i, (mask, units) in enumerate(zip(masks, active, strict=True)):
             if i and mask.shape[1] != masks[i - 1].shape[0]:
                 raise ConfigError(f"mask {i} reads {mask.shape[1]} units but layer {i - 1} has {masks[i - 1].shape[0]}")
+            if len(units) != mask.shape[0]:
+                raise ConfigError(f"layer {i} has {mask.shape[0]} units but active says it of {len(units)}")
             degree = mask.sum(1, keepdim=True).clamp(min=1)
             self.weights.append(per_replica_normal(mask.shape, generators).to(dtype) * (2 / degree).sqrt().to(dtype))
             self.biases.append(torch.zeros(n_replicas or 1, mask.shape[0], dtype=dtype))
@@ -58,6 +70,14 @@ class MaskedNetwork(ReplicatedNetwork):
             h = torch.baddbmm(bias.unsqueeze(-1), weight * self.get_buffer(f"mask_{i}"), h)
             h = torch.where(self.get_buffer(f"active_{i}"), self.activation(h), h)
         return h
+
+
+def _tensors(what: str, values: Any, n_dimensions: int) -> list[Tensor]:
+    found = check_list(what, values)
+    for one in found:
+        if not isinstance(one, Tensor) or one.ndim != n_dimensions or not one.numel():
+            raise ConfigError(f"{what} must be tensors of {n_dimensions} dimensions, got {brief(one)}")
+    return found
 
 
 @dataclass
@@ -97,6 +117,7 @@ def to_masked(network: MirrorNetwork) -> MaskedNetwork:
     Each level of the graph becomes ``depth + 1`` layers; wires that later levels need are
     carried past them by linear units.
     """
+    check_kind("network", network, MirrorNetwork)
     layers: list[_Layer] = []
     like = next(network.parameters())
     wires = [(0, row) for row in range(network.n_inputs)]

@@ -9,13 +9,22 @@ from typing import TypedDict, Unpack
 import torch
 from torch import Tensor, nn
 
-from compsparse.checks import RandomState, check_count, check_device, check_options
+from compsparse.checks import (
+    RandomState,
+    check_count,
+    check_device,
+    check_kind,
+    check_options,
+    check_parameters,
+    check_seeds,
+)
 from compsparse.errors import ConfigError
 from compsparse.graph import FunctionGraph, pyramid, single_node
+from compsparse.graph.function_graph import check_graph
 from compsparse.networks.activations import activation as check_activation
 from compsparse.networks.cells import Cells
 from compsparse.networks.plan import Group, NetworkPlan, Read, Sharing, make_plan
-from compsparse.networks.replicas import ReplicatedNetwork, chosen_seeds, generators_for
+from compsparse.networks.replicas import ReplicatedNetwork, check_weights, chosen_seeds, generators_for
 
 
 @dataclass(frozen=True)
@@ -38,8 +47,9 @@ class MirrorConfig:
     share: Sharing | Mapping[str, object] = "none"
 
     def __post_init__(self) -> None:
-        for name, least in (("width", 1), ("depth", 0), ("channels", 1), ("out_channels", 1)):
-            object.__setattr__(self, name, check_count(name, getattr(self, name), least))
+        limits = {"width": (1, 10**9), "depth": (0, 1000), "channels": (1, 10**6), "out_channels": (1, 10**6)}
+        for name, (least, most) in limits.items():
+            object.__setattr__(self, name, check_count(name, getattr(self, name), least, most))
         check_activation(self.activation)
 
 
@@ -64,10 +74,13 @@ class MirrorNetwork(ReplicatedNetwork):
     """
 
     def __init__(self, graph: FunctionGraph, config: MirrorConfig, n_replicas: int | None, seeds: Sequence[int]):
-        graph = graph.pruned()
+        graph, config = check_graph("graph", graph).pruned(), check_kind("config", config, MirrorConfig)
+        check_parameters(n_replicas=n_replicas)
+        seeds = check_seeds(seeds, n_replicas or 1)
         if graph.size == 0:
             raise ConfigError("the graph has no nodes to mirror: its outputs are inputs")
         plan = make_plan(graph, config.channels, config.out_channels, config.share)
+        check_weights(n_weights(plan, config), n_replicas)
         super().__init__(graph.n_inputs, plan.n_outputs, n_replicas)
         self.graph, self.config, self.plan = graph, config, plan
         generators = generators_for(seeds)
@@ -81,6 +94,10 @@ class MirrorNetwork(ReplicatedNetwork):
 
     def run(self, columns: Tensor) -> Tensor:
         """From ``(R, n_inputs, batch)`` to ``(R, n_outputs, batch)``, group after group of the plan."""
+        return self._gather(self.wires(columns), self.plan.output, len(self.plan.groups))
+
+    def wires(self, columns: Tensor) -> list[Tensor]:
+        """What the inputs and then each group of the plan carry, (R, wires, batch) each."""
         buffers = [columns]
         for i, group in enumerate(self.plan.groups):
             cells = self.cells(group)
@@ -88,7 +105,7 @@ class MirrorNetwork(ReplicatedNetwork):
             x = wires.view(wires.shape[0], len(group.nodes), cells.fan_in, wires.shape[-1])
             y = cells.shared(x) if group.shared else cells(x)
             buffers.append(y.reshape(y.shape[0], -1, y.shape[-1]))
-        return self._gather(buffers, self.plan.output, len(self.plan.groups))
+        return buffers
 
     def cells(self, group: Group) -> Cells:
         """The weights of a group of the plan."""
@@ -99,6 +116,18 @@ class MirrorNetwork(ReplicatedNetwork):
         source = parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
         rows = self.get_buffer(f"rows_{i}") if read.rows is not None else None
         return source if rows is None else source.index_select(1, rows)
+
+
+def n_weights(plan: NetworkPlan, config: MirrorConfig) -> float:
+    """Weights of one replica, as a float: they may be too many for anything else."""
+    w, depth = float(config.width), config.depth
+    total = 0.0
+    for block in plan.blocks:
+        one = (
+            w * (block.fan_in + block.channels) + max(depth - 1, 0) * w * w if depth else block.fan_in * block.channels
+        )
+        total += block.count * (one + depth * w + block.channels)
+    return total
 
 
 def _reads(plan: NetworkPlan) -> list[Read]:
@@ -137,8 +166,10 @@ def mirror(
     torch.Size([5, 1])
     """
     config = MirrorConfig(width, depth, activation, channels, out_channels, share)
-    chosen = chosen_seeds(random_state, seeds, 1 if n_replicas is None else check_count("n_replicas", n_replicas))
-    return MirrorNetwork(graph, config, n_replicas, chosen).to(device=check_device(device), dtype=dtype)
+    check_parameters(n_replicas=n_replicas, random_state=random_state, dtype=dtype)
+    place = check_device(device)
+    chosen = chosen_seeds(random_state, seeds, n_replicas or 1)
+    return MirrorNetwork(graph, config, n_replicas, chosen).to(device=place, dtype=dtype)
 
 
 def dense(n_inputs: int, width: int = 64, depth: int = 2, **options: Unpack[MirrorOptions]) -> MirrorNetwork:

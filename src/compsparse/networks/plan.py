@@ -12,12 +12,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, get_args
 
-from compsparse.checks import check_choice
+from compsparse.checks import brief, check_choice, check_count, check_work
 from compsparse.errors import ConfigError
 from compsparse.graph import FunctionGraph
+from compsparse.graph.function_graph import check_graph
 
 Sharing = Literal["none", "level", "all"]
 """Which nodes share their weights; see :func:`make_plan`."""
+
+
+_MOST_WIRES = 20_000_000
+"""Most numbers that nodes may read, all together."""
 
 
 @dataclass(frozen=True)
@@ -83,15 +88,24 @@ def make_plan(
             (across levels too), or labels by node: nodes with one label that read equally
             many numbers share one set of weights.
     """
+    check_graph("graph", graph)
+    channels, out_channels = check_count("channels", channels), check_count("out_channels", out_channels)
+    widest = max([channels, *(n.channels for n in graph.nodes)])
+    wires = graph.n_edges * widest + len(graph.outputs) * out_channels
+    check_work("the number of wires", wires, _MOST_WIRES, "take fewer channels")
     if isinstance(share, str):
         labels: tuple[tuple[str, object], ...] | str = check_choice("share", share, get_args(Sharing))
     elif not isinstance(share, Mapping):
-        raise ConfigError(f"share must be 'none', 'level', 'all' or a mapping from nodes to labels, got {share!r}")
+        raise ConfigError(f"share must be 'none', 'level', 'all' or a mapping from nodes to labels, got {brief(share)}")
     else:
         unknown = [name for name in share if name not in graph or name in graph.inputs]
         if unknown:
             raise ConfigError(f"share names {unknown[0]!r}, which is no node of the graph")
-        labels = tuple(sorted(share.items()))
+        labels = tuple(sorted(share.items(), key=lambda item: item[0]))
+        try:
+            hash(labels)
+        except TypeError:
+            raise ConfigError("the labels of share must be texts or numbers") from None
     return _make_plan(graph, channels, out_channels, labels)
 
 

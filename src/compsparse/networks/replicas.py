@@ -10,14 +10,38 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from compsparse.checks import RandomState, check_count
+from compsparse.checks import (
+    MOST_REPLICAS,
+    RandomState,
+    brief,
+    check_count,
+    check_indices,
+    check_kind,
+    check_parameters,
+    check_seeds,
+    check_size,
+)
 from compsparse.errors import ConfigError, DataError
+
+
+def check_tensor(x: Any) -> Tensor:
+    """A tensor, which is all that networks read."""
+    if not isinstance(x, Tensor):
+        raise DataError(f"a network reads tensors, got {brief(x)}: torch.as_tensor makes one")
+    return x
+
+
+def check_weights(n_weights: float, n_replicas: int | None) -> None:
+    """Refuses a network whose weights do not fit in memory, before they are drawn."""
+    what = f"{n_weights:,.0f} weights for each of {n_replicas or 1:,} replicas"
+    # while they are drawn each replica's stand beside the whole
+    check_size(what, 2.0 * n_weights * (n_replicas or 1), "make the network smaller", bytes_each=4)
 
 
 class ReplicatedNetwork(nn.Module, ABC):
@@ -30,8 +54,7 @@ class ReplicatedNetwork(nn.Module, ABC):
 
     def __init__(self, n_inputs: int, n_outputs: int, n_replicas: int | None):
         super().__init__()
-        if n_replicas is not None:
-            check_count("n_replicas", n_replicas)
+        check_parameters(n_replicas=n_replicas)
         self.n_inputs, self.n_outputs = n_inputs, n_outputs
         self.has_replicas = n_replicas is not None
 
@@ -50,7 +73,8 @@ class ReplicatedNetwork(nn.Module, ABC):
 
     def columns(self, x: Tensor) -> Tensor:
         """Data as :meth:`run` takes them, ``(R, n_inputs, batch)``."""
-        if x.shape[-1] != self.n_inputs or x.ndim not in (2, 3):
+        check_tensor(x)
+        if x.ndim == 0 or x.shape[-1] != self.n_inputs or x.ndim not in (2, 3):
             raise DataError(f"expected an array of shape (batch, {self.n_inputs}), got {tuple(x.shape)}")
         if x.ndim == 3 and x.shape[0] != self.n_replicas:
             raise DataError(f"the network has {self.n_replicas} replicas but the batch is for {x.shape[0]}")
@@ -65,13 +89,24 @@ class ReplicatedNetwork(nn.Module, ABC):
         return out if self.has_replicas or x.ndim == 3 else out[0]
 
 
+def check_network(network: Any) -> ReplicatedNetwork:
+    """A network of this package."""
+    return check_kind("network", network, ReplicatedNetwork)
+
+
 Network = TypeVar("Network", bound=ReplicatedNetwork)
 
 
 def select(network: Network, replicas: Sequence[int] | Tensor) -> Network:
     """A copy that holds the given replicas only, in the given order."""
+    check_network(network)
+    if isinstance(replicas, Tensor):
+        replicas = replicas.tolist() if replicas.ndim else [replicas.item()]
+    numbers = check_indices("replicas", replicas, network.n_replicas)
+    if not numbers:
+        raise ConfigError("select at least one replica")
     chosen = copy.deepcopy(network)
-    keep_(chosen, torch.as_tensor(replicas))
+    keep_(chosen, torch.tensor(numbers))
     return chosen
 
 
@@ -105,7 +140,7 @@ def only(network: Network, replica: int = 0) -> Network:
 
 def replica_seeds(random_state: RandomState, n_replicas: int) -> list[int]:
     """One seed per replica; the r-th does not depend on how many there are."""
-    n_replicas = check_count("n_replicas", n_replicas)
+    n_replicas = check_count("n_replicas", n_replicas, most=MOST_REPLICAS)
     if isinstance(random_state, np.random.Generator):
         return [int(s) for s in random_state.integers(2**62, size=n_replicas)]
     entropy = None if random_state is None else check_count("random_state", random_state, least=0)
@@ -117,10 +152,7 @@ def chosen_seeds(random_state: RandomState, seeds: Sequence[int] | None, n_repli
     """The seeds that were given, one per replica, or else those of :func:`replica_seeds`."""
     if seeds is None:
         return replica_seeds(random_state, n_replicas)
-    if not isinstance(seeds, Sequence) or isinstance(seeds, str) or len(seeds) != n_replicas:
-        found = len(seeds) if isinstance(seeds, Sequence) else repr(seeds)
-        raise ConfigError(f"seeds must be a list with one seed for each of the {n_replicas} replicas, got {found}")
-    return [check_count("a seed", seed, least=0) for seed in seeds]
+    return check_seeds(seeds, n_replicas)
 
 
 def per_replica_normal(shape: Sequence[int], generators: Sequence[torch.Generator]) -> Tensor:

@@ -8,7 +8,8 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from compsparse.report.figure import Figure, needs_altair
+from compsparse.optional import needs
+from compsparse.report.figure import Figure
 from compsparse.text import printable
 
 _WIDTH, _HEIGHT = 500, 290
@@ -20,7 +21,7 @@ COLOURS = ["#2563eb", "#c2410c", "#059669", "#7c3aed", "#db2777", "#0891b2", "#c
 
 def chart_of(figure: Figure) -> Any:
     """The layered chart of a figure: spread below, marks above."""
-    alt = needs_altair()
+    alt = needs("altair", "charts", "report")
     figure = _drawable(figure)
     if figure.mark == "dots":
         names = {row[figure.x] for row in figure.rows}

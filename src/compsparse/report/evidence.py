@@ -8,9 +8,9 @@ from compsparse.discovery import Discovery, Evidence
 from compsparse.graph import FunctionGraph
 
 _MOST_NAMES = 40
-KINDS = {
-    "prime": "prime: its parts allow no other grouping",
-    "complete": "complete: any regrouping of its parts is a module, as in a sum or a product",
+_KINDS = {
+    "prime": "prime: no other grouping of its parts was found",
+    "complete": "complete: its parts were found to allow any regrouping, as in a sum or a product",
 }
 
 
@@ -37,7 +37,7 @@ def kind_text(graph: FunctionGraph, name: str) -> str:
     """Kind of a node in words; it says nothing about grouping where there are fewer than three parts."""
     node = graph[name]
     if node.kind is None or node.arity > 2:
-        return KINDS.get(node.kind or "", "")
+        return _KINDS.get(node.kind or "", "")
     return f"{node.kind}, of {('one part', 'two parts')[node.arity - 1]}"
 
 
@@ -48,8 +48,13 @@ def node_evidence(found: Discovery, name: str) -> list[str]:
     return [e.sentence for e in entries]
 
 
+def evidence_by_node(found: Discovery) -> dict[str, list[str]]:
+    """What speaks for the module of every node."""
+    return {node.name: node_evidence(found, node.name) for node in found.graph.nodes}
+
+
 def evidence_line(found: Discovery, evidence: Evidence) -> str:
     """A line of its own: members, kind, figure."""
     outputs = f" for {listed(evidence.outputs)}" if len(found.graph.outputs) > 1 else ""
     members = "{" + listed(sorted(evidence.members)) + "}"
-    return f"{members} ({evidence.kind}){outputs}: {evidence.sentence}"
+    return f"{members} ({evidence.kind_word}){outputs}: {evidence.sentence}"

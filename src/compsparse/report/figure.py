@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from compsparse.checks import check_choice, check_flag
-from compsparse.errors import ConfigError, DataError, MissingDependencyError
+from compsparse.errors import ConfigError, DataError
 from compsparse.files import check_writable, whole_file
+from compsparse.optional import needs
 
 if TYPE_CHECKING:
     import altair
@@ -66,9 +67,8 @@ class Figure:
 
     def frame(self) -> pandas.DataFrame:
         """The figure's table."""
-        import pandas
-
-        return pandas.DataFrame(list(self.rows))
+        frame: pandas.DataFrame = needs("pandas", "tables", "report").DataFrame(list(self.rows))
+        return frame
 
     def chart(self) -> altair.LayerChart:
         """The figure as a Vega-Altair chart."""
@@ -91,6 +91,7 @@ class Figure:
         return path
 
     def to_dict(self) -> dict[str, Any]:
+        """The figure as JSON values."""
         return asdict(self)
 
     @classmethod
@@ -128,11 +129,3 @@ def _check_texts(figure: Figure) -> None:
     rows: Any = figure.rows
     if isinstance(rows, str) or not isinstance(rows, Sequence) or not all(isinstance(row, Mapping) for row in rows):
         raise ConfigError(f"the rows of a figure must be mappings from columns to values, got {rows!r}")
-
-
-def needs_altair() -> Any:
-    try:
-        import altair
-    except ImportError:
-        raise MissingDependencyError("charts need altair: pip install 'compsparse[report]'") from None
-    return altair

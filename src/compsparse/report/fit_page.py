@@ -1,78 +1,73 @@
-"""The page of a fit to a known graph: the graph, how well it predicts, and beside what."""
+"""The page of a fit to a known graph: the graph, what each node learned, how well it predicts, and beside what."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from html import escape
 from pathlib import Path
 
-import numpy as np
-
-from compsparse.graph import FunctionGraph, draw_svg
-from compsparse.models.comparison import Score
-from compsparse.networks import NetworkSize
+from compsparse.graph import FunctionGraph
+from compsparse.models.assessment import Assessment
+from compsparse.models.pictures import LearnedNodes
+from compsparse.report.evidence import listed
 from compsparse.report.figure import Figure
-from compsparse.report.page import Section, table, write_page
-
-_MOST_POINTS = 1500
+from compsparse.report.graph_view import graph_sections
+from compsparse.report.page import Section, usage, write_page
+from compsparse.report.predictions import fit_figures, predictions_section, score_figures
 
 
 @dataclass(frozen=True)
 class FitReport:
-    """What the page shows."""
+    """What the page shows.
+
+    Attributes:
+        graph: the one that was given.
+        assessment: how the model does on the test rows.
+        n_parameters: of one of the networks that predict together.
+        learned: what the nodes learned.
+        status: a sentence on a fit that was cut short.
+        model_path, data_path: as the reader would type them.
+    """
 
     title: str
-    target: str
     graph: FunctionGraph
-    size: NetworkSize
-    n_train: int
-    observed: np.ndarray
-    predicted: np.ndarray
-    scores: Sequence[Score]
+    assessment: Assessment
+    _: KW_ONLY
+    n_parameters: int
+    learned: LearnedNodes | None = None
+    status: str = ""
+    model_path: str = "model.json"
+    data_path: str = "data.csv"
+    notes: tuple[str, ...] = ()
 
-    def figures(self) -> tuple[Figure, Figure]:
-        """Predicted against observed, and the models side by side."""
-        points = [
-            {"observed": float(o), "predicted": float(p)}
-            for o, p in list(zip(self.observed, self.predicted, strict=True))[:_MOST_POINTS]
-        ]
-        against = Figure(
-            f"Predicted against observed {self.target} (test rows)",
-            tuple(points),
-            "observed",
-            "predicted",
-            mark="points",
-            diagonal=True,
-        )
-        bars = Figure(
-            "Unexplained variance on the test rows (lower is better)",
-            tuple({"model": s.model.split(" (")[0], "unexplained": max(s.unexplained, 1e-12)} for s in self.scores),
-            "model",
-            "unexplained",
-            mark="bars",
-            log_y=True,
-        )
-        return against, bars
+    def figures(self) -> list[Figure]:
+        """Every chart of the page."""
+        return [*fit_figures(self.assessment), *score_figures(self.assessment)]
 
 
 def fit_page(path: str | Path, report: FitReport) -> Path:
     """Writes the page and returns its path."""
-    count = report.graph.complexity(0.01)
-    facts = (
-        f"{report.graph.n_inputs} inputs, {report.graph.size} nodes of at most {report.graph.max_arity} parents, "
-        f"depth {report.graph.depth}. The network has {report.size.parameters:,} parameters. For 1% accuracy the "
+    found = report.assessment
+    told = [f"{sentence[0].upper()}{sentence[1:]}." for sentence in (report.status, *report.notes) if sentence]
+    python = f"from compsparse.models import FittedGraph\n\nmodel = FittedGraph.load({report.model_path!r})"
+    sections = [
+        Section("", "".join(f'<div class="banner" role="alert">{escape(sentence)}</div>' for sentence in told)),
+        *graph_sections(report.graph, report.learned, {}, f"<p>{escape(_facts(report))}</p>"),
+        predictions_section(found),
+        Section("Use the model", usage(python, "model", report.model_path, report.data_path)),
+    ]
+    lead = (
+        f"A network that mirrors a known graph, fitted to {found.n_train:,} rows of {listed(found.targets)} "
+        f"and tested on {found.n_test:,} others."
+    )
+    return write_page(path, report.title, lead, sections, "Made by compsparse. The baselines are untuned.")
+
+
+def _facts(report: FitReport) -> str:
+    graph, count = report.graph, report.graph.complexity(0.01)
+    return (
+        f"{graph.n_inputs} inputs, {graph.size} nodes of at most {graph.max_arity} parents, "
+        f"depth {graph.depth}. The network has {report.n_parameters:,} parameters. For 1% accuracy the "
         f"Mhaskar-Poggio theorem counts about 10^{count.log10_deep:.1f} units for a network with this graph and "
         f"10^{count.log10_shallow:.1f} for a shallow one, up to constants."
     )
-    rows = [[s.model, s.r2, s.unexplained, s.seconds] for s in report.scores]
-    sections = [
-        Section("The function graph", f'<div class="graph">{draw_svg(report.graph)}</div><p>{escape(facts)}</p>'),
-        Section(
-            "How well it predicts",
-            table(["model", "test R2", "unexplained variance", "seconds to fit"], rows),
-            report.figures(),
-        ),
-    ]
-    lead = f"A network that mirrors a known graph, fitted to {report.n_train:,} rows of {report.target}."
-    return write_page(path, report.title, lead, sections, "Made by compsparse. The baselines are untuned.")

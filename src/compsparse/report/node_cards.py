@@ -2,79 +2,72 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from html import escape
 from importlib import resources
-from typing import Any
 
-from compsparse.discovery import Discovery
-from compsparse.models.constituents import MOST_PICTURES, LearnedNodes
-from compsparse.report.evidence import inputs_below, kind_text, listed, node_evidence, outputs_using
+from compsparse.graph import FunctionGraph
+from compsparse.models.pictures import MOST_PICTURES, LearnedNodes
+from compsparse.report.evidence import inputs_below, kind_text, listed, outputs_using
 from compsparse.report.page import environment
 from compsparse.report.pictures import picture_svg
-from compsparse.tables.coding import TextColumn
 
 
-def hover_texts(found: Discovery) -> dict[str, str]:
+def hover_texts(graph: FunctionGraph, evidence: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """A few plain lines about every node and input, for where there are no cards."""
-    return {name: "\n".join([name, *_facts(found, name).values()]) for name in found.graph.index}
+    return {name: "\n".join([name, *_facts(graph, evidence, name).values()]) for name in graph.index}
 
 
-def node_cards(found: Discovery, table: Any = None) -> str:
-    """The cards with their style and script; ``table`` gives the range of the pictures.
+def node_cards(
+    graph: FunctionGraph, learned: LearnedNodes | None = None, evidence: Mapping[str, Sequence[str]] | None = None
+) -> str:
+    """The cards with their style and script, with what the nodes learned and what speaks for them.
 
     The card of the i-th entry of ``graph.index`` has the id ``node-i``: an element of the page with
     that name in ``data-card`` shows it when pointed at.
     """
-    learned = None if found.model is None or table is None else LearnedNodes(found.model, table)
     inputs, modules = [], []
-    for name, i in found.graph.index.items():
-        facts = _facts(found, name)
-        if name in found.graph.inputs:
-            inputs.append({"id": f"node-{i}", "html": _card(name, "input", {**facts, **_range(found, name, table)})})
+    for name, i in graph.index.items():
+        facts = _facts(graph, evidence or {}, name)
+        if name in graph.inputs:
+            inputs.append({"id": f"node-{i}", "html": _card(name, "input", {**facts, **_range(learned, name)})})
             continue
-        pictures = [] if learned is None else learned.pictures(name)
-        hidden = found.graph[name].arity - len(pictures) if len(pictures) == MOST_PICTURES else 0
+        pictures = () if learned is None else learned.pictures.get(name, ())
+        hidden = graph[name].arity - len(pictures) if len(pictures) == MOST_PICTURES else 0
         if hidden > 0:
-            facts["shown"] = f"the {MOST_PICTURES} parents along which it moves most, of {found.graph[name].arity}"
-        role = "output" if name in found.graph.outputs else "module"
+            facts["shown"] = f"the {MOST_PICTURES} parents along which it moves most, of {graph[name].arity}"
+        role = "output" if name in graph.outputs else "module"
         html = _card(name, role, facts, [picture_svg(p) for p in pictures], pictures[0].note if pictures else "")
         modules.append({"id": f"node-{i}", "html": html, "wide": len(pictures) > 1})
     template = resources.files("compsparse.report").joinpath("node_cards.html").read_text(encoding="utf-8")
-    return environment(autoescape=False).from_string(template).render(inputs=inputs, modules=modules)
+    cards: str = environment(autoescape=False).from_string(template).render(inputs=inputs, modules=modules)
+    return cards
 
 
-def _facts(found: Discovery, name: str) -> dict[str, str]:
-    graph = found.graph
+def _facts(graph: FunctionGraph, evidence: Mapping[str, Sequence[str]], name: str) -> dict[str, str]:
     if name in graph.inputs:
         if name in graph.inert:
-            return {"inert": "no output depends on it"}
-        return {"read by": f"read by {listed(graph.consumers[name])}", **_users(found, name)}
+            return {"inert": "inert: no effect of it was seen"}
+        return {"read by": f"read by {listed(graph.consumers[name])}", **_users(graph, name)}
     facts = {"made of": f"{{{listed(inputs_below(graph, name))}}}", "kind": kind_text(graph, name)}
     if tuple(graph[name].parents) != inputs_below(graph, name):
         facts["reads"] = f"reads {listed(graph[name].parents)}"
-    evidence = node_evidence(found, name)
-    if evidence:
-        facts["evidence"] = "; ".join(evidence)
-    return {key: text for key, text in {**facts, **_users(found, name)}.items() if text}
+    facts["evidence"] = "; ".join(evidence.get(name, ()))
+    return {key: text for key, text in {**facts, **_users(graph, name)}.items() if text}
 
 
-def _users(found: Discovery, name: str) -> dict[str, str]:
-    outputs = [o for o in outputs_using(found.graph, name) if o != name]
+def _users(graph: FunctionGraph, name: str) -> dict[str, str]:
+    outputs = [o for o in outputs_using(graph, name) if o != name]
     return {"used by": f"used by {listed(outputs)}"} if outputs else {}
 
 
-def _range(found: Discovery, name: str, table: Any) -> dict[str, str]:
-    if table is None or found.model is None:
-        return {}
-    column = next(c for c in found.model.code.inputs if c.name == name)
-    if isinstance(column, TextColumn):
-        return {"levels": f"levels {listed(column.levels)}"}
-    low, high = (
-        (table[name].min(), table[name].max())
-        if hasattr(table, "columns")
-        else (table[:, found.graph.index[name]].min(), table[:, found.graph.index[name]].max())
-    )
-    return {"range": f"from {float(low):.6g} to {float(high):.6g} in the data"}
+def _range(learned: LearnedNodes | None, name: str) -> dict[str, str]:
+    if learned is not None and name in learned.levels:
+        return {"levels": f"levels {listed(learned.levels[name])}"}
+    if learned is not None and name in learned.ranges:
+        low, high = learned.ranges[name]
+        return {"range": f"from {low:.6g} to {high:.6g} in the data"}
+    return {}
 
 
 def _card(name: str, role: str, facts: dict[str, str], pictures: list[str] | None = None, note: str = "") -> str:

@@ -11,8 +11,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from compsparse.errors import MissingDependencyError
-from compsparse.files import whole_file
+from compsparse.files import write_text
+from compsparse.optional import needs
 from compsparse.report.figure import Figure
 
 
@@ -27,7 +27,7 @@ class Section:
 
 def render_page(title: str, lead: str, sections: Sequence[Section], footer: str = "") -> str:
     """The page as HTML text."""
-    specs: dict[str, dict] = {}
+    specs: dict[str, dict[str, Any]] = {}
     shown = []
     for section in sections:
         ids = []
@@ -37,7 +37,7 @@ def render_page(title: str, lead: str, sections: Sequence[Section], footer: str 
             ids.append({"id": name})
         shown.append({"heading": section.heading, "html": section.html, "figures": ids})
     template = resources.files("compsparse.report").joinpath("page.html").read_text(encoding="utf-8")
-    return (
+    html: str = (
         environment(autoescape=True)
         .from_string(template)
         .render(
@@ -49,26 +49,20 @@ def render_page(title: str, lead: str, sections: Sequence[Section], footer: str 
             specs=json.dumps(specs).replace("<", "\\u003c"),
         )
     )
+    return html
 
 
 def environment(*, autoescape: bool) -> Any:
     """What turns templates into HTML."""
-    try:
-        from jinja2 import Environment
-    except ImportError:
-        raise MissingDependencyError("pages need jinja2: pip install 'compsparse[report]'") from None
-    return Environment(autoescape=autoescape)
+    return needs("jinja2", "pages", "report").Environment(autoescape=autoescape)
 
 
 def write_page(path: str | Path, title: str, lead: str, sections: Sequence[Section], footer: str = "") -> Path:
     """Writes the page; the file appears whole or not at all."""
-    text = render_page(title, lead, sections, footer)
-    with whole_file(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
-    return Path(path)
+    return write_text(path, render_page(title, lead, sections, footer))
 
 
-def _spec(figure: Figure) -> dict:
+def _spec(figure: Figure) -> dict[str, Any]:
     spec = figure.chart().to_dict()
     return {**spec, "width": spec.get("width", 420)}
 
@@ -76,9 +70,7 @@ def _spec(figure: Figure) -> dict:
 @lru_cache(maxsize=1)
 def _library() -> str:
     """Vega, Vega-Lite and vega-embed as one script."""
-    import vl_convert
-
-    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    bundle: str = needs("vl_convert", "charts", "report").javascript_bundle("window.vegaEmbed = vegaEmbed;")
     return bundle.replace("</script", "<\\/script")
 
 
@@ -88,6 +80,14 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     head = "".join(f"<th{' class=number' * n}>{escape(c)}</th>" for c, n in zip(columns, numeric, strict=True))
     body = "".join(f"<tr>{''.join(_cell(v) for v in row)}</tr>" for row in rows)
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def usage(python: str, model: str, model_path: str, data_path: str) -> str:
+    """How to predict with a saved model, in Python and in a shell; ``python`` loads it as ``model``."""
+    reader = "read_parquet" if data_path.endswith(".parquet") else "read_csv"
+    lines = f"{python}\n\nimport pandas\n\ntable = pandas.{reader}({data_path!r})\nprint({model}.predict(table))"
+    shell = f"compsparse predict {model_path} {data_path} --out predictions.csv"
+    return f"<pre><code>{escape(lines)}</code></pre><pre><code>{escape(shell)}</code></pre>"
 
 
 def _cell(value: object) -> str:

@@ -10,7 +10,7 @@ from html import escape
 
 import numpy as np
 
-from compsparse.models.constituents import Axis, Picture
+from compsparse.models.pictures import Axis, Picture
 from compsparse.report.charts import COLOURS
 
 _LEFT, _TOP, _PLOT_WIDTH, _PLOT_HEIGHT = 46, 22, 176, 124

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from compsparse.certificate import Certificate, Rigour
-from compsparse.checks import check_number, check_time_limit
+from compsparse.checks import check_number, check_numbers, check_time_limit
 from compsparse.errors import DataError
 from compsparse.sparse.signals import check_n_atoms, check_signals, per_signal
 
@@ -252,7 +252,7 @@ def _polished(x: np.ndarray, W: np.ndarray, result: Any, n: int, eps: float) -> 
 
 def _checked(x: ArrayLike, W: ArrayLike, time_limit: float | None) -> tuple[np.ndarray, np.ndarray]:
     check_time_limit(time_limit)
-    one = np.asarray(x, dtype=np.float64)
+    one = check_numbers("x", x, finite=False)
     if one.ndim != 1:
         raise DataError(f"x must be one signal (d,), got shape {one.shape}")
     signals, dictionary = check_signals(one[None], W)

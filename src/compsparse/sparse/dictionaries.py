@@ -8,10 +8,19 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from compsparse.checks import RandomState, check_count, generator_from
+from compsparse.checks import (
+    RandomState,
+    check_count,
+    check_numbers,
+    check_parameters,
+    check_size,
+    check_work,
+    generator_from,
+)
 from compsparse.errors import ConfigError, DataError
 
 _ROUNDS = 2000
+_LARGEST_FRAME = 10_000
 
 
 def check_dictionary(W: ArrayLike, *, unit: bool = False) -> np.ndarray:
@@ -20,10 +29,8 @@ def check_dictionary(W: ArrayLike, *, unit: bool = False) -> np.ndarray:
     Args:
         unit: whether columns must have norm 1.
     """
-    try:
-        array = np.array(W, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"a dictionary must be a table of numbers: {error}") from None
+    check_parameters(unit=unit)
+    array = np.array(check_numbers("a dictionary", W, finite=False, form="a table of numbers"))
     if array.ndim != 2 or 0 in array.shape:
         raise DataError(f"a dictionary must be a table of d rows and n columns, got shape {array.shape}")
     if not np.isfinite(array).all():
@@ -47,7 +54,9 @@ def gaussian_dictionary(d: int, n: int, random_state: RandomState = None) -> np.
     >>> gaussian_dictionary(8, 20, random_state=0).shape
     (8, 20)
     """
-    W = generator_from(random_state).standard_normal(_sizes(d, n))
+    d, n = _sizes(d, n)
+    check_size(f"{n:,} columns of {d:,} numbers", 3.0 * d * n, "ask for a smaller dictionary")
+    W = generator_from(random_state).standard_normal((d, n))
     return np.asarray(W / np.linalg.norm(W, axis=0))
 
 
@@ -56,6 +65,7 @@ def spikes_and_hadamard(d: int) -> np.ndarray:
     from scipy.linalg import hadamard
 
     d = check_count("d", d)
+    check_size(f"{2 * d:,} columns of {d:,} numbers", 6.0 * d * d, "ask for a smaller dictionary")
     if d & (d - 1):
         raise ConfigError(f"Hadamard matrices are made for powers of two, got d = {d}; spikes_and_dct takes any d")
     return np.hstack([np.eye(d), hadamard(d) / math.sqrt(d)])
@@ -66,6 +76,7 @@ def spikes_and_dct(d: int) -> np.ndarray:
     from scipy.fft import dct
 
     d = check_count("d", d)
+    check_size(f"{2 * d:,} columns of {d:,} numbers", 6.0 * d * d, "ask for a smaller dictionary")
     return np.hstack([np.eye(d), dct(np.eye(d), axis=1, norm="ortho")])
 
 
@@ -96,6 +107,8 @@ def equiangular_frame(d: int, n: int, *, approximate: bool = False, random_state
     np.float64(0.447)
     """
     d, n = _sizes(d, n)
+    check_parameters(approximate=approximate, random_state=random_state)
+    check_work("the number of vectors of a frame", n, _LARGEST_FRAME, "ask for fewer")
     if n <= d:
         raise ConfigError(f"an equiangular frame has more vectors than dimensions, got d = {d} and n = {n}")
     frame = _known_frame(d, n)

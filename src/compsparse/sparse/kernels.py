@@ -8,11 +8,14 @@ vector ``y = R^-T rhs`` is carried along.
 from __future__ import annotations
 
 import hashlib
+import logging
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numba import njit
+from numba.core import event
 
 Array = np.ndarray
 _FAST = {"reassoc", "contract", "nsz", "arcp", "nnan"}
@@ -20,10 +23,35 @@ _DEPENDENT = 1e-10  # squared distance from the span, relative to the atom, belo
 _EDITION = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:10]
 
 
+class _CompilationNotice(event.Listener):  # type: ignore[misc]
+    """Says once that kernels are being compiled, which nobody expects of a first call; never where they were kept."""
+
+    def __init__(self) -> None:
+        self.given = False
+
+    def on_start(self, event: Any) -> None:
+        """Numba begins to compile a function, of this package or another."""
+        module = str(getattr(event.data["dispatcher"].py_func, "__module__", ""))
+        if self.given or not module.startswith("compsparse."):
+            return
+        self.given = True
+        sentence = "compiling the kernels of sparse inference: about half a minute, once on this machine"
+        logging.getLogger("compsparse").info(sentence)
+        if sys.stderr is not None and sys.stderr.isatty():
+            print(f"compsparse: {sentence}", file=sys.stderr)
+
+    def on_end(self, event: Any) -> None:
+        """Nothing is said of the end."""
+
+
+NOTICE = _CompilationNotice()
+event.register("numba:compile", NOTICE)
+
+
 def gram_kernel(function: Any) -> Any:
     """Compiled on first use and kept on disk where that can be written; frees the interpreter lock.
 
-    Sums may be reordered. What is kept is checked against the function's own file only, so its name there holds a
+    They are kept beside the source, or in the user's cache folder where that cannot be written. Sums may be reordered. What is kept is checked against the function's own file only, so its name there holds a
     digest of this file, whose kernels those of other files call.
     """
     function.__qualname__ = f"{function.__qualname__}_{_EDITION}"

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from compsparse.checks import check_choice, check_count, check_flag
+from compsparse.checks import check_choice, check_numbers, check_parameters
 from compsparse.errors import ConfigError
 from compsparse.sparse.batches import Gram, continued, deadline_of, descended, paths
 from compsparse.sparse.signals import check_signals, check_start, per_signal
@@ -149,7 +149,7 @@ def lasso_breakpoints(
     from compsparse.sparse.homotopy import follow_paths
 
     _check_options(scaling, positive)
-    signals, dictionary = check_signals(np.asarray(x, dtype=np.float64)[None], W)
+    signals, dictionary = check_signals(check_numbers("x", x, finite=False)[None], W)
     stop = per_signal("lam_min", lam_min, 1, zero=True)[:, None] / _factor(scaling)
     gram = Gram(signals, dictionary, positive)
     n_atoms = dictionary.shape[1]
@@ -276,14 +276,11 @@ def _check_options(
 ) -> None:
     check_choice("scaling", scaling, get_args(LassoScaling))
     check_choice("method", method, get_args(LassoMethod))
-    check_flag("positive", positive)
-    for name, value in (("max_iter", max_iter), ("n_threads", n_threads)):
-        if value is not None:
-            check_count(name, value)
+    check_parameters(positive=positive, max_iter=max_iter, n_threads=n_threads)
 
 
 def _falling(lams: ArrayLike, n: int) -> np.ndarray:
-    values = np.asarray(lams, dtype=np.float64)
+    values = check_numbers("lams", lams, finite=False, error=ConfigError)
     if values.ndim == 1:
         values = np.broadcast_to(values, (n, len(values)))
     if values.ndim != 2 or values.shape[0] != n or values.shape[1] == 0:

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from compsparse.checks import check_numbers, check_size
 from compsparse.errors import DataError
 from compsparse.sparse.signals import per_signal
 from compsparse.sparse.solution import lasso_gap
@@ -56,6 +57,7 @@ def solve_tensors(
 ) -> Proximal:
     """Codes of tensors; ``factor`` is what lam is divided by to belong to the scaling with 1/2."""
     x, w = _check_tensors(X, W)
+    check_size(f"the codes of {len(x):,} signals over {w.shape[1]:,} atoms", _n_numbers(x, w), "solve fewer at a time")
     penalty = lam if isinstance(lam, Tensor) else torch.as_tensor(per_signal("lam", lam, len(x)))
     values = per_signal("lam", penalty.detach().cpu().numpy(), len(x))
     tols = per_signal("tol", tol, len(x))
@@ -81,6 +83,11 @@ def solve_tensors(
         iterations=_array(iterations),
         left=_array(left),
     )
+
+
+def _n_numbers(x: Tensor, w: Tensor) -> float:
+    """The Gram matrix, and what one batch of codes takes."""
+    return 2.0 * w.shape[1] ** 2 + 4.0 * len(x) * w.shape[1]
 
 
 def _array(tensor: Tensor) -> np.ndarray:
@@ -181,8 +188,8 @@ class _Batch:
 
 
 def _check_tensors(X: Any, W: Any) -> tuple[Tensor, Tensor]:
-    x = X if isinstance(X, Tensor) else torch.as_tensor(np.asarray(X, dtype=np.float64))
-    w = W if isinstance(W, Tensor) else torch.as_tensor(np.asarray(W, dtype=np.float64))
+    x = X if isinstance(X, Tensor) else torch.as_tensor(check_numbers("X", X, finite=False))
+    w = W if isinstance(W, Tensor) else torch.as_tensor(check_numbers("W", W, finite=False))
     if not x.is_floating_point() or x.dtype not in (torch.float32, torch.float64):
         raise DataError(f"signals must be float32 or float64 tensors, got {x.dtype}")
     if isinstance(X, Tensor) and isinstance(W, Tensor) and (x.device != w.device or x.dtype != w.dtype):
@@ -201,7 +208,8 @@ def _check_tensors(X: Any, W: Any) -> tuple[Tensor, Tensor]:
 def _check_start(start: Any, X: Tensor, W: Tensor) -> Tensor | None:
     if start is None:
         return None
-    codes = torch.as_tensor(start).detach().to(X)
+    codes = start if isinstance(start, Tensor) else torch.as_tensor(check_numbers("start", start))
+    codes = codes.detach().to(X)
     if codes.shape != (len(X), W.shape[1]):
         raise DataError(f"start must have shape {(len(X), W.shape[1])}, got {tuple(codes.shape)}")
     return codes

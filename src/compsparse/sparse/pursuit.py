@@ -13,7 +13,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from compsparse.checks import check_choice, check_count, row_text
+from compsparse.checks import check_choice, check_parameters, row_text
 from compsparse.errors import ConfigError, DataError
 from compsparse.sparse.batches import Gram, Paths, deadline_of, paths
 from compsparse.sparse.signals import check_n_atoms, check_signals, per_signal
@@ -58,7 +58,7 @@ def basis_pursuit(
     deadline = deadline_of(time_limit)
     check_choice("method", method, get_args(PursuitMethod))
     signals, dictionary = check_signals(X, W)
-    n_threads = None if n_threads is None else check_count("n_threads", n_threads)
+    check_parameters(n_threads=n_threads)
     tols, eps = per_signal("tol", tol, len(signals)), per_signal("noise", noise, len(signals), zero=True)
     if method == "highs":
         if eps.any():
@@ -102,7 +102,7 @@ def omp(
 
     started = time.perf_counter()
     signals, dictionary = check_signals(X, W)
-    n_threads = None if n_threads is None else check_count("n_threads", n_threads)
+    check_parameters(n_threads=n_threads)
     most = _most_atoms(n_nonzero, residual, dictionary)
     eps = per_signal("residual", 0.0 if residual is None else residual, len(signals), zero=True)
     gram = Gram(signals, dictionary, False, n_threads)
@@ -189,7 +189,11 @@ def _mend(
             if time.perf_counter() > gram.deadline:
                 found.left[i] = True
                 continue
-            code, theta = _linear_program(gram.X[i], gram.W, gram.deadline)
+            solved = _linear_program(gram.X[i], gram.W, gram.deadline)
+            if solved is None:
+                found.left[i] = time.perf_counter() > gram.deadline
+                continue
+            code, theta = solved
             value, distance = pursuit_gap(few.X, gram.W, code[None], theta[None], eps[i : i + 1])
         if distance[0] < gap[i]:
             codes[i], objective[i], gap[i] = code, value[0], distance[0]
@@ -213,8 +217,10 @@ def _solution(
     tols: np.ndarray,
     started: float,
 ) -> CodeSolution:
-    relative = np.divide(gap, objective, out=np.zeros_like(gap), where=objective > 0)
-    relative[found.left] = 1.0
+    # a code of zeros is the answer for a signal of zeros, and for no other
+    unknown = np.where(gap > 0, np.inf, 0.0)
+    relative = np.divide(gap, objective, out=unknown, where=objective > 0)
+    relative[found.left] = np.maximum(relative[found.left], 1.0)
     return CodeSolution(
         codes=codes,
         objective=objective,
@@ -235,20 +241,21 @@ def _by_linear_programs(
     X: np.ndarray, W: np.ndarray, tols: np.ndarray, deadline: float, started: float
 ) -> CodeSolution:
     codes, theta = np.zeros((len(X), W.shape[1])), np.zeros_like(X)
-    left = np.zeros(len(X), dtype=bool)
+    left, unsolved = np.zeros(len(X), dtype=bool), np.zeros(len(X), dtype=bool)
     for i, x in enumerate(X):
-        if time.perf_counter() > deadline:
-            left[i] = True
+        solved = None if time.perf_counter() > deadline else _linear_program(x, W, deadline)
+        if solved is None:
+            unsolved[i], left[i] = True, time.perf_counter() > deadline
         else:
-            codes[i], theta[i] = _linear_program(x, W, deadline)
+            codes[i], theta[i] = solved
     objective, gap = pursuit_gap(X, W, codes, theta, np.zeros(len(X)))
-    gap[left] = np.inf
+    gap[unsolved] = np.inf
     found = Paths(codes[:, None], np.zeros((len(X), 1)), np.zeros(len(X), dtype=np.int64), left)
     return _solution(found, codes, objective, gap, lam=np.zeros(len(X)), tols=tols, started=started)
 
 
-def _linear_program(x: np.ndarray, W: np.ndarray, deadline: float) -> tuple[np.ndarray, np.ndarray]:
-    """min 1'(p + q) s.t. W(p - q) = x, p, q >= 0, by HiGHS: the code and the multipliers."""
+def _linear_program(x: np.ndarray, W: np.ndarray, deadline: float) -> tuple[np.ndarray, np.ndarray] | None:
+    """min 1'(p + q) s.t. W(p - q) = x, p, q >= 0, by HiGHS: the code and the multipliers; None if it was cut off."""
     from scipy.optimize import linprog
 
     n = W.shape[1]
@@ -258,7 +265,7 @@ def _linear_program(x: np.ndarray, W: np.ndarray, deadline: float) -> tuple[np.n
     if result.status == 2:
         raise DataError("no code explains a signal without noise: it is not in the range of W; give noise > 0")
     if result.x is None or result.status != 0:
-        return np.zeros(n), np.zeros_like(x)
+        return None
     return scale * (result.x[:n] - result.x[n:]), np.asarray(result.eqlin.marginals)
 
 

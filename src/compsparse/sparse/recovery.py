@@ -26,6 +26,7 @@ from compsparse.sparse.signals import check_n_atoms
 
 _MOST_SUPPORTS = 5_000_000
 _AT_ONCE = 20_000
+_MOST_STARTS = 100_000
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ def isometry_lower_bound(W: ArrayLike, k: int, *, n_starts: int = 32, random_sta
         n_starts: how many supports to start from.
     """
     gram = _gram(W, k)
-    n, n_starts, rng = len(gram), check_count("n_starts", n_starts), generator_from(random_state)
+    n, n_starts, rng = len(gram), check_count("n_starts", n_starts, most=_MOST_STARTS), generator_from(random_state)
     supports = np.argpartition(rng.random((n_starts, n)), k - 1, axis=1)[:, :k]
     values = _deviations(gram, supports)
     climbs = np.arange(n_starts) if k < n else np.arange(0)

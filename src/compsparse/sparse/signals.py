@@ -9,7 +9,17 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from compsparse.checks import RandomState, check_choice, check_count, check_number, generator_from, row_text
+from compsparse.checks import (
+    RandomState,
+    brief,
+    check_choice,
+    check_count,
+    check_number,
+    check_numbers,
+    check_size,
+    generator_from,
+    row_text,
+)
 from compsparse.errors import ConfigError, DataError
 from compsparse.sparse.dictionaries import check_dictionary
 
@@ -66,6 +76,7 @@ class SparseCodes:
         """m signals with their codes."""
         m, rng = check_count("m", m), generator_from(random_state)
         d, n = self.dictionary.shape
+        check_size(f"{m:,} signals with their codes", m * (4.0 * n + 2.0 * d), "ask for fewer")
         # the places of the k smallest of n random numbers are a uniform support
         support = np.argpartition(rng.random((m, n)), self.k - 1, axis=1)[:, : self.k]
         Z = np.zeros((m, n))
@@ -89,10 +100,7 @@ class SparseCodes:
 def check_signals(X: ArrayLike, W: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """Signals (n_signals, d) and dictionary (d, n_atoms) as float64, if they belong together."""
     dictionary = check_dictionary(W)
-    try:
-        signals = np.asarray(X, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"X must be a table of numbers, one signal per row: {error}") from None
+    signals = check_numbers("X", X, finite=False, form="a table of numbers, one signal per row")
     d, n_atoms = dictionary.shape
     if signals.ndim != 2:
         raise DataError(f"X must be a table (n_signals, {d}), got shape {signals.shape}; one signal is x[None]")
@@ -102,22 +110,25 @@ def check_signals(X: ArrayLike, W: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     bad = np.flatnonzero(~np.isfinite(signals).all(axis=1))
     if len(bad):
         raise DataError(f"X holds NaN or infinite values, first in {row_text(bad[0])}")
+    # the Gram matrix in two precisions, and three tables of codes
+    n_numbers = 2.0 * n_atoms * n_atoms + 3.0 * len(signals) * n_atoms
+    check_size(f"the codes of {len(signals):,} signals over {n_atoms:,} atoms", n_numbers, "solve fewer at a time")
     return np.ascontiguousarray(signals), dictionary
 
 
 def check_n_atoms(what: str, value: int, W: np.ndarray) -> int:
     """How many atoms of a dictionary a code may use."""
     if isinstance(value, numbers.Integral) and value > W.shape[1]:
-        raise ConfigError(f"{what} must be at most the number of atoms, {W.shape[1]:,}, got {value!r}")
+        raise ConfigError(f"{what} must be at most the number of atoms, {W.shape[1]:,}, got {brief(value)}")
     return check_count(what, value)
 
 
 def per_signal(name: str, value: ArrayLike, n: int, *, zero: bool = False) -> np.ndarray:
     """One positive number per signal, from one for all or one for each; ``zero``: zero is allowed."""
     try:
-        values = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ConfigError(f"{name} must be a number or one per signal, got {value!r}") from None
+        values = check_numbers(name, value, finite=False, error=ConfigError)
+    except ConfigError:
+        raise ConfigError(f"{name} must be a number or one per signal, got {brief(value)}") from None
     if values.ndim > 1 or (values.ndim == 1 and len(values) != n):
         raise ConfigError(f"{name} must be one number or one for each of the {n} signals, got shape {values.shape}")
     good = np.isfinite(values) & ((values >= 0) if zero else (values > 0))
@@ -131,7 +142,7 @@ def check_start(start: ArrayLike | None, n: int, n_atoms: int) -> np.ndarray | N
     """Codes to start from, if there are any."""
     if start is None:
         return None
-    codes = np.array(start, dtype=np.float64)
+    codes = np.array(check_numbers("start", start, finite=False))
     if codes.shape != (n, n_atoms):
         raise DataError(f"start must hold one code per signal, shape {(n, n_atoms)}, got {codes.shape}")
     if not np.isfinite(codes).all():

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from compsparse.certificate import Certificate, Rigour
-from compsparse.checks import check_count, row_text
-from compsparse.errors import ConfigError
+from compsparse.checks import brief, check_count, check_flag, check_number, check_numbers, row_text
+from compsparse.errors import ConfigError, DataError
 
 
 class SignalStatus(Enum):
@@ -133,6 +133,7 @@ class Breakpoints:
         Raises:
             ConfigError: the path ends above it.
         """
+        lam = check_number("lam", lam, least=0)
         if lam < self.lams[-1]:
             raise ConfigError(f"the path was followed down to lam = {self.lams[-1]:g}, not to {lam:g}")
         if lam >= self.lams[0]:
@@ -184,6 +185,15 @@ def lasso_gap(X: Any, W: Any, codes: Any, lam: Any, positive: bool = False) -> t
     >>> bool(np.allclose(gap, 0)), objective
     (True, array([0.095, 0.095]))
     """
+    if not _are_tensors(X, W, codes):
+        X, W, codes = (check_numbers(name, v, finite=False) for name, v in (("X", X), ("W", W), ("codes", codes)))
+        lam = check_numbers("lam", lam, finite=False)
+    check_flag("positive", positive)
+    if X.ndim != 2 or W.ndim != 2 or tuple(codes.shape) != (len(X), W.shape[1]) or X.shape[1] != W.shape[0]:
+        shapes = f"{tuple(X.shape)}, {tuple(W.shape)} and {tuple(codes.shape)}"
+        raise DataError(f"signals (n, d), a dictionary (d, m) and codes (n, m) belong together, got {shapes}")
+    if not hasattr(lam, "shape") or tuple(lam.shape) not in ((), (1,), (len(X),)) or not W.shape[1]:
+        raise DataError(f"lam must be a number or one for each of {len(X)} signals, got {brief(lam)}")
     residual = X - _synthesis(codes, W)
     correlation = residual @ W
     tiny = 1e-300
@@ -200,6 +210,10 @@ def lasso_gap(X: Any, W: Any, codes: Any, lam: Any, positive: bool = False) -> t
     objective = rr / 2 + lam * abs(codes).sum(1)
     gap = objective - scale * xr + scale * scale * rr / 2
     return objective, clip(gap, 0, np.inf)
+
+
+def _are_tensors(*values: Any) -> bool:
+    return all(type(value).__module__.startswith("torch") and hasattr(value, "ndim") for value in values)
 
 
 def _clip(value: Any, least: Any, most: Any) -> Any:

@@ -19,15 +19,24 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from compsparse.checks import check_choice, check_count
+from compsparse.checks import (
+    brief,
+    check_choice,
+    check_count,
+    check_number,
+    check_numbers,
+    check_parameters,
+    check_size,
+)
 from compsparse.errors import ConfigError, DataError
 from compsparse.graph import Constituent, FunctionGraph, Node
-from compsparse.networks.replicas import ReplicatedNetwork
+from compsparse.networks.replicas import ReplicatedNetwork, check_weights
 from compsparse.sparse.dictionaries import check_dictionary
 from compsparse.sparse.moves import AnalyticMove, CoupledMove, FreeMove, Move, StepMove
 
 UnrolledVariant = Literal["tied", "untied", "coupled", "steps", "analytic"]
 _MOST_NODES = 5000
+_MOST_STEPS = 1_000_000
 _ZERO = 1e-9
 
 
@@ -68,9 +77,12 @@ class UnrolledNetwork(ReplicatedNetwork):
         n_replicas: int | None = None,
         dtype: torch.dtype = torch.float32,
     ):
-        n_replicas = None if n_replicas is None else check_count("n_replicas", n_replicas)
+        check_parameters(n_replicas=n_replicas, n_layers=n_layers, dtype=dtype)
+        check_choice("variant", variant, get_args(UnrolledVariant))
+        select = check_number("select", select, least=0, most=1)
+        select_at_most = check_number("select_at_most", select_at_most, least=0, most=1)
         W = _dictionaries(dictionary, n_replicas)
-        n_layers = check_count("n_layers", n_layers)
+        check_weights(float(W.shape[2]) * (W.shape[1] + W.shape[2]) * _n_matrices(variant, n_layers), n_replicas)
         if not 0 <= select <= select_at_most <= 1 and select != 0:
             raise ConfigError(f"0 <= select <= select_at_most <= 1 must hold, got {select} and {select_at_most}")
         super().__init__(W.shape[1], W.shape[2], n_replicas)
@@ -120,6 +132,10 @@ class UnrolledNetwork(ReplicatedNetwork):
 
 def soft_threshold(u: Tensor, theta: Tensor | float) -> Tensor:
     """Shrinks every entry towards 0 by theta, to 0 if it is smaller: the proximal operator of theta times l1."""
+    if not isinstance(u, Tensor):
+        raise DataError(f"u must be a tensor, got {brief(u)}")
+    if not isinstance(theta, Tensor):
+        theta = check_number("theta", theta, least=0)
     return u.sign() * (u.abs() - theta).relu()
 
 
@@ -130,18 +146,31 @@ def ista(X: ArrayLike | Tensor, W: ArrayLike, lam: float, n_steps: int, *, histo
     Args:
         history: give the codes after every step, (n_steps, m, n).
     """
-    x, n_steps = _signals(X), check_count("n_steps", n_steps)
-    network = UnrolledNetwork(W, lam, n_steps, "steps", dtype=x.dtype).to(x.device)
-    return network.iterates(x) if history else network(x)
+    x, n_steps = _checked_steps(X, n_steps, history)
+    network = UnrolledNetwork(W, lam, 1, "steps", dtype=x.dtype).to(x.device)
+    columns, z, codes = network.columns(x), None, []
+    if history:
+        check_size(
+            f"{n_steps:,} codes of every signal", float(n_steps) * len(x) * network.n_outputs, "take fewer steps"
+        )
+    for _ in range(n_steps):
+        z = network.step(0, columns, z)
+        if history:
+            codes.append(network.rows(z, x))
+    assert z is not None
+    return torch.stack(codes) if history else network.rows(z, x)
 
 
 @torch.no_grad()
 def fista(X: ArrayLike | Tensor, W: ArrayLike, lam: float, n_steps: int, *, history: bool = False) -> Tensor:
     """As :func:`ista`, each step taken from a point beyond the last code (Beck and Teboulle 2009)."""
-    x = _signals(X)
-    n_steps = check_count("n_steps", n_steps)
+    x, n_steps = _checked_steps(X, n_steps, history)
     network = UnrolledNetwork(W, lam, 1, "steps", dtype=x.dtype).to(x.device)
     columns = network.columns(x)
+    if history:
+        check_size(
+            f"{n_steps:,} codes of every signal", float(n_steps) * len(x) * network.n_outputs, "take fewer steps"
+        )
     z = network.step(0, columns, None)
     # momentum t = 1 of the first step, which starts at zero, has no effect
     ahead, t, codes = z, (1 + math.sqrt(5)) / 2, [network.rows(z, x)]
@@ -155,8 +184,15 @@ def fista(X: ArrayLike | Tensor, W: ArrayLike, lam: float, n_steps: int, *, hist
     return torch.stack(codes) if history else network.rows(z, x)
 
 
+def _checked_steps(X: ArrayLike | Tensor, n_steps: int, history: bool) -> tuple[Tensor, int]:
+    check_parameters(history=history)
+    return _signals(X), check_count("n_steps", n_steps, most=_MOST_STEPS)
+
+
 def _signals(X: ArrayLike | Tensor) -> Tensor:
-    x = X if isinstance(X, Tensor) else torch.as_tensor(np.asarray(X, dtype=np.float64))
+    x = X if isinstance(X, Tensor) else torch.as_tensor(check_numbers("X", X, finite=False))
+    if not x.is_floating_point():
+        raise DataError(f"X must hold real numbers, got {brief(X)}")
     if not bool(torch.isfinite(x).all()):
         raise DataError("X holds NaN or infinite values")
     return x
@@ -164,19 +200,26 @@ def _signals(X: ArrayLike | Tensor) -> Tensor:
 
 def _dictionaries(dictionary: ArrayLike, n_replicas: int | None) -> Tensor:
     """(R, d, n) in float64; a single one is shown to all replicas."""
-    if np.ndim(dictionary) != 3:
-        return torch.as_tensor(check_dictionary(dictionary)).expand(n_replicas or 1, -1, -1)
-    W = torch.as_tensor(np.stack([check_dictionary(one) for one in np.asarray(dictionary)]))
+    table = check_numbers("a dictionary", dictionary, finite=False)
+    if table.ndim != 3 or not len(table):
+        return torch.as_tensor(check_dictionary(table)).expand(n_replicas or 1, -1, -1)
+    W = torch.as_tensor(np.stack([check_dictionary(one) for one in table]))
     if len(W) != (n_replicas or 1):
         raise ConfigError(f"{n_replicas or 1} replicas need as many dictionaries, got {len(W)}")
     return W
 
 
 def _penalties(lam: float | ArrayLike, n_replicas: int) -> Tensor:
-    values = np.asarray(lam, dtype=np.float64)
+    values = check_numbers("lam", lam, finite=False, error=ConfigError)
     if values.shape not in ((), (n_replicas,)) or not (np.isfinite(values) & (values >= 0)).all():
-        raise ConfigError(f"lam must be a finite number >= 0, or one for each of {n_replicas} replicas, got {lam!r}")
+        raise ConfigError(
+            f"lam must be a finite number >= 0, or one for each of {n_replicas} replicas, got {brief(lam)}"
+        )
     return torch.as_tensor(np.broadcast_to(values, (n_replicas,)).copy())
+
+
+def _n_matrices(variant: UnrolledVariant, n_layers: int) -> int:
+    return n_layers if variant in ("untied", "coupled") else 1
 
 
 def _move(variant: UnrolledVariant, W: Tensor, lam: Tensor, n_layers: int) -> Move:

@@ -6,7 +6,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from compsparse.checks import RandomState, check_number
+from compsparse.checks import RandomState, check_kind, check_number, check_parameters
 from compsparse.errors import ConfigError
 from compsparse.networks.replicas import replica_seeds
 from compsparse.progress import Progress, Silent
@@ -62,9 +62,12 @@ def train_layer_by_layer(
     Args:
         config: settings of every stage.
     """
+    check_kind("network", network, UnrolledNetwork)
+    check_kind("config", config, TrainingConfig)
+    check_parameters(progress=progress)
     if config.weight_decay:
         raise ConfigError("weight decay would shrink layers that do not train yet: set weight_decay=0")
-    progress = progress or Silent()
+    progress = Silent() if progress is None else progress
     seeds = replica_seeds(random_state, network.n_replicas)
     stages = []
     try:

@@ -15,7 +15,7 @@ from compsparse.files import check_writable
 from compsparse.measures.crossing import Threshold, threshold
 from compsparse.report.figure import Figure
 from compsparse.report.page import Section, table, write_page
-from compsparse.sweeps.records import Row, check_results, is_real, warn_of
+from compsparse.sweeps.records import Row, check_run_rows, is_real, warn_of
 from compsparse.sweeps.spec import Spec, check_run_kind
 
 _SEED = "seed"
@@ -52,7 +52,7 @@ def sweep_curves(rows: Iterable[Row], kind: type[Spec]) -> list[SweepCurve]:
     if (axes := check_run_kind(kind).curve) is None:
         return []
     over, metric = axes
-    done, left_out = _usable(check_results(rows), over, metric)
+    done, left_out = _usable(check_run_rows(rows), over, metric)
     warn_of(left_out, "the sweep")
     groups: dict[str, list[Row]] = {}
     changing = _changing(done, (over, _SEED))
@@ -174,7 +174,7 @@ def sweep_page(path: str | Path, name: str, rows: Iterable[Row], kind: type[Spec
     check_writable(path)
     if not isinstance(name, str):
         raise ConfigError(f"the name of a sweep must be a text, got {name!r}")
-    listed = check_results(rows)
+    listed = check_run_rows(rows)
     found = sweep_curves(listed, kind)
     if not found:
         raise DataError(f"the sweep {name!r} has no finished runs to draw")

@@ -223,7 +223,7 @@ def row_frame(rows: Iterable[Row]) -> pandas.DataFrame:
 
     Nested results are flattened with dots; lists become JSON texts.
     """
-    rows = check_results(rows)
+    rows = check_run_rows(rows)
     specs = [_flat(row.spec) for row in rows]
     results = [_flat(row.result or {}) for row in rows]
     spec_names = {name for spec in specs for name in spec}
@@ -240,7 +240,7 @@ def row_frame(rows: Iterable[Row]) -> pandas.DataFrame:
     )
 
 
-def check_results(rows: Any) -> list[Row]:
+def check_run_rows(rows: Any) -> list[Row]:
     """Rows of results, as a list."""
     if isinstance(rows, str) or not isinstance(rows, Iterable):
         raise ConfigError(f"rows of results must be several, as in a list, got {rows!r}")

@@ -1,19 +1,25 @@
 """Tables: read, coded as numbers, checked and split once, with what was done to each column."""
 
+from compsparse.tables.coded import CodedTable, coded_table
 from compsparse.tables.coding import NumberColumn, TableCode, TextColumn, code_for
+from compsparse.tables.columns import Table
 from compsparse.tables.reading import embedded_table, inputs_and_targets, read_table
-from compsparse.tables.splitting import SplitTable
+from compsparse.tables.splitting import SplitTable, split_table
 from compsparse.tables.targets import Target, target_for
 
 __all__ = [
+    "CodedTable",
     "NumberColumn",
     "SplitTable",
+    "Table",
     "TableCode",
     "Target",
     "TextColumn",
     "code_for",
+    "coded_table",
     "embedded_table",
     "inputs_and_targets",
     "read_table",
+    "split_table",
     "target_for",
 ]

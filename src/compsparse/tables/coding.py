@@ -1,4 +1,4 @@
-"""Tables as discovery reads them: named inputs, text turned into indicator columns, everything checked."""
+"""How a table becomes numbers: numbers standardised, texts as indicator columns."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from compsparse.checks import input_names
 from compsparse.errors import DataError
-from compsparse.graph import input_names
+from compsparse.tables.columns import SEPARATOR, Table
+from compsparse.tables.scaling import Scale, scale_of
+from compsparse.tables.values import finite_numbers, is_numeric, reads_as_numbers, texts_in
 
-SEPARATOR = "\x1f"
-"""Marks names that are ours alone; no column carries it."""
-_NOTHING = ("NAType", "NaTType")
-"""What pandas puts where there is nothing."""
 MOST_LEVELS = 50
 """Different texts in a column beyond which it is taken for an identifier."""
 
@@ -29,10 +28,13 @@ class NumberColumn:
 
     @property
     def width(self) -> int:
+        """Encoded columns: one."""
         return 1
 
     def encoded(self, values: np.ndarray) -> np.ndarray:
-        return ((finite_numbers(values, f"column {self.name!r}") - self.mean) / self.scale)[:, None]
+        """The column as (rows, 1) numbers."""
+        numbers = finite_numbers(values, f"column {self.name!r}")
+        return Scale(self.mean, self.scale).standardised(numbers)[:, None]
 
 
 @dataclass(frozen=True)
@@ -44,15 +46,22 @@ class TextColumn:
 
     @property
     def width(self) -> int:
+        """Encoded columns."""
         return len(self.levels) if len(self.levels) > 2 else 1
 
     def encoded(self, values: np.ndarray) -> np.ndarray:
-        texts = _texts(values, self.name)
+        """The column as (rows, width) numbers."""
+        texts = texts_in(values, f"column {self.name!r}")
         is_level = np.stack([texts == level for level in self.levels], axis=1)
-        if self.width == 1:
-            return is_level.astype(float) @ np.array([-1.0, 1.0])[: len(self.levels), None]
-        # indicators of -1 and 1 keep the scale of standardised numbers
-        return 2.0 * is_level - 1.0
+        # signs of -1 and 1 keep the scale of standardised numbers
+        signs: np.ndarray = (
+            is_level @ np.array([-1.0, 1.0])[: len(self.levels), None] if self.width == 1 else 2.0 * is_level - 1.0
+        )
+        return signs
+
+    def new_levels(self, values: np.ndarray) -> tuple[str, ...]:
+        """Texts of a column that are no level."""
+        return tuple(sorted(set(texts_in(values, f"column {self.name!r}").tolist()) - set(self.levels)))
 
 
 @dataclass(frozen=True)
@@ -63,6 +72,7 @@ class TableCode:
 
     @property
     def names(self) -> tuple[str, ...]:
+        """Names of the inputs."""
         return tuple(column.name for column in self.inputs)
 
     @property
@@ -75,104 +85,53 @@ class TableCode:
 
     def encoded(self, X: Any) -> np.ndarray:
         """The table as numbers, (rows, encoded columns); columns are found by name where there are names."""
-        names, values = columns_of(X)
-        if names is None:
-            if len(values) != len(self.inputs):
-                raise DataError(f"the table has {len(values)} columns, but the model was fitted on {len(self.inputs)}")
-            chosen = values
-        else:
-            missing = [c.name for c in self.inputs if c.name not in names]
-            if missing:
-                raise DataError(f"the table has no column {missing[0]!r}, which the model needs")
-            chosen = [values[names.index(c.name)] for c in self.inputs]
+        chosen = self.chosen(X).columns
         return np.concatenate([c.encoded(v) for c, v in zip(self.inputs, chosen, strict=True)], axis=1)
 
+    def chosen(self, X: Any) -> Table:
+        """The columns of a table that are the inputs, in their order."""
+        table = Table.of(X)
+        if table.names is not None:
+            return table.chosen([table.place(name, "the model") for name in self.names])
+        if len(table.columns) != len(self.inputs):
+            raise DataError(
+                f"the table has {len(table.columns)} columns, but the model was fitted on {len(self.inputs)}"
+            )
+        return table.named(self.names)
 
-def columns_of(X: Any) -> tuple[list[str] | None, list[np.ndarray]]:
-    """Names (None for plain arrays) and columns of a pandas or polars table, or of an array."""
-    if hasattr(X, "columns") and hasattr(X, "shape"):
-        names = [str(name) for name in X.columns]
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise DataError(f"the table has two columns named {twice!r}")
-        return names, [np.asarray(X[name]) for name in X.columns]
-    array = np.asarray(X)
-    if array.ndim != 2:
-        raise DataError(f"X must be a table of rows and columns, got an array of shape {array.shape}")
-    return None, list(array.T)
+    def new_levels(self, X: Any) -> dict[str, tuple[str, ...]]:
+        """Texts that were never seen, by column; they are coded as none of the known levels."""
+        found = {
+            column.name: column.new_levels(values)
+            for column, values in zip(self.inputs, self.chosen(X).columns, strict=True)
+            if isinstance(column, TextColumn)
+        }
+        return {name: levels for name, levels in found.items() if levels}
 
 
-def code_for(X: Any, names: Sequence[str] | None = None, weight: np.ndarray | None = None) -> TableCode:
+def code_for(X: Any, names: Sequence[str] | None = None, sample_weight: np.ndarray | None = None) -> TableCode:
     """Looks at every column of a table.
 
     Raises:
         DataError: names the column that cannot be used, and why.
     """
-    found, values = columns_of(X)
-    if not values:
-        raise DataError("X has no columns")
-    if names is not None and len(names) != len(values):
-        raise DataError(f"{len(values)} columns need as many names, got {len(names)}")
-    names = tuple(names or found or input_names(len(values)))
-    for i, name in enumerate(names):
-        if not isinstance(name, str) or not name or SEPARATOR in name:
-            raise DataError(f"column {i} needs a name that is a non-empty text, got {name!r}")
-        if name in names[:i]:
-            raise DataError(f"two columns are named {name!r}")
-    return TableCode(tuple(_look_at(name, column, weight) for name, column in zip(names, values, strict=True)))
+    table = Table.of(X, names)
+    named = zip(table.names or input_names(len(table.columns)), table.columns, strict=True)
+    return TableCode(tuple(_look_at(name, column, sample_weight) for name, column in named))
 
 
 def _look_at(name: str, values: np.ndarray, weight: np.ndarray | None) -> NumberColumn | TextColumn:
-    if is_numeric(values) or holds_numbers(values) or values.dtype.kind in "Mmc":
-        numbers = finite_numbers(values, f"column {name!r}")
-        mean = float(np.average(numbers, weights=weight))
-        scale = float(np.sqrt(np.average((numbers - mean) ** 2, weights=weight)))
-        return NumberColumn(name, mean, scale if scale > 1e-12 * max(1.0, abs(mean)) else 1.0)
-    levels = tuple(sorted(set(_texts(values, name).tolist())))
+    what = f"column {name!r}"
+    if is_numeric(values) or values.dtype.kind in "Mmc":
+        scale = scale_of(finite_numbers(values, what), weight)
+        return NumberColumn(name, scale.centre, scale.spread)
+    levels = tuple(sorted(set(texts_in(values, what).tolist())))
     if len(levels) > MOST_LEVELS:
+        if reads_as_numbers(levels):
+            # says which cell is no number, where there is one
+            finite_numbers(values, what)
         raise DataError(
-            f"column {name!r} holds {len(levels):,} different texts in {len(values):,} rows, more than {MOST_LEVELS}: "
+            f"{what} holds {len(levels):,} different texts in {len(values):,} rows, more than {MOST_LEVELS}: "
             "if it is an identifier leave it out, otherwise group its levels"
         )
     return TextColumn(name, levels)
-
-
-def holds_numbers(values: np.ndarray) -> bool:
-    """Whether a column of objects holds nothing but numbers."""
-    return values.dtype == object and all(
-        isinstance(v, (int, float, np.number)) and not isinstance(v, bool) for v in values.ravel().tolist()
-    )
-
-
-def is_numeric(values: np.ndarray) -> bool:
-    return values.dtype.kind in "iufb"
-
-
-def finite_numbers(values: np.ndarray, what: str) -> np.ndarray:
-    """A column as floats; ``what`` names it in errors, as in "column 'x'"."""
-    if values.dtype.kind in "Mmc":
-        raise DataError(f"{what} holds {values.dtype} values; turn them into numbers first")
-    try:
-        numbers = values.astype(float)
-    except (TypeError, ValueError):
-        raise DataError(f"{what} must hold numbers, got {values.dtype} values") from None
-    bad = np.flatnonzero(~np.isfinite(numbers))
-    if len(bad):
-        problem = "a missing value (NaN)" if np.isnan(numbers[bad[0]]) else "an infinite value (inf)"
-        raise DataError(f"{what} has {problem} in row {bad[0]}")
-    return numbers
-
-
-def _texts(values: np.ndarray, name: str) -> np.ndarray:
-    missing = first_missing(values)
-    if missing is not None:
-        raise DataError(f"column {name!r} has a missing value in row {missing}")
-    return values.astype(str)
-
-
-def first_missing(values: np.ndarray) -> int | None:
-    """The first entry that is None or NaN."""
-    for i, value in enumerate(values.tolist()):
-        if value is None or (isinstance(value, float) and np.isnan(value)) or type(value).__name__ in _NOTHING:
-            return i
-    return None

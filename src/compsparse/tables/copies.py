@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+_BY_CHANCE = 0.01
+"""Equal pairs that chance would give, as a share of those there are, up to which they are copies."""
+
 
 @dataclass(frozen=True)
 class ShuffledRows:
@@ -39,14 +42,39 @@ class ShuffledRows:
 def same_rows(*columns: np.ndarray) -> np.ndarray:
     """A number for each row; rows with equal entries in all columns have equal numbers.
 
-    >>> same_rows(np.array([[1.0, 2.0], [1.0, 2.0], [3.0, 2.0]]), np.array([0, 0, 0])).tolist()
-    [0, 0, 1]
+    >>> same_rows(np.array([[3.0, 2.0], [1.0, 2.0], [3.0, 2.0]]), np.array([0, 0, 0])).tolist()
+    [1, 0, 1]
     """
     tables = [column.reshape(len(column), -1).astype(float) for column in columns]
     table = np.ascontiguousarray(np.concatenate(tables, axis=1)) + 0.0  # -0.0 is 0.0
     as_bytes = table.view(np.dtype((np.void, table.itemsize * table.shape[1]))).ravel()
     _, number = np.unique(as_bytes, return_inverse=True)
     return np.asarray(number)
+
+
+def copies_in(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """A number for each row; rows have equal numbers if one is a copy of the other, not equal by chance.
+
+    Where inputs take few values, as answers to a questionnaire do, equal rows are observations of their own. So rows
+    count as copies only if columns that were drawn independently would give far fewer equal pairs.
+    """
+    n = len(X)
+    same = same_rows(X, y)
+    different = X[np.unique(same, return_index=True)[1]]
+    if len(different) == n:
+        return same
+    chance = np.prod([_chance_of_equal(column) for column in np.unique(different, axis=1).T])
+    return same if n * (n - 1) / 2 * float(chance) <= _BY_CHANCE * _equal_pairs(same) else np.arange(n)
+
+
+def _equal_pairs(number: np.ndarray) -> float:
+    counts = np.unique(number, return_counts=True)[1].astype(float)
+    return float((counts * (counts - 1)).sum() / 2)
+
+
+def _chance_of_equal(column: np.ndarray) -> float:
+    """How often two different rows agree in a column."""
+    return _equal_pairs(column) / max(len(column) * (len(column) - 1) / 2, 1)
 
 
 def shuffled(same: np.ndarray, rng: np.random.Generator) -> ShuffledRows:

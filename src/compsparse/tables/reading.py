@@ -1,20 +1,21 @@
-"""Tables of data from files, checked column by column, and the table that comes along."""
+"""Tables from files, the table that comes along, and which of their columns are inputs and targets."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from compsparse.errors import DataError, MissingDependencyError
+from compsparse.errors import DataError
+from compsparse.optional import needs
+from compsparse.tables.columns import no_such_column
 
 if TYPE_CHECKING:
     import pandas
 
 EMBEDDED = ("borehole",)
+"""Names of the tables that come with compsparse."""
 
 
 def read_table(path: str | Path) -> pandas.DataFrame:
@@ -22,24 +23,29 @@ def read_table(path: str | Path) -> pandas.DataFrame:
 
     Raises:
         DataError: the file is missing, empty, of another kind, or cannot be read.
+        MissingDependencyError: pandas, or pyarrow for Parquet, is not installed.
     """
-    pandas = _pandas()
+    library: Any = needs("pandas", "tables", "report")
     path = Path(path)
     if not path.is_file():
         raise DataError(f"there is no file {path}")
-    readers = {".csv": pandas.read_csv, ".parquet": pandas.read_parquet}
-    if path.suffix.lower() not in readers:
+    suffix = path.suffix.lower()
+    if suffix not in (".csv", ".parquet"):
         raise DataError(f"cannot read {path.name}: expected a .csv or .parquet file")
+    if suffix == ".parquet":
+        needs("pyarrow", "Parquet files", "report")
     try:
-        frame = readers[path.suffix.lower()](path)
-    except (ValueError, OSError, pandas.errors.ParserError, pandas.errors.EmptyDataError) as error:
+        if suffix == ".csv":
+            _check_header(library.read_csv(path, header=None, nrows=1, dtype=str))
+        frame: pandas.DataFrame = library.read_csv(path) if suffix == ".csv" else library.read_parquet(path)
+    except DataError:
+        raise
+    except (ValueError, OSError, library.errors.ParserError, library.errors.EmptyDataError) as error:
         problem = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise DataError(f"cannot read {path.name}: {problem}") from None
-    except ImportError:
-        raise MissingDependencyError("reading Parquet files needs pyarrow: pip install 'compsparse[report]'") from None
     if frame.empty:
         raise DataError(f"{path.name} has no rows")
-    return frame
+    return frame.rename(columns=str)
 
 
 def embedded_table(name: str) -> pandas.DataFrame:
@@ -50,80 +56,30 @@ def embedded_table(name: str) -> pandas.DataFrame:
         return read_table(path)
 
 
-def split_target(frame: pandas.DataFrame, target: str) -> tuple[pandas.DataFrame, np.ndarray]:
-    """Inputs and target of a table, all of them finite numbers.
-
-    Raises:
-        DataError: names the column and the row that cannot be used.
-    """
-    if target not in frame.columns:
-        raise DataError(f"there is no column {target!r}; the columns are {', '.join(map(str, frame.columns))}")
-    if len(frame.columns) < 2:
-        raise DataError(f"the table has no column beside the target {target!r}")
-    for name in frame.columns:
-        column = frame[name]
-        if column.dtype.kind not in "iufb":
-            raise DataError(f"column {str(name)!r} holds {column.dtype} values; numbers are needed")
-        bad = np.flatnonzero(~np.isfinite(column.to_numpy(dtype=float)))
-        if len(bad):
-            raise DataError(f"column {str(name)!r} has a missing or infinite value in row {bad[0] + 1}")
-    return frame.drop(columns=[target]).astype(float), frame[target].to_numpy(dtype=float)
-
-
 def inputs_and_targets(
     frame: pandas.DataFrame, targets: Sequence[str], exclude: Sequence[str] = ()
 ) -> tuple[pandas.DataFrame, pandas.DataFrame]:
-    """Inputs and targets of a table that may hold texts; no value is missing or infinite.
+    """The columns to learn from and those to predict; ``exclude`` leaves some out.
 
     Raises:
-        DataError: names the column that is not there, or the row that cannot be used.
+        DataError: names the column that is not there.
     """
     frame = frame.rename(columns=str)
     for name in (*targets, *exclude):
         if name not in frame.columns:
-            raise DataError(f"there is no column {name!r}; the columns are {', '.join(frame.columns)}")
+            raise DataError(no_such_column(name, list(frame.columns)))
     both = [name for name in targets if name in exclude]
     if both:
         raise DataError(f"the target {both[0]!r} cannot be left out as well")
     X, y = frame.drop(columns=[*targets, *exclude]), frame[list(dict.fromkeys(targets))]
     if X.shape[1] == 0:
         raise DataError(f"the table has no column beside the target {targets[0]!r} to learn from")
-    for name in [*y.columns, *X.columns]:
-        _check_values(frame[name], name)
-    return _plain_numbers(X), _plain_numbers(y)
+    return X, y
 
 
-def _plain_numbers(frame: pandas.DataFrame) -> pandas.DataFrame:
-    """Columns that could hold gaps, and do not, as ordinary numbers."""
-    kinds = {name: getattr(column.dtype, "numpy_dtype", None) for name, column in frame.items()}
-    return frame.astype({name: kind for name, kind in kinds.items() if kind is not None and kind.kind in "iufb"})
-
-
-def _check_values(column: pandas.Series, name: str) -> None:
-    missing = column.isna().to_numpy(dtype=bool)
-    infinite = column.isin([np.inf, -np.inf]).to_numpy(dtype=bool)
-    rows = np.flatnonzero(missing | infinite)
-    if len(rows):
-        others = f" and {len(rows) - 1:,} more" if len(rows) > 1 else ""
-        raise DataError(
-            f"column {name!r} has a missing or infinite value in row {rows[0] + 1}{others}: "
-            "fill in the values, or leave out these rows or the column"
-        )
-
-
-def held_out_rows(labels: np.ndarray | None, n_rows: int, share: float, seed: int) -> np.ndarray:
-    """Which rows to hold out for the test; of every label the same share, and never its last row."""
-    chosen = np.zeros(n_rows, dtype=bool)
-    generator = np.random.default_rng(seed)
-    groups = [np.arange(n_rows)] if labels is None else [np.flatnonzero(labels == value) for value in np.unique(labels)]
-    for rows in groups:
-        chosen[generator.permutation(rows)[: int(share * len(rows))]] = True
-    return chosen
-
-
-def _pandas():  # type: ignore[no-untyped-def]
-    try:
-        import pandas
-    except ImportError:
-        raise MissingDependencyError("tables need pandas: pip install 'compsparse[report]'") from None
-    return pandas
+def _check_header(first: pandas.DataFrame) -> None:
+    """Pandas would number columns of one name without a word."""
+    names = first.iloc[0].dropna().tolist()
+    twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
+    if twice is not None:
+        raise DataError(f"the table has two columns named {twice!r}")

@@ -17,10 +17,12 @@ class Scale:
     Attributes:
         centre: its mean.
         spread: its standard deviation; 1 where the column is constant.
+        is_constant: whether it spreads no further than rounding does.
     """
 
     centre: float
     spread: float
+    is_constant: bool = False
 
     def standardised(self, values: np.ndarray) -> np.ndarray:
         """The values with mean 0 and standard deviation 1; no difference of finite values overflows."""
@@ -40,7 +42,7 @@ def scale_of(values: np.ndarray, sample_weight: np.ndarray | None = None) -> Sca
     overflow nor vanish, and in any unit the same digits come out.
 
     >>> scale_of(np.array([1e-200, 3e-200]))
-    Scale(centre=2e-200, spread=1e-200)
+    Scale(centre=2e-200, spread=1e-200, is_constant=False)
     """
     largest = float(np.abs(values).max(initial=0.0))
     exponent = _exponent(largest)
@@ -48,7 +50,7 @@ def scale_of(values: np.ndarray, sample_weight: np.ndarray | None = None) -> Sca
     centre = float(np.average(small, weights=sample_weight))
     spread = float(np.sqrt(np.average((small - centre) ** 2, weights=sample_weight)))
     if not spread > _CONSTANT * float(np.ldexp(largest, -exponent)):
-        return Scale(float(np.ldexp(centre, exponent)), 1.0)
+        return Scale(float(np.ldexp(centre, exponent)), 1.0, is_constant=True)
     return Scale(float(np.ldexp(centre, exponent)), float(np.ldexp(spread, exponent)))
 
 

@@ -2,38 +2,91 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-from compsparse.errors import ConfigError, DataError
-from compsparse.tables.coding import code_for
-from compsparse.tables.reading import held_out_rows
-from compsparse.tables.targets import target_for
+import numpy as np
 
-_TEST_SHARE = 1 / 3
+from compsparse.checks import RandomState, check_number, generator_from
+from compsparse.errors import DataError
+from compsparse.tables.coded import coded_table
+from compsparse.tables.columns import rows_of
+from compsparse.tables.copies import copies_in, shuffled
+from compsparse.tables.targets import Target
+
 _FEWEST_ROWS = 10
 
 
+@dataclass(frozen=True, eq=False)
 class SplitTable:
-    """Inputs and targets, checked as a whole and then split.
+    """Inputs and targets of the rows to learn from, and of the rows to test on.
 
     Attributes:
         X, y: tables of the rows to learn from; ``X_test``, ``y_test`` of those to test on.
-        values, values_test: targets as (rows, outputs) numbers, or as class numbers.
-        classes: the labels, or None for numbers.
+        target, target_test: their targets as numbers, or as class numbers.
     """
 
-    def __init__(self, X: Any, y: Any, classify: bool | None = None, seed: int = 0):
-        if seed < 0:
-            raise ConfigError(f"the seed must not be negative, got {seed}")
-        y = y.iloc[:, 0] if y.shape[1] == 1 else y
-        # before the split, so that rows are named as they stand in the file
-        code_for(X)
-        target = target_for(y, list(X.columns), None, classify)
-        if len(X) < _FEWEST_ROWS:
-            raise DataError(f"{len(X)} rows are too few to learn from and to test: at least {_FEWEST_ROWS} are needed")
-        test = held_out_rows(None if target.classes is None else target.values, len(X), _TEST_SHARE, seed)
-        if not test.any():
-            raise DataError("every class has too few rows to hold some out for the test")
-        self.seed, self.classes = seed, target.classes
-        self.X, self.X_test, self.y, self.y_test = X[~test], X[test], y[~test], y[test]
-        self.values, self.values_test = target.values[~test], target.values[test]
+    X: Any
+    y: Any
+    X_test: Any
+    y_test: Any
+    target: Target
+    target_test: Target
+
+    @property
+    def classes(self) -> tuple[Any, ...] | None:
+        """The labels, or None for numbers."""
+        return self.target.classes
+
+
+def split_table(
+    X: Any,
+    y: Any,
+    *,
+    classification: bool | None = None,
+    test_share: float = 1 / 3,
+    random_state: RandomState = None,
+) -> SplitTable:
+    """Checks a table as a whole, so that rows are named as they stand in it, and then splits it.
+
+    Args:
+        classification: whether the target holds classes; texts and booleans do by default.
+        test_share: share of the rows to test on; of every class the same, and never its last row.
+    """
+    check_number("test_share", test_share, above=0, below=1)
+    generator = generator_from(random_state)
+    if hasattr(y, "iloc") and y.ndim == 2 and y.shape[1] == 1:
+        y = y.iloc[:, 0]
+    table = coded_table(X, y, classification=classification)
+    target, n = table.target, len(table.X)
+    if n < _FEWEST_ROWS:
+        raise DataError(f"{n} rows are too few to learn from and to test: at least {_FEWEST_ROWS} are needed")
+    labels = None if target.classes is None else target.values
+    test = held_out_rows(labels, copies_in(table.X, target.values), test_share, generator)
+    if not test.any():
+        raise DataError("there are too few different rows to hold some of every class out for the test")
+    return SplitTable(
+        rows_of(X, ~test),
+        rows_of(y, ~test),
+        rows_of(X, test),
+        rows_of(y, test),
+        target.rows(~test),
+        target.rows(test),
+    )
+
+
+def held_out_rows(
+    labels: np.ndarray | None, same: np.ndarray, share: float, random_state: RandomState = None
+) -> np.ndarray:
+    """Which rows to hold out for the test; of every label the same share, and never its last row.
+
+    Args:
+        same: a number for each row; rows with equal numbers stay on one side.
+    """
+    chosen = np.zeros(len(same), dtype=bool)
+    generator = generator_from(random_state)
+    every = np.arange(len(same))
+    groups = [every] if labels is None else [np.flatnonzero(labels == value) for value in np.unique(labels)]
+    for rows in groups:
+        chosen[rows[shuffled(same[rows], generator).first(int(share * len(rows)))]] = True
+    return chosen

@@ -1,4 +1,4 @@
-"""Targets as discovery reads them: numbers or classes, named and checked."""
+"""Targets: numbers or classes, named and checked."""
 
 from __future__ import annotations
 
@@ -8,24 +8,31 @@ from typing import Any
 
 import numpy as np
 
-from compsparse.errors import DataError
-from compsparse.tables.coding import finite_numbers, first_missing, holds_numbers
+from compsparse.checks import check_names
+from compsparse.errors import ConfigError, DataError
+from compsparse.tables.scaling import scale_of
+from compsparse.tables.values import check_cells, finite_numbers, plain_values
 
 _FEWEST_TO_SUSPECT = 20
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Target:
     """What is to be predicted.
 
     Attributes:
         values: (rows, outputs) numbers, or (rows,) class numbers.
+        outputs: the names of the targets.
         classes: the labels, or None for numbers.
     """
 
     values: np.ndarray
     outputs: tuple[str, ...]
     classes: tuple[Any, ...] | None = None
+
+    def rows(self, kept: np.ndarray) -> Target:
+        """The rows for which ``kept`` is true."""
+        return Target(self.values[kept], self.outputs, self.classes)
 
 
 def target_for(
@@ -41,10 +48,11 @@ def target_for(
         raise DataError(f"y must hold one value, or one row of values, per row of X; got shape {array.shape}")
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
+    array = plain_values(array)
     names = _names(y, array, inputs, outputs)
     guessed = classification is None
     if guessed:
-        classification = array.dtype.kind in "OUSb" and not holds_numbers(array)
+        classification = array.dtype.kind in "OUSb"
     if classification:
         return _classes(array, names)
     return _numbers(array, names, sure=not guessed)
@@ -58,39 +66,50 @@ def names_in(y: Any) -> list[str] | None:
     return None if name is None or name == "" else [str(name)]
 
 
-def _names(y: Any, array: np.ndarray, inputs: Sequence[str], outputs: Sequence[str] | None) -> tuple[str, ...]:
-    k = 1 if array.ndim == 1 else array.shape[1]
-    if outputs is None:
-        usual = ["y"] if k == 1 else [f"y{i}" for i in range(k)]
-        outputs = free_names(names_in(y) or usual, inputs)
-    if len(outputs) != k or len(set(outputs)) < k or set(outputs) & set(inputs):
-        raise DataError(f"{k} targets need as many different names, none of them an input's; got {list(outputs)}")
-    return tuple(outputs)
-
-
 def free_names(names: Sequence[str], taken: Sequence[str]) -> list[str]:
     """The names, each with underscores behind it until it is no input's."""
     return [name if name not in taken else free_names([name + "_"], taken)[0] for name in names]
 
 
+def labels_as_array(labels: Sequence[Any]) -> np.ndarray:
+    """Labels as numpy keeps them; those of different types stay what they are."""
+    alike = len({type(label) for label in labels}) == 1
+    return np.array(list(labels), dtype=None if alike else object)
+
+
+def _names(y: Any, array: np.ndarray, inputs: Sequence[str], outputs: Sequence[str] | None) -> tuple[str, ...]:
+    k = 1 if array.ndim == 1 else array.shape[1]
+    if outputs is not None:
+        given = check_names(outputs, k, "output")
+        both = [name for name in given if name in inputs]
+        if both:
+            raise ConfigError(f"inputs and outputs must have different names: {both[0]!r} is both")
+        return given
+    usual = ["y"] if k == 1 else [f"y{i}" for i in range(k)]
+    names = free_names(names_in(y) or usual, inputs)
+    if len(set(names)) < k:
+        raise DataError(f"{k} targets need as many different names, got {', '.join(names)}")
+    return tuple(names)
+
+
 def _classes(array: np.ndarray, names: tuple[str, ...]) -> Target:
+    what = f"target {names[0]!r}"
     if array.ndim > 1:
         raise DataError("one target at a time can hold classes; several targets must be numbers")
-    if array.dtype == object:
-        missing = first_missing(array)
-        if missing is not None:
-            raise DataError(f"target {names[0]!r} has a missing value in row {missing}")
-    labels = _sorted_labels(array.tolist())
-    place = {label: i for i, label in enumerate(labels)}
-    numbers = np.array([place[label] for label in array.tolist()])
+    check_cells(array, what)
+    values = [value.item() if isinstance(value, np.generic) else value for value in array.tolist()]
+    if array.dtype.kind in "MmcS" or not all(isinstance(value, (str, int, float)) for value in values):
+        raise DataError(f"{what} must hold classes that are texts, numbers or true and false")
+    labels = _sorted_labels(values)
     if len(labels) < 2:
-        raise DataError(f"target {names[0]!r} is constant: there is one class only")
-    if len(labels) > len(array) / 2 and len(array) >= _FEWEST_TO_SUSPECT:
+        raise DataError(f"{what} is constant: there is one class only")
+    if len(labels) > len(values) / 2 and len(values) >= _FEWEST_TO_SUSPECT:
         raise DataError(
-            f"target {names[0]!r} holds {len(labels):,} different values in {len(array):,} rows: "
+            f"{what} holds {len(labels):,} different values in {len(values):,} rows: "
             "it looks like an identifier, not like classes"
         )
-    return Target(numbers.astype(np.int64), names, labels)
+    place = {label: i for i, label in enumerate(labels)}
+    return Target(np.array([place[value] for value in values], dtype=np.int64), names, labels)
 
 
 def _sorted_labels(values: list[Any]) -> tuple[Any, ...]:
@@ -104,7 +123,7 @@ def _numbers(array: np.ndarray, names: tuple[str, ...], *, sure: bool) -> Target
     table = array[:, None] if array.ndim == 1 else array
     columns = [finite_numbers(column, f"target {name!r}") for name, column in zip(names, table.T, strict=True)]
     for name, column in zip(names, columns, strict=True):
-        if np.ptp(column) <= 1e-12 * np.abs(column).max():
+        if scale_of(column).is_constant:
             raise DataError(f"target {name!r} is constant: there is nothing to learn")
         steps = np.diff(np.sort(column))
         if not sure and array.dtype.kind in "iu" and len(column) >= _FEWEST_TO_SUSPECT and (steps == 1).all():

@@ -6,12 +6,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from compsparse.checks import RandomState, generator_from
+from compsparse.checks import RandomState, check_work, generator_from
 from compsparse.errors import ConfigError
 from compsparse.graph import Constituent, FunctionGraph, balanced_tree, input_names
 from compsparse.graph.formula import Apply, Argument, Constant, Formula
-from compsparse.graph.function_graph import Node
+from compsparse.graph.function_graph import Node, check_graph
 from compsparse.tasks.task import Task, box
+
+_WIDEST = 25
+"""Most parents of a node of a random function: a term per pair makes its formula nest deeply."""
 
 
 def tanh_tree(n_inputs: int = 8, noise: float = 0.0) -> Task:
@@ -50,7 +53,10 @@ def random_target(graph: FunctionGraph, random_state: RandomState = None, noise:
     Each node computes tanh of a random quadratic form of its parents, with every linear and
     every pairwise coefficient between 0.5 and 1.5 in size, scaled to keep tanh out of saturation.
     """
+    check_graph("graph", graph)
     rng = generator_from(random_state)
+    most = max((n.arity for n in graph.nodes), default=1)
+    check_work("the number of parents of a node", most, _WIDEST, "give a graph of smaller functions")
     nodes = [Node(n.name, n.parents, _random_constituent(n.arity, rng)) for n in graph.nodes]
     return Task("random", FunctionGraph(graph.inputs, nodes, graph.outputs), box(graph.n_inputs), noise)
 

@@ -5,13 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from scipy import special
 
-from compsparse.checks import RandomState, check_count, check_number, generator_from
+from compsparse.checks import (
+    MOST_INPUTS,
+    RandomState,
+    brief,
+    check_count,
+    check_kind,
+    check_list,
+    check_number,
+    check_size,
+    check_text,
+    generator_from,
+)
 from compsparse.errors import ConfigError
 from compsparse.graph import FunctionGraph
+from compsparse.graph.function_graph import check_graph
 
 _SCALE_SAMPLE = 20_000
 
@@ -31,6 +44,9 @@ class UniformInputs:
 
     def __post_init__(self) -> None:
         check_number("correlation", self.correlation, least=0, below=1)
+        object.__setattr__(self, "bounds", tuple(_interval(pair) for pair in check_list("bounds", self.bounds)))
+        if not self.bounds:
+            raise ConfigError("bounds must name at least one interval")
         for low, high in self.bounds:
             if not check_number("a bound", low) < check_number("a bound", high):
                 raise ConfigError(f"bounds must be (low, high) with low < high, got ({low}, {high})")
@@ -38,6 +54,7 @@ class UniformInputs:
     def sample(self, n: int, random_state: RandomState = None) -> np.ndarray:
         """Draws ``n`` rows of inputs."""
         n, rng, d = check_count("n", n), generator_from(random_state), len(self.bounds)
+        check_size(f"{n:,} rows", 4.0 * n * d, "ask for fewer rows")
         if self.correlation:
             rho = self.correlation
             z = np.sqrt(1 - rho) * rng.standard_normal((n, d)) + np.sqrt(rho) * rng.standard_normal((n, 1))
@@ -77,6 +94,9 @@ class Task:
     noise: float = 0.0
 
     def __post_init__(self) -> None:
+        check_text("the name of a task", self.name)
+        check_graph("graph", self.graph)
+        check_kind("inputs", self.inputs, UniformInputs)
         check_number("noise", self.noise, least=0)
         if len(self.inputs.bounds) != self.graph.n_inputs:
             raise ConfigError(f"{self.graph.n_inputs} inputs need as many bounds, got {len(self.inputs.bounds)}")
@@ -86,6 +106,9 @@ class Task:
     def sample(self, n: int, random_state: RandomState = None) -> Sample:
         """Draws ``n`` rows; the same seed gives the same rows, whatever the noise level."""
         rng = generator_from(random_state)
+        n = check_count("n", n)
+        most = max(self.graph.n_inputs, len(self.graph.outputs))
+        check_size(f"{n:,} rows", 6.0 * n * most, "ask for fewer rows")
         X = self.inputs.sample(n, rng)
         clean = self.graph(X)
         noise = rng.standard_normal(clean.shape)
@@ -112,10 +135,21 @@ def _scale(graph: FunctionGraph, inputs: UniformInputs) -> np.ndarray:
 
 def box(d: int, low: float = -1.0, high: float = 1.0) -> UniformInputs:
     """Independent inputs, uniform on one interval."""
-    d = check_count("d", d)
+    d = check_count("d", d, most=MOST_INPUTS)
     return UniformInputs(((low, high),) * d)
 
 
 def on(bounds: Sequence[tuple[float, float]]) -> UniformInputs:
     """Independent inputs, each uniform on its own interval."""
-    return UniformInputs(tuple((float(low), float(high)) for low, high in bounds))
+    return UniformInputs(tuple(_interval(pair) for pair in check_list("bounds", bounds)))
+
+
+def _interval(pair: Any) -> tuple[float, float]:
+    if isinstance(pair, tuple) and len(pair) == 2:
+        low, high = pair
+    else:
+        ends = check_list("an interval of bounds", pair)
+        if len(ends) != 2:
+            raise ConfigError(f"bounds must be (low, high) pairs, got {brief(pair)}")
+        low, high = ends
+    return check_number("a bound", low), check_number("a bound", high)

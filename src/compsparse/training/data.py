@@ -9,7 +9,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from compsparse.checks import check_count, check_device, check_flag, row_text
+from compsparse.checks import (
+    MOST_REPLICAS,
+    brief,
+    check_array,
+    check_count,
+    check_flag,
+    check_indices,
+    check_list,
+    check_numbers,
+    check_parameters,
+    row_text,
+)
 from compsparse.errors import ConfigError, DataError
 
 
@@ -38,10 +49,13 @@ class TrainingData:
 
     def train_rows(self, n_replicas: int) -> tuple[Tensor, ...]:
         """The rows that each of so many replicas learns from."""
+        n_replicas = check_count("n_replicas", n_replicas, most=MOST_REPLICAS)
         return self.train or (torch.arange(self.n_rows),) * n_replicas
 
     def for_replicas(self, chosen: Sequence[int]) -> TrainingData:
         """The data of some of the replicas."""
+        n = next((len(rows) for rows in (self.train, self.validation) if rows is not None), MOST_REPLICAS)
+        chosen = check_indices("chosen", chosen, n)
         train = None if self.train is None else tuple(self.train[i] for i in chosen)
         validation = None if self.validation is None else tuple(self.validation[i] for i in chosen)
         return replace(self, train=train, validation=validation)
@@ -65,7 +79,7 @@ def training_data(
         classification: y holds class numbers, not values.
         device: where the data live; None takes the CPU.
     """
-    check_device(device)
+    check_parameters(device=device, dtype=dtype)
     table = _finite(X, "X", dtype, device)
     if table.ndim != 2 or table.shape[0] == 0:
         raise DataError(f"X must be a table of at least one row, got shape {tuple(table.shape)}")
@@ -74,6 +88,8 @@ def training_data(
     else:
         target = _finite(y, "y", dtype, device)
         target = target.unsqueeze(-1) if target.ndim == 1 else target
+    if target.ndim not in (1, 2) or target.numel() == 0:
+        raise DataError(f"y must hold at least one row of numbers, got shape {tuple(target.shape)}")
     if target.shape[0] != table.shape[0]:
         raise DataError(f"X has {table.shape[0]} rows but y has {target.shape[0]}")
     weight = None if sample_weight is None else _finite(sample_weight, "sample_weight", dtype, device)
@@ -83,7 +99,9 @@ def training_data(
 
 
 def _finite(values: object, name: str, dtype: torch.dtype, device: str | torch.device | None) -> Tensor:
-    tensor = values if isinstance(values, Tensor) else torch.as_tensor(np.asarray(values))
+    tensor = values if isinstance(values, Tensor) else torch.as_tensor(check_numbers(name, values, finite=False))
+    if tensor.ndim == 0 or tensor.is_complex():
+        raise DataError(f"{name} must be an array of real numbers, got {brief(values)}")
     tensor = tensor.to(device=device, dtype=dtype)
     if not bool(torch.isfinite(tensor).all()):
         bad = int((~torch.isfinite(tensor.reshape(tensor.shape[0], -1))).any(1).nonzero()[0])
@@ -92,7 +110,11 @@ def _finite(values: object, name: str, dtype: torch.dtype, device: str | torch.d
 
 
 def _class_numbers(values: object, device: str | torch.device | None) -> Tensor:
-    tensor = torch.as_tensor(values if isinstance(values, Tensor) else np.asarray(values), device=device)
+    if not isinstance(values, Tensor):
+        values = check_array("y", values)
+        if values.dtype.kind not in "biufc":
+            raise DataError(f"classes must be one whole number >= 0 per row, got {brief(values)}")
+    tensor = torch.as_tensor(values, device=device)
     if tensor.is_floating_point() or tensor.is_complex() or tensor.ndim != 1 or bool((tensor < 0).any()):
         raise DataError(
             "classes must be one whole number >= 0 per row, "
@@ -102,13 +124,19 @@ def _class_numbers(values: object, device: str | torch.device | None) -> Tensor:
 
 
 def _rows(subsets: Sequence[Sequence[int]] | None, n: int) -> tuple[Tensor, ...] | None:
-    return None if subsets is None else tuple(check_rows(rows, n) for rows in subsets)
+    if subsets is None:
+        return None
+    found = tuple(check_rows(rows, n) for rows in check_list("the rows of the replicas", subsets))
+    if not found:
+        raise ConfigError("the rows of at least one replica must be given")
+    return found
 
 
 def check_rows(rows: Sequence[int] | np.ndarray, n: int) -> Tensor:
     """Row numbers of a table of n rows, at least one."""
-    numbers = torch.as_tensor(np.asarray(rows))
-    if numbers.is_floating_point() or len(numbers) == 0 or int(numbers.min()) < 0 or int(numbers.max()) >= n:
+    array = check_array("row numbers", rows.cpu() if isinstance(rows, Tensor) else rows)
+    numbers = torch.as_tensor(array.astype(np.int64)) if array.dtype.kind in "iu" else torch.zeros(0)
+    if numbers.ndim != 1 or len(numbers) == 0 or int(numbers.min()) < 0 or int(numbers.max()) >= n:
         raise ConfigError(f"each replica needs row numbers between 0 and {n - 1}, at least one")
     return numbers.long()
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from compsparse.checks import check_number
+from compsparse.checks import check_kind, check_list, check_number
 from compsparse.errors import ConfigError
 from compsparse.networks.cells import Cells
 from compsparse.networks.mirroring import MirrorNetwork
@@ -30,13 +30,15 @@ def solve_last_layer(network: MirrorNetwork, data: TrainingData, ridges: Sequenc
     Raises:
         ConfigError: the network is not a dense one (a single node), or samples have weights.
     """
+    check_kind("network", network, MirrorNetwork)
+    check_kind("data", data, TrainingData)
+    ridges = [check_number("a ridge", ridge, least=0) for ridge in check_list("ridges", ridges)]
     if data.sample_weight is not None:
         raise ConfigError("the closed form does not know sample weights")
     if len(network.plan.groups) != 1 or network.graph.size != 1:
         raise ConfigError("only a dense network (a graph of one node) has its last layer in closed form")
     if not ridges:
         raise ConfigError("there must be at least one ridge to try")
-    ridges = [check_number("a ridge", ridge, least=0) for ridge in ridges]
     cells = network.cells(network.plan.groups[0])
     losses = []
     train_rows = data.train_rows(network.n_replicas)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import torch
 
+from compsparse.checks import check_count, check_kind
 from compsparse.graph import FunctionGraph, Node
+from compsparse.graph.function_graph import check_graph
 from compsparse.networks.mirroring import MirrorNetwork
 
 
@@ -19,6 +21,8 @@ def lower_part(graph: FunctionGraph, level: int) -> FunctionGraph:
     >>> [(n.name, n.arity) for n in lower_part(balanced_tree(8), 1).nodes]
     [('h0', 2), ('h1', 2), ('h2', 2), ('h3', 2), ('rest_h6', 4)]
     """
+    check_graph("graph", graph)
+    level = check_count("level", level, least=0)
     kept = [n for n in graph.nodes if graph.levels[n.name] <= level]
     known = {*graph.inputs, *(n.name for n in kept)}
     nodes, outputs = list(kept), []
@@ -39,6 +43,8 @@ def lower_part(graph: FunctionGraph, level: int) -> FunctionGraph:
 @torch.no_grad()
 def copy_nodes(source: MirrorNetwork, target: MirrorNetwork) -> list[str]:
     """Copies the weights of nodes that stand in both networks with the same shape; returns their names."""
+    check_kind("source", source, MirrorNetwork)
+    check_kind("target", target, MirrorNetwork)
     there = _places(source)
     copied = []
     for name, (block, own) in _places(target).items():

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from compsparse.checks import check_count, check_number, check_time_limit
+from compsparse.checks import check_count, check_kind, check_number, check_parameters, check_time_limit
 from compsparse.errors import DataError
-from compsparse.networks.replicas import ReplicatedNetwork
+from compsparse.networks.replicas import ReplicatedNetwork, check_network
 from compsparse.progress import Progress, Silent
 from compsparse.training.data import TrainingData
 from compsparse.training.memory import reused_allocations
@@ -66,17 +66,25 @@ def refine(
     Raises:
         DataError: the target holds classes, or replicas have unequal numbers of rows.
     """
+    check_network(network)
+    check_kind("data", data, TrainingData)
+    check_parameters(progress=progress)
     if not data.y.is_floating_point():
         raise DataError("refinement is for squared loss: y must hold numbers, not classes")
     n_iterations, patience = check_count("n_iterations", n_iterations, least=0), check_count("patience", patience)
     ridge, damping = check_number("ridge", ridge, least=0), check_number("damping", damping, above=0)
     time_limit = check_time_limit(time_limit)
     rows = data.train_rows(network.n_replicas)
+    if data.X.shape[1] != network.n_inputs or data.y.shape[1] != network.n_outputs or len(rows) != network.n_replicas:
+        raise DataError(
+            f"a network of {network.n_replicas} replicas from {network.n_inputs} inputs to {network.n_outputs} outputs "
+            f"does not fit data of {data.X.shape[1]} columns, {data.y.shape[1]} targets and {len(rows)} subsets of rows"
+        )
     if any(len(r) != len(rows[0]) for r in rows):
         raise DataError("refinement needs equally many training rows for every replica")
     with reused_allocations():
         return _Refiner(network, data, rows, ridge, damping).run(
-            n_iterations, patience, time_limit, progress or Silent()
+            n_iterations, patience, time_limit, Silent() if progress is None else progress
         )
 
 

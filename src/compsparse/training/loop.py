@@ -6,20 +6,31 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from compsparse.checks import RandomState, check_choice, check_count, check_number, check_time_limit
+from compsparse.checks import (
+    RandomState,
+    brief,
+    check_choice,
+    check_kind,
+    check_list,
+    check_number,
+    check_numbers,
+    check_parameters,
+    check_time_limit,
+)
 from compsparse.errors import ConfigError, DataError
-from compsparse.networks.replicas import ReplicatedNetwork, chosen_seeds, keep_, replica_buffers
+from compsparse.networks.replicas import ReplicatedNetwork, check_network, chosen_seeds, keep_, replica_buffers
 from compsparse.progress import Progress, Silent
 from compsparse.training.cuda_graph import CapturedStep
 from compsparse.training.data import BatchStream, TrainingData, padded
 from compsparse.training.losses import Loss, SquaredLoss
 from compsparse.training.memory import reused_allocations
-from compsparse.training.penalties import Penalty, ProximalPenalty, SmoothPenalty
+from compsparse.training.penalties import Penalty, ProximalPenalty, SmoothPenalty, check_penalties
 from compsparse.training.record import ReplicaStatus, Training, TrainingStatus
 from compsparse.training.schedules import Schedule, schedule
 from compsparse.training.sgd import ReplicaSGD
@@ -62,22 +73,32 @@ class TrainingConfig:
     rungs: tuple[tuple[float, float], ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("n_steps", "evaluate_every"):
-            check_count(name, getattr(self, name))
-        for name in ("n_epochs", "batch_size", "patience"):
-            if getattr(self, name) is not None:
-                check_count(name, getattr(self, name))
-        check_number("learning_rate", self.learning_rate, above=0)
-        check_number("weight_decay", self.weight_decay, least=0)
+        counts = ("n_steps", "evaluate_every", "n_epochs", "batch_size", "patience")
+        check_parameters(**{name: getattr(self, name) for name in (*counts, "learning_rate", "weight_decay")})
+        for name in ("learning_rate", "weight_decay"):
+            object.__setattr__(self, name, float(getattr(self, name)))
         check_number("momentum", self.momentum, least=0, below=1)
         if self.stop_at_loss is not None:
-            check_number("stop_at_loss", self.stop_at_loss)
+            object.__setattr__(self, "stop_at_loss", check_number("stop_at_loss", self.stop_at_loss))
         if self.clip_norm is not None:
-            check_number("clip_norm", self.clip_norm, above=0)
+            object.__setattr__(self, "clip_norm", check_number("clip_norm", self.clip_norm, above=0))
         check_choice("optimizer", self.optimizer, ("adamw", "sgd"))
-        if any(not (0 < at < 1 and 0 < kept <= 1) for at, kept in self.rungs):
-            raise ConfigError(f"rungs are (share of steps, share kept) pairs between 0 and 1, got {self.rungs}")
+        object.__setattr__(self, "rungs", _rungs(self.rungs))
         schedule(self.schedule)
+
+
+def _rungs(rungs: Any) -> tuple[tuple[float, float], ...]:
+    table = check_numbers(
+        "rungs", [list(check_list("a rung", r)) for r in check_list("rungs", rungs)], error=ConfigError
+    )
+    if table.size and (table.ndim != 2 or table.shape[1] != 2 or not _are_shares(table)):
+        raise ConfigError(f"rungs are (share of steps, share kept) pairs between 0 and 1, got {brief(rungs)}")
+    return tuple((at, kept) for at, kept in table.tolist())
+
+
+def _are_shares(table: np.ndarray) -> bool:
+    at, kept = table.T
+    return bool(((at > 0) & (at < 1) & (kept > 0) & (kept <= 1)).all())
 
 
 @dataclass(frozen=True)
@@ -117,14 +138,21 @@ def train(
         random_state: seed of the batch order; replica r gets the same one in any company.
         seeds: a list with one seed per replica instead.
     """
-    config = config or TrainingConfig()
-    loss = loss or SquaredLoss()
+    check_network(network)
+    check_kind("data", data, TrainingData)
+    config = TrainingConfig() if config is None else check_kind("config", config, TrainingConfig)
+    loss = SquaredLoss() if loss is None else check_kind("loss", loss, Loss)
+    check_parameters(progress=progress, time_limit=time_limit)
+    penalties, callbacks = check_penalties(penalties), check_list("callbacks", callbacks)
+    for callback in callbacks:
+        if not callable(callback):
+            raise ConfigError(f"callbacks must be functions of the training's state, got {brief(callback)}")
     n = network.n_replicas
     _check(network, data, config, loss, n)
     seeds, limit = chosen_seeds(random_state, seeds, n), check_time_limit(time_limit)
     run = _Run(network, data, config, loss, penalties, seeds)
     with reused_allocations():
-        return run.train(callbacks, progress or Silent(), limit)
+        return run.train(callbacks, Silent() if progress is None else progress, limit)
 
 
 def _check(network: ReplicatedNetwork, data: TrainingData, config: TrainingConfig, loss: Loss, n: int) -> None:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
 
-from compsparse.checks import check_number
+from compsparse.checks import brief, check_list, check_number
 from compsparse.errors import ConfigError
-from compsparse.networks.replicas import ReplicatedNetwork
+from compsparse.networks.replicas import ReplicatedNetwork, check_network
 
 Selector: TypeAlias = Callable[[str], bool]
 """Which parameters a penalty acts on, by name."""
@@ -31,11 +31,13 @@ class _Penalty:
 
     def __init__(self, strength: float, applies_to: Selector = weights_only):
         self.strength = check_number(f"the strength of {type(self).__name__}", strength, least=0)
+        if not callable(applies_to):
+            raise ConfigError(f"applies_to must be a function of a parameter's name, got {brief(applies_to)}")
         self.applies_to = applies_to
 
     def selected(self, network: ReplicatedNetwork) -> Iterator[Tensor]:
         """The parameters that the penalty acts on."""
-        return (p for name, p in network.named_parameters() if self.applies_to(name))
+        return (p for name, p in check_network(network).named_parameters() if self.applies_to(name))
 
 
 class SmoothPenalty(_Penalty, ABC):
@@ -80,8 +82,18 @@ class ProximalL1(ProximalPenalty):
     @torch.no_grad()
     def prox_(self, network: ReplicatedNetwork, step: float) -> None:
         """Moves every weight towards zero by the strength times the step, and no further than zero."""
+        step = check_number("step", step, least=0)
         for parameter in self.selected(network):
             parameter.copy_(torch.nn.functional.softshrink(parameter, self.strength * step))
+
+
+def check_penalties(penalties: Any) -> list[Penalty]:
+    """Penalties that the training loop knows how to apply."""
+    found = check_list("penalties", penalties)
+    for penalty in found:
+        if not isinstance(penalty, (SmoothPenalty, ProximalPenalty)):
+            raise ConfigError(f"penalties must be smooth or proximal penalties, got {brief(penalty)}")
+    return found
 
 
 def sum_over(terms: Iterator[Tensor]) -> Tensor:

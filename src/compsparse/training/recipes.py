@@ -15,9 +15,20 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from compsparse.checks import RandomState, check_count, check_flag, check_number, check_time_limit
-from compsparse.errors import ConfigError, TrainingError
+from compsparse.checks import (
+    MOST_REPLICAS,
+    RandomState,
+    brief,
+    check_count,
+    check_flag,
+    check_kind,
+    check_number,
+    check_parameters,
+    check_time_limit,
+)
+from compsparse.errors import ConfigError, DataError, TrainingError
 from compsparse.graph import FunctionGraph
+from compsparse.graph.function_graph import check_graph
 from compsparse.networks.mirroring import MirrorConfig, MirrorNetwork
 from compsparse.networks.plan import Sharing
 from compsparse.networks.replicas import replica_seeds, select
@@ -27,7 +38,7 @@ from compsparse.training.layerwise import copy_nodes, lower_part
 from compsparse.training.levenberg_marquardt import Refinement, refine
 from compsparse.training.loop import TrainingConfig, train
 from compsparse.training.losses import Loss, SquaredLoss
-from compsparse.training.penalties import Penalty
+from compsparse.training.penalties import Penalty, check_penalties
 from compsparse.training.record import ReplicaStatus, Training, TrainingStatus
 
 HALVING_TWICE = ((0.2, 0.5), (0.4, 0.5))
@@ -66,7 +77,8 @@ class FitConfig:
     refine_share: float = 0.3
 
     def __post_init__(self) -> None:
-        check_count("n_restarts", self.n_restarts)
+        check_count("n_restarts", self.n_restarts, most=MOST_REPLICAS)
+        check_kind("training", self.training, TrainingConfig)
         check_count("n_keep", self.n_keep)
         check_flag("layerwise", self.layerwise)
         check_count("refine_iterations", self.refine_iterations, least=0)
@@ -131,13 +143,19 @@ def fit_graph(
         TrainingError: every restart diverged.
     """
     started = time.perf_counter()
-    config, progress, time_limit = config or FitConfig(), progress or Silent(), check_time_limit(time_limit)
+    check_graph("graph", graph)
+    config = FitConfig() if config is None else check_kind("config", config, FitConfig)
+    loss = SquaredLoss() if loss is None else check_kind("loss", loss, Loss)
+    check_parameters(progress=progress, random_state=random_state)
+    progress, time_limit = Silent() if progress is None else progress, check_time_limit(time_limit)
+    penalties = check_penalties(penalties)
+    _check_tensors(X, y, sample_weight)
     loop = config.training if validation is not None else replace(config.training, rungs=(), patience=None)
     seeds = replica_seeds(random_state, config.n_restarts)
     fit = _Restarts(
         MirrorConfig(width, depth, activation, channels, out_channels, share),
         _data(X, y, sample_weight, validation, config.n_restarts),
-        loss or SquaredLoss(),
+        loss,
         tuple(penalties),
         seeds,
     )
@@ -214,6 +232,18 @@ class _Restarts:
                 raise KeyboardInterrupt
         if before is not None:
             copy_nodes(before, network)
+
+
+def _check_tensors(X: Tensor, y: Tensor, sample_weight: Tensor | None) -> None:
+    for name, tensor in (("X", X), ("y", y), *([] if sample_weight is None else [("sample_weight", sample_weight)])):
+        if not isinstance(tensor, Tensor):
+            raise DataError(f"{name} must be a tensor, got {brief(tensor)}: training_data makes one of an array")
+    if X.ndim != 2 or not X.shape[0] or not X.is_floating_point():
+        raise DataError(f"X must be a table of floats of at least one row, got shape {tuple(X.shape)}")
+    if y.ndim not in (1, 2) or len(y) != len(X):
+        raise DataError(f"X has {len(X)} rows but y has shape {tuple(y.shape)}")
+    if sample_weight is not None and sample_weight.shape != (len(X),):
+        raise DataError("sample_weight must hold one number >= 0 per row")
 
 
 def _data(

@@ -268,9 +268,9 @@ def spoiled(value, row=7, column=1):
 @pytest.mark.parametrize(
     ("X", "y", "message"),
     [
-        (spoiled(np.nan), TARGET, r"column 'x1' has a missing value \(NaN\) in row 7"),
-        (spoiled(np.inf), TARGET, r"column 'x1' has an infinite value \(inf\) in row 7"),
-        (GOOD, np.where(np.arange(100) == 4, np.nan, TARGET), r"target 'y' has a missing value \(NaN\) in row 4"),
+        (spoiled(np.nan), TARGET, r"column 'x1' has a missing value \(NaN\) in row 8 "),
+        (spoiled(np.inf), TARGET, r"column 'x1' has an infinite value \(inf\) in row 8 "),
+        (GOOD, np.where(np.arange(100) == 4, np.nan, TARGET), r"target 'y' has a missing value \(NaN\) in row 5 "),
         (GOOD, np.ones(100), "target 'y' is constant"),
         (GOOD, np.arange(100) + 1000, "target 'y' counts the rows"),
         (GOOD, np.array([f"id{i}" for i in range(100)]), "looks like an identifier"),
@@ -284,13 +284,17 @@ def spoiled(value, row=7, column=1):
             TARGET,
             "column 'id' holds 100 different texts",
         ),
-        (pandas.DataFrame({"c": ["a", None] * 50, "x": TARGET}), TARGET, "column 'c' has a missing value in row 1"),
+        (
+            pandas.DataFrame({"c": ["a", None] * 50, "x": TARGET}),
+            TARGET,
+            r"column 'c' has a missing value \(NaN\) in row 2 ",
+        ),
         (pandas.DataFrame(GOOD, columns=["a", "a", "b"]), TARGET, "two columns named 'a'"),
         (pandas.DataFrame(GOOD, columns=["a", "", "b"]), TARGET, "needs a name"),
         (
             pandas.DataFrame({"c": pandas.array(["a", pandas.NA] * 50, dtype="string"), "x": TARGET}),
             TARGET,
-            "column 'c' has a missing value in row 1",
+            r"column 'c' has a missing value \(NaN\) in row 2 ",
         ),
         (pandas.DataFrame({"t": pandas.date_range("2020", periods=100)}), TARGET, "turn them into numbers"),
     ],

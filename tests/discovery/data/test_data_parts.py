@@ -1,12 +1,18 @@
 """The parts of a search in data: candidates, units, trials, decisions."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from tests.discovery.data.trial_tables import COLUMNS, table
 
+from compsparse.discovery import DiscoveryStatus, Step
+from compsparse.discovery.data.audit import Support
 from compsparse.discovery.data.candidates import Candidate, CandidateNetwork
 from compsparse.discovery.data.decisions import accepted, judge, share_better
+from compsparse.discovery.data.evidence import module_evidence
+from compsparse.discovery.data.outputs import FoundTree, FoundTrees
 from compsparse.discovery.data.settings import Effort
 from compsparse.discovery.data.trees import dissolved, exposed, pairings, parent_of, regrouped
 from compsparse.discovery.data.trials import Trial, standard_error, t_statistic
@@ -226,3 +232,29 @@ def test_resampling_agrees_with_the_normal_approximation():
     from scipy.stats import norm
 
     assert share_better(a, b, np.ones(500), 2000) == pytest.approx(norm.cdf(t), abs=0.04)
+
+
+# ---- evidence ------------------------------------------------------------------------------------
+
+
+def test_evidence_is_worded_by_what_was_measured():
+    _, units = small_units()
+    tree = units.joined(units.trees)
+    abc, ab = units.trees[0], units.trees[0].children[0]
+    found = FoundTree(
+        tree=tree,
+        support={abc.members: Support(-0.25, 0.05, 0.9)},
+        path=(Step("start", frozenset(), "y", 0.3, 0.02), Step("merge", abc.members, "y", 0.02, 0.002)),
+        units=units,
+        predicts=True,
+        status=DiscoveryStatus.FINISHED,
+        networks=7,
+    )
+    sentences = {e.members: e.sentence for e in module_evidence(FoundTrees({"y": found}))}
+    assert sentences == {
+        tree.members: "held-out error 0.02 ± 0.002 of what the best constant leaves",
+        abc.members: "held-out error -25.0% ± 5.0% when the module is imposed; came back in 90% of resamples",
+        ab.members: "not measured",
+    }
+    unsearched = FoundTrees({"y": replace(found, path=(), support={})})
+    assert {e.sentence for e in module_evidence(unsearched)} == {"not measured"}

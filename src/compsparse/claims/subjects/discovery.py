@@ -10,10 +10,9 @@ from compsparse.claims.claim import Claim, Finding, Outcome, Profile
 from compsparse.claims.trials import gpu_if_any
 from compsparse.discovery.data.strategy import from_data
 from compsparse.graph import FunctionGraph, compare, single_node
-from compsparse.models.fitted_graph import FittedGraph, fit_model
+from compsparse.models import FittedGraph, fit_model
 from compsparse.progress import Progress
 from compsparse.report.figure import Figure
-from compsparse.tables.coding import code_for
 from compsparse.tasks import Sample, Task, sincos_tree, tanh_tree
 from compsparse.training import FitConfig, TrainingConfig
 
@@ -84,11 +83,9 @@ def graph_can_be_found(profile: Profile, progress: Progress) -> Finding:
 def _fitted(
     graph: FunctionGraph, sample: Sample, plan: _Plan, seed: int, device: str | None, width: int
 ) -> FittedGraph:
-    code = code_for(sample.X)
-    X, y = code.encoded(sample.X), sample.y[:, None]
     # second-order steps are for small networks
     config = replace(plan.fit, refine_iterations=0) if graph.size == 1 else plan.fit
-    return fit_model(graph, code, X, y, config=config, width=width, random_state=seed, device=device)
+    return fit_model(graph, sample.X, sample.y, config=config, width=width, random_state=seed, device=device)
 
 
 def _unexplained(test: Sample, predicted: np.ndarray) -> float:

@@ -1,6 +1,5 @@
 """Graphs from tables: trials of candidate structures on held-out rows, and the search they drive."""
 
-from compsparse.discovery.data.request import DataOptions
-from compsparse.discovery.data.strategy import DATA, from_data
+from compsparse.discovery.data.strategy import DATA, DataOptions, from_data
 
 __all__ = ["DATA", "DataOptions", "from_data"]

@@ -27,7 +27,7 @@ def _of_module(found: FoundTree, module: ModuleTree, users: tuple[str, ...]) -> 
     support = found.support.get(module.members, _UNMEASURED)
     return Evidence(
         module.members,
-        module.kind or "prime",
+        module.kind,
         users,
         "held-out gain",
         support.change,
@@ -38,7 +38,7 @@ def _of_module(found: FoundTree, module: ModuleTree, users: tuple[str, ...]) -> 
 
 
 def _of_whole(found: FoundTree, users: tuple[str, ...]) -> Evidence:
-    kind = found.tree.kind or "prime"
+    kind = found.tree.kind
     if not found.path:
         return Evidence(found.tree.members, kind, users, "held-out error", math.nan)
     last = found.path[-1]

@@ -18,7 +18,9 @@ from compsparse.discovery.data.trials import Halted, TrialTable
 from compsparse.discovery.data.units import Units
 from compsparse.discovery.forest import Members
 from compsparse.discovery.record import DiscoveryStatus, Step
+from compsparse.discovery.strategy import without_kinds
 from compsparse.graph.modules import ModuleTree
+from compsparse.tables.scaling import scale_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +76,7 @@ class FoundTrees:
 
 def search_outputs(request: TableRequest) -> FoundTrees:
     """Searches one output after the other, each with its share of the time, and asks what two of them share."""
-    work, names = _Work(request), request.target.outputs
+    work, names = _Work(request), request.table.target.outputs
     found: dict[str, FoundTree] = {}
     last = request.clock.search_deadline
     for i, name in enumerate(names):
@@ -86,7 +88,7 @@ def search_outputs(request: TableRequest) -> FoundTrees:
         if found[name].status is DiscoveryStatus.INTERRUPTED:
             # the outputs still to come get the plain answer at once
             last = time.perf_counter()
-    caveats = tuple(sentence for name, f in found.items() for sentence in _caveats(name, f, len(request.X)))
+    caveats = tuple(sentence for name, f in found.items() for sentence in _caveats(name, f, len(request.table.X)))
     trees = FoundTrees(found, caveats=caveats)
     return trees if len(found) == 1 else work.compared(trees, last)
 
@@ -96,19 +98,19 @@ class _Work:
 
     def __init__(self, request: TableRequest):
         self._request = request
-        self._X = torch.as_tensor(request.X, dtype=torch.float32, device=request.device)
+        self._X = torch.as_tensor(request.table.X, dtype=torch.float32, device=request.device)
         self._weight = None
-        if request.weight is not None:
-            weight = request.weight / request.weight.mean()
+        if request.table.sample_weight is not None:
+            weight = request.table.sample_weight / request.table.sample_weight.mean()
             self._weight = torch.as_tensor(weight, dtype=torch.float32, device=request.device)
 
     def search(self, i: int, deadline: float | None) -> FoundTree:
         """The tree of output i."""
-        code, (left_out, _) = self._request.code, self._request.left_out
+        code, left_out = self._request.table.code, self._request.left_out
         columns = {k: v for k, v in code.columns.items() if k not in left_out}
         table = self._table([i], deadline)
         units = Units(code.columns, (), {}).with_trees(Units.raw(columns).trees)
-        search = TableSearch(table, units, self._request.target.outputs[i], self._request.progress)
+        search = TableSearch(table, units, self._request.table.target.outputs[i], self._request.progress)
         status, tree = DiscoveryStatus.FINISHED, None
         support: dict[Members, Support] = {}
         try:
@@ -119,7 +121,7 @@ class _Work:
         except Halted as halted:
             status = halted.status
         return FoundTree(
-            tree=tree or _prime(search.units),
+            tree=tree or without_kinds(_prime(search.units)),
             support=support,
             path=tuple(search.path),
             units=search.units,
@@ -130,7 +132,7 @@ class _Work:
 
     def compared(self, found: FoundTrees, deadline: float | None) -> FoundTrees:
         """The trees with what they share, as far as time allows."""
-        names = self._request.target.outputs
+        names = self._request.table.target.outputs
         trees = {name: f.tree for name, f in found.of.items() if f.predicts}
         learned = {name: f.units for name, f in found.of.items()}
         try:
@@ -144,10 +146,10 @@ class _Work:
 
     def _table(self, outputs: Sequence[int], deadline: float | None) -> TrialTable:
         """Trials of some outputs; all tables share their folds, so that what one learned stays honest in another."""
-        request, target = self._request, self._request.target
+        request, target = self._request, self._request.table.target
         values = target.values[:, list(outputs)] if target.classes is None else self._indicators()
-        values = (values - values.mean(0)) / values.std(0)
-        y = torch.as_tensor(values, dtype=torch.float32, device=request.device)
+        columns = [scale_of(column).standardised(column) for column in values.T]
+        y = torch.as_tensor(np.stack(columns, axis=1), dtype=torch.float32, device=request.device)
         return TrialTable(self._X, y, self._weight, seed=request.seed, effort=request.effort, deadline=deadline)
 
     def _indicators(self) -> np.ndarray:
@@ -155,7 +157,7 @@ class _Work:
 
         Modules of the class probabilities are modules of the log odds, and the other way round.
         """
-        target = self._request.target
+        target = self._request.table.target
         assert target.classes is not None
         one_hot: np.ndarray = np.eye(len(target.classes))[target.values]
         return one_hot[:, 1:] if one_hot.shape[1] == 2 else one_hot

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from compsparse.checks import (
-    RandomState,
     check_count,
     check_device,
     check_flag,
-    check_input_and_output_names,
-    check_names,
     check_number,
     check_time_limit,
     seed_from,
@@ -29,43 +25,11 @@ from compsparse.discovery.data.settings import (
 )
 from compsparse.errors import DataError
 from compsparse.progress import Progress, Silent
-from compsparse.tables.coding import TableCode, code_for, columns_of
-from compsparse.tables.targets import Target, target_for
+from compsparse.tables import CodedTable, TableCode, coded_table
 
 if TYPE_CHECKING:
+    from compsparse.discovery.data.strategy import DataOptions
     from compsparse.training import FitConfig
-
-
-class DataOptions(TypedDict, total=False):
-    """What may be given beside a table and its target.
-
-    Attributes:
-        names: of the columns, in the place of their own.
-        outputs: names of the targets.
-        sample_weight: one number >= 0 per row.
-        classification: whether y holds classes; None decides by its type.
-        fit: whether to fit the final model.
-        fit_config: how the final model is fitted.
-        width: of the nodes of the final model.
-        effort: multiplies the training steps of every trial in the search.
-        random_state: a seed, or a generator of random numbers.
-        device: where networks are trained; None is the CPU.
-        time_limit: seconds for everything.
-        progress: hears how far the search is, then how far the fit.
-    """
-
-    names: Sequence[str] | None
-    outputs: Sequence[str] | str | None
-    sample_weight: Any
-    classification: bool | None
-    fit: bool
-    fit_config: FitConfig | None
-    width: int
-    effort: float
-    random_state: RandomState
-    device: str | None
-    time_limit: float | None
-    progress: Progress | None
 
 
 @dataclass(frozen=True)
@@ -102,18 +66,15 @@ class TableRequest:
     """A table ready to be searched, and how.
 
     Attributes:
-        code: how the table becomes numbers.
-        X: (rows, encoded columns).
-        weight: (rows,) sample weights, all above zero.
-        left_out: inputs that can only be inert, and the sentences that say why.
+        table: the rows as numbers, with their target and weights.
+        left_out: inputs that can only be inert.
+        caveats: what was left out, and why.
         fit: whether a model is to be fitted at the end, of nodes of this width.
     """
 
-    code: TableCode
-    X: np.ndarray
-    target: Target
-    weight: np.ndarray | None
-    left_out: tuple[frozenset[str], tuple[str, ...]]
+    table: CodedTable
+    left_out: frozenset[str]
+    caveats: tuple[str, ...]
     seed: int
     effort: float
     device: str | None
@@ -139,18 +100,22 @@ def read_request(X: Any, y: Any, options: DataOptions) -> TableRequest:
     device = options.get("device")
     check_device(device)
     seed = seed_from(options.get("random_state"))
-    weight = _checked_weight(options.get("sample_weight"), X)
-    if weight is not None and not weight.all():
-        X, y, weight = _rows(X, weight > 0), _rows(y, weight > 0), weight[weight > 0]
-    code, encoded = _coded(X, options.get("names"), weight)
-    target = target_for(y, code.names, _output_names(options.get("outputs"), y, code), options.get("classification"))
-    _check_rows(encoded, target, code)
+    table = coded_table(
+        X,
+        y,
+        names=options.get("names"),
+        outputs=options.get("outputs"),
+        sample_weight=options.get("sample_weight"),
+        classification=options.get("classification"),
+    ).without_copies()
+    _check_rows(table)
+    left_out, caveats = _useless_columns(table.code, table.X)
+    if table.n_copies:
+        caveats = (*caveats, _about_copies(table))
     return TableRequest(
-        code=code,
-        X=encoded,
-        target=target,
-        weight=weight,
-        left_out=_useless_columns(code, encoded),
+        table=table,
+        left_out=left_out,
+        caveats=caveats,
         seed=seed,
         effort=effort,
         device=device,
@@ -162,50 +127,18 @@ def read_request(X: Any, y: Any, options: DataOptions) -> TableRequest:
     )
 
 
-def _coded(X: Any, names: Sequence[str] | None, weight: np.ndarray | None) -> tuple[TableCode, np.ndarray]:
-    if names is None:
-        code = code_for(X, None, weight)
-        return code, code.encoded(X)
-    columns = columns_of(X)[1]
-    code = code_for(X, check_names(names, len(columns), "input"), weight)
-    return code, code.encoded(np.column_stack(columns))
+def _check_rows(table: CodedTable) -> None:
+    rows, columns = len(table.X), len(table.code.inputs)
+    if FEWEST_ROWS <= rows <= columns:
+        raise DataError(f"{rows} rows are too few for {columns} columns: more rows than columns are needed")
 
 
-def _output_names(outputs: Sequence[str] | str | None, y: Any, code: TableCode) -> tuple[str, ...] | None:
-    """The given names of the targets; what cannot be a target is left to be refused as such."""
-    shape = np.shape(y)
-    if outputs is None or len(shape) not in (1, 2):
-        return None
-    n_outputs = 1 if len(shape) == 1 else shape[1]
-    return check_input_and_output_names(code.names, outputs, len(code.names), n_outputs)[1]
-
-
-def _check_rows(X: np.ndarray, target: Target, code: TableCode) -> None:
-    if len(X) != len(target.values):
-        raise DataError(f"X has {len(X)} rows but y has {len(target.values)}")
-    if len(X) < 2:
-        raise DataError(f"found {len(X)} row (1 sample): at least 2 are needed")
-    if len(X) >= FEWEST_ROWS and len(X) <= len(code.inputs):
-        raise DataError(f"{len(X)} rows are too few for {len(code.inputs)} columns: more rows than columns are needed")
-
-
-def _checked_weight(weight: Any, X: Any) -> np.ndarray | None:
-    if weight is None:
-        return None
-    values = np.asarray(weight, dtype=float)
-    n = len(X)
-    if values.shape != (n,) or not np.isfinite(values).all() or (values < 0).any() or not values.any():
-        raise DataError(f"sample_weight must hold one number >= 0 per row ({n}), not all of them zero")
-    return values
-
-
-def _rows(table: Any, kept: np.ndarray) -> Any:
-    """Some rows of an array, of a pandas or a polars table."""
-    if hasattr(table, "loc"):
-        return table[kept]
-    if hasattr(table, "filter") and hasattr(table, "columns"):
-        return table.filter(kept)
-    return np.asarray(table)[kept]
+def _about_copies(table: CodedTable) -> str:
+    n, rows = table.n_copies, len(table.X) + table.n_copies
+    return (
+        f"{n:,} of {rows:,} rows repeat{'s' * (n == 1)} another exactly: each row was taken once, with the weight of "
+        "its copies"
+    )
 
 
 def _useless_columns(code: TableCode, X: np.ndarray) -> tuple[frozenset[str], tuple[str, ...]]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from compsparse.checks import RandomState
-from compsparse.discovery.data.request import DataOptions, TableRequest, read_request
+from compsparse.discovery.data.request import TableRequest, read_request
 from compsparse.discovery.data.settings import USUAL_EFFORT, USUAL_WIDTH
 from compsparse.discovery.record import Cost, Discovery
 from compsparse.discovery.strategy import Findings, assembled, is_function
@@ -17,6 +17,38 @@ from compsparse.progress import Progress
 if TYPE_CHECKING:
     from compsparse.models.fitted_graph import FittedGraph
     from compsparse.training import FitConfig
+
+
+class DataOptions(TypedDict, total=False):
+    """What may be given beside a table and its target.
+
+    Attributes:
+        names: of the columns, in the place of their own.
+        outputs: names of the targets.
+        sample_weight: one number >= 0 per row.
+        classification: whether y holds classes; None decides by its type.
+        fit: whether to fit the final model.
+        fit_config: how the final model is fitted.
+        width: of the nodes of the final model.
+        effort: multiplies the training steps of every trial in the search.
+        random_state: a seed, or a generator of random numbers.
+        device: where networks are trained; None is the CPU.
+        time_limit: seconds for everything.
+        progress: hears how far the search is, then how far the fit.
+    """
+
+    names: Sequence[str] | None
+    outputs: Sequence[str] | str | None
+    sample_weight: Any
+    classification: bool | None
+    fit: bool
+    fit_config: FitConfig | None
+    width: int
+    effort: float
+    random_state: RandomState
+    device: str | None
+    time_limit: float | None
+    progress: Progress | None
 
 
 def from_data(
@@ -101,14 +133,14 @@ class DataStrategy:
         return Findings(
             source=self.name,
             account="found in data",
-            inputs=request.code.names,
+            inputs=request.table.code.names,
             trees=found.trees,
             same=found.same,
             evidence=module_evidence(found),
             status=found.status,
             cost=Cost(request.clock.seconds, networks=sum(f.networks for f in found.of.values())),
             path=tuple(step for f in found.of.values() for step in f.path),
-            caveats=(*request.left_out[1], *found.caveats),
+            caveats=(*request.caveats, *found.caveats),
             advice=(
                 "A graph from data is a hypothesis: it predicts held-out rows well, which is no proof of cause.",
                 "Inert means without an effect that these rows can show; more rows or less noise may show one.",
@@ -122,15 +154,11 @@ DATA = DataStrategy()
 
 def _fitted(graph: FunctionGraph, request: TableRequest) -> FittedGraph:
     """The final model, in the time that the search has left."""
-    from compsparse.models.fitted_graph import fit_model
+    from compsparse.models import fit_model
 
     return fit_model(
         graph,
-        request.code,
-        request.X,
-        request.target.values,
-        classes=request.target.classes,
-        sample_weight=request.weight,
+        request.table,
         config=request.fit_config,
         width=request.width,
         random_state=request.seed,

@@ -14,7 +14,7 @@ from compsparse.graph import FunctionGraph, Node
 from compsparse.graph.modules import ModuleTree
 from compsparse.networks.mirroring import MirrorNetwork, mirror
 from compsparse.networks.replicas import keep_, per_distinct_seed
-from compsparse.tables.coding import SEPARATOR
+from compsparse.tables.columns import SEPARATOR
 
 Layers = tuple[Tensor, ...]
 """Weights, then biases, of one node's network; the first dimension is the folds."""

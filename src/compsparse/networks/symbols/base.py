@@ -10,9 +10,16 @@ from typing import TypedDict, Unpack
 import torch
 from torch import Tensor, nn
 
-from compsparse.checks import RandomState, check_count, check_flag, check_options
+from compsparse.checks import RandomState, check_count, check_flag, check_options, check_parameters, check_size
 from compsparse.errors import DataError
-from compsparse.networks.replicas import ReplicatedNetwork, chosen_seeds, generators_for, per_replica_normal
+from compsparse.networks.replicas import (
+    ReplicatedNetwork,
+    check_tensor,
+    check_weights,
+    chosen_seeds,
+    generators_for,
+    per_replica_normal,
+)
 
 
 class SymbolNetworkOptions(TypedDict, total=False):
@@ -45,6 +52,7 @@ class SymbolNetwork(ReplicatedNetwork):
     def __init__(self, n_slots: int, n_symbols: int, n_outputs: int, **options: Unpack[SymbolNetworkOptions]):
         check_options(type(self).__name__, options, SymbolNetworkOptions.__annotations__)
         n_slots, n_outputs = check_count("n_slots", n_slots), check_count("n_outputs", n_outputs)
+        check_parameters(n_replicas=options.get("n_replicas"), random_state=options.get("random_state"))
         super().__init__(n_slots, n_outputs, options.get("n_replicas"))
         codes = symbol_codes(n_symbols, whitened=options.get("whitened", False))
         self.n_symbols = codes.shape[1]
@@ -78,10 +86,13 @@ class SymbolNetwork(ReplicatedNetwork):
         if own and x.shape[0] != self.n_replicas:
             raise DataError(f"the network has {self.n_replicas} replicas but the batch is for {x.shape[0]}")
         if not x.is_floating_point():
+            if x.is_complex() or (x.numel() and (int(x.min()) < -1 or int(x.max()) >= self.n_symbols)):
+                raise DataError(f"symbols go from -1 (empty) to {self.n_symbols - 1}")
             x = nn.functional.embedding(x.int() + 1, self.codes)
         return x if own else x.expand(self.n_replicas, *x.shape)
 
     def _has_own_batches(self, x: Tensor) -> bool:
+        check_tensor(x)
         expected = (self.n_inputs, self.n_symbols) if x.is_floating_point() else (self.n_inputs,)
         leading = x.ndim - len(expected)
         if tuple(x.shape[leading:]) != expected or leading not in (1, 2):
@@ -97,6 +108,7 @@ def symbol_codes(n_symbols: int, *, whitened: bool = False) -> Tensor:
     absence of each.
     """
     n_symbols = check_count("n_symbols", n_symbols, least=2 if check_flag("whitened", whitened) else 1)
+    check_size(f"codes of {n_symbols:,} symbols", 2.0 * n_symbols * (n_symbols + 1), "take fewer symbols", bytes_each=4)
     codes = torch.cat([torch.zeros(1, n_symbols), torch.eye(n_symbols)])
     return (codes * n_symbols - 1) / math.sqrt(n_symbols - 1) if whitened else codes
 
@@ -125,6 +137,7 @@ class Affine(nn.Module):
         bias_scale: float | None = 0.1,
     ):
         super().__init__()
+        check_weights(float(count) * (fan_in + 1) * fan_out, len(generators))
         self.count, self.scale, self.bias_scale = count, scale, bias_scale
         self.weight = nn.Parameter(per_replica_normal((count, fan_in, fan_out), generators))
         self.bias = None

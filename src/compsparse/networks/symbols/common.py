@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from compsparse.checks import check_choice, check_count
+from compsparse.checks import MOST_LAYERS, check_choice, check_count
 from compsparse.networks.symbols.base import Affine, SymbolNetwork, SymbolNetworkOptions, initial_generators
 
 ConvolutionStyle = Literal["plain", "residual"]
@@ -44,7 +44,12 @@ class CommonCNN(SymbolNetwork):
         super().__init__(n_slots, n_symbols, n_outputs, **options)
         n_blocks = max(1, math.ceil(math.log2(n_slots))) if n_blocks is None else n_blocks
         n_blocks, width, kernel = (
-            check_count(name, value) for name, value in (("n_blocks", n_blocks), ("width", width), ("kernel", kernel))
+            check_count(name, value, most=most)
+            for name, value, most in (
+                ("n_blocks", n_blocks, MOST_LAYERS),
+                ("width", width, None),
+                ("kernel", kernel, None),
+            )
         )
         check_choice("variant", variant, get_args(ConvolutionStyle))
         self.kernel, self.residual = kernel, variant == "residual"

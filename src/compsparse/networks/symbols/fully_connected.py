@@ -9,7 +9,7 @@ from typing import Unpack
 import torch
 from torch import Tensor, nn
 
-from compsparse.checks import check_count
+from compsparse.checks import MOST_LAYERS, check_count
 from compsparse.networks.symbols.base import Affine, Readout, SymbolNetwork, SymbolNetworkOptions, initial_generators
 
 
@@ -31,7 +31,7 @@ class FullyConnectedNetwork(SymbolNetwork):
         **options: Unpack[SymbolNetworkOptions],
     ):
         super().__init__(n_slots, n_symbols, n_outputs, **options)
-        n_layers, width = check_count("n_layers", n_layers), check_count("width", width)
+        n_layers, width = check_count("n_layers", n_layers, most=MOST_LAYERS), check_count("width", width)
         generators = initial_generators(options)
         sizes = [n_slots * n_symbols, *[width] * (n_layers - 1)]
         self.layers = nn.ModuleList(Affine(1, n, width, generators, scale=1 / math.sqrt(n)) for n in sizes)

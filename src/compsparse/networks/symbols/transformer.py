@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from compsparse.checks import check_count
+from compsparse.checks import MOST_LAYERS, check_count
 from compsparse.errors import ConfigError
-from compsparse.networks.replicas import per_replica_normal
+from compsparse.networks.replicas import check_weights, per_replica_normal
 from compsparse.networks.symbols.base import Affine, SymbolNetwork, SymbolNetworkOptions, initial_generators
 
 
@@ -36,12 +36,18 @@ class TransformerNetwork(SymbolNetwork):
     ):
         super().__init__(n_slots, n_symbols, n_outputs, **options)
         n_layers, width, n_heads = (
-            check_count(name, value) for name, value in (("n_layers", n_layers), ("width", width), ("n_heads", n_heads))
+            check_count(name, value, most=most)
+            for name, value, most in (
+                ("n_layers", n_layers, MOST_LAYERS),
+                ("width", width, None),
+                ("n_heads", n_heads, None),
+            )
         )
         if width % n_heads:
             raise ConfigError(f"a width of {width} cannot be shared by {n_heads} heads")
         generators = initial_generators(options)
         self.embed = Affine(1, n_symbols, width, generators, scale=1.0)
+        check_weights(float(n_slots) * width, len(generators))
         self.places = nn.Parameter(per_replica_normal((1, n_slots, width), generators))
         self.blocks = nn.ModuleList(_Block(width, n_heads, generators) for _ in range(n_layers))
         self.readout = Affine(1, width, n_outputs, generators, scale=1 / math.sqrt(width))

@@ -14,11 +14,13 @@ from itertools import combinations
 
 import numpy as np
 
+from compsparse.checks import check_count, check_numbers, check_work
 from compsparse.errors import DataError
 from compsparse.sparse.memorisation.problem import Chart, checked_points, penalised_chart
 
 MOST_INCIDENCES = 1_000_000
 """Most (ray, cell) pairs that are worth enumerating."""
+_MOST_TERMS = 1000
 _ZERO = 1e-10
 _ROWS_AT_ONCE = 20_000
 
@@ -98,7 +100,9 @@ def count_cells(X: object) -> int:
 
 def generic_count(n: int, d: int) -> int:
     """HyperplaneCells for n points in general position in R^d: 2 sum_{k<=d} C(n-1, k)."""
-    return 2 * sum(math.comb(n - 1, k) for k in range(d + 1))
+    n, d = check_count("n", n), check_count("d", d, least=0)
+    check_work("min(n, d)", min(n - 1, d), _MOST_TERMS, "the count has as many terms, each a long number")
+    return 2 * sum(math.comb(n - 1, k) for k in range(min(d, n - 1) + 1))
 
 
 def incidences(chart: Chart) -> int:
@@ -109,7 +113,8 @@ def incidences(chart: Chart) -> int:
 
 def enumerate_cells(X: object) -> HyperplaneCells:
     """All cells of the points (x, 1): which sets of points a ReLU unit can be active on."""
-    table, _ = checked_points(X, np.zeros(len(np.asarray(X))))
+    table = check_numbers("X", X, shape=(None, None))
+    table, _ = checked_points(table, np.zeros(len(table)))
     chart = penalised_chart(np.unique(table, axis=0))
     if incidences(chart) > 20 * MOST_INCIDENCES:
         raise DataError(f"{len(table)} points in {table.shape[1]} dimensions have too many cells to enumerate")

@@ -67,10 +67,16 @@ def generate(
     """Adds blocks until the gap is below the tolerance; ``exhaustible`` says that the pricer can price every cell."""
     used = {b.key: 0 for b in blocks}
     cone, lower, ended, rounds, rough = None, 0.0, MemoriseStatus.ROUNDS, 0, True
+    known: tuple[list[ConeBlock], ConeSolution] | None = None
     for rounds in range(1, rule.max_rounds + 1):
         cone = solve_cone(problem, blocks, rule.seconds_left, _ROUGH if rough else _FINE)
         if not cone.solved:
             ended = MemoriseStatus.TIME if rule.is_late else MemoriseStatus.STALLED
+            blocks, cone = (blocks, cone) if known is None else known
+            break
+        known = blocks, cone
+        if rule.is_late:
+            ended = MemoriseStatus.TIME
             break
         lam = admissible(problem, cone.multipliers)
         warm = [(b.chart, u) for b, u, on in zip(blocks, cone.u, _in_use(cone), strict=True) if on]

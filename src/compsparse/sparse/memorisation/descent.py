@@ -13,8 +13,28 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from compsparse.checks import check_choice, check_count, check_device, check_number
-from compsparse.networks.replicas import ReplicatedNetwork, generators_for, per_replica_normal, replica_seeds
+from compsparse.checks import (
+    MOST_REPLICAS,
+    RandomState,
+    check_choice,
+    check_count,
+    check_flag,
+    check_indices,
+    check_list,
+    check_number,
+    check_numbers,
+    check_parameters,
+    check_work,
+    seed_from,
+)
+from compsparse.errors import ConfigError
+from compsparse.networks.replicas import (
+    ReplicatedNetwork,
+    check_weights,
+    generators_for,
+    per_replica_normal,
+    replica_seeds,
+)
 from compsparse.sparse.memorisation.norms import balanced_label_noise_penalty, label_noise_penalty
 from compsparse.sparse.memorisation.problem import checked_points, with_one
 from compsparse.training import Loss, TrainingConfig, train, training_data
@@ -70,7 +90,8 @@ class Descended:
 
     def predict(self, X: object) -> np.ndarray:
         """The network at the rows of X."""
-        return np.asarray(np.maximum(with_one(np.asarray(X, dtype=np.float64)) @ self.theta.T, 0.0) @ self.c)
+        table = check_numbers("X", X, shape=(None, self.theta.shape[1] - 1), finite=False)
+        return np.asarray(np.maximum(with_one(table) @ self.theta.T, 0.0) @ self.c)
 
     @property
     def cost(self) -> float:
@@ -79,6 +100,7 @@ class Descended:
 
     def label_noise_penalty(self, X: np.ndarray, balanced: bool = False) -> float:
         """The implicit penalty; ``balanced`` takes the best scale of every neuron."""
+        check_flag("balanced", balanced)
         return (balanced_label_noise_penalty if balanced else label_noise_penalty)(X, self.theta, self.c)
 
     def support(self, angle: float = 0.1, share: float = 0.01) -> np.ndarray:
@@ -86,6 +108,7 @@ class Descended:
 
         Each is the sum of its members' unit directions, weighted by what they cost.
         """
+        angle, share = check_number("angle", angle, least=0), check_number("share", share, least=0, most=1)
         size = np.linalg.norm(self.theta, axis=1)
         mass, unit = np.abs(self.c) * size, self.theta / np.maximum(size, 1e-300)[:, None]
         same = (unit @ unit.T > np.cos(angle)) & (np.sign(self.c)[:, None] == np.sign(self.c))
@@ -93,6 +116,7 @@ class Descended:
         while left.any():
             j = int(np.where(left, mass, -1.0).argmax())
             members = same[j] & left
+            members[j] = True  # at an angle of zero rounding keeps a neuron apart from itself
             if mass[members].sum() >= share * mass.sum():
                 found.append(mass[members] @ unit[members])
             left &= ~members
@@ -118,7 +142,7 @@ def descend(
     learning_rate: float | None = None,
     batch_size: int | None = None,
     n_replicas: int = 3,
-    random_state: int = 0,
+    random_state: RandomState = 0,
     device: str | None = None,
     groups: Sequence[Sequence[int]] | None = None,
 ) -> Descents:
@@ -129,24 +153,27 @@ def descend(
             ``label-noise`` (fresh noise on the labels at every step, then none).
         strength: of the decay, or standard deviation of the noise.
         n_replicas: starts on each data set.
+        random_state: a seed, or a generator that a seed is drawn from.
         groups: positions of the rows of data sets to learn apart; one after the other they get ``n_replicas``
             networks each.
     """
     check_choice("regulariser", regulariser, get_args(Regulariser))
-    width, n_steps = check_count("width", width), check_count("n_steps", n_steps)
-    n_replicas, random_state = check_count("n_replicas", n_replicas), check_count("random_state", random_state, least=0)
-    for name, value in (("strength", strength), ("learning_rate", learning_rate)):
-        if value is not None:
-            check_number(name, value, least=0)
-    check_device(device)
+    check_parameters(n_steps=n_steps, n_replicas=n_replicas, batch_size=batch_size, device=device)
+    width, n_replicas = check_count("width", width), check_count("n_replicas", n_replicas)
+    seed = random_state if isinstance(random_state, int) else seed_from(random_state)
+    check_count("random_state", seed, least=0, most=2**63 - 1)
+    strength = None if strength is None else check_number("strength", strength, least=0)
+    learning_rate = None if learning_rate is None else check_number("learning_rate", learning_rate, above=0)
     table, target = checked_points(X, y)
-    rows = [list(range(len(table)))] if groups is None else [list(g) for g in groups]
+    rows = [list(range(len(table)))] if groups is None else _groups(groups, len(table))
+    check_work("the number of networks", n_replicas * len(rows), MOST_REPLICAS, "take fewer replicas or groups")
+    check_weights(float(width) * (table.shape[1] + 2), n_replicas * len(rows))
     mine = [g for g in rows for _ in range(n_replicas)]
     data = training_data(table, target, train=mine, dtype=torch.float64, device=device)
     noisy = regulariser == "label-noise"
     scale = 1.0 if noisy else 1.0 / width
     size = (2.0 / width) ** 0.25 if noisy else 1.0
-    network = ShallowReLU(table.shape[1], width, scale, size, replica_seeds(random_state, len(mine)))
+    network = ShallowReLU(table.shape[1], width, scale, size, replica_seeds(seed, len(mine)))
     network = network.to(device=device, dtype=torch.float64)
     rate = learning_rate or (0.05 if noisy else 0.05 * width)
     seconds = 0.0
@@ -161,8 +188,8 @@ def descend(
             schedule="constant" if amount else "cosine",
             evaluate_every=10**9,
         )
-        loss = NoisyLabels(amount if noisy else 0.0, random_state)
-        seconds += train(network, data, config, loss=loss, random_state=random_state).seconds
+        loss = NoisyLabels(amount if noisy else 0.0, seed)
+        seconds += train(network, data, config, loss=loss, random_state=seed).seconds
     inner, outer = (p.detach().cpu().numpy() for p in (network.inner, network.outer))
     networks = []
     for r, g in enumerate(mine):
@@ -170,6 +197,13 @@ def descend(
         residual = float(np.abs(run.predict(table[g]) - target[g]).max())
         networks.append(Descended(inner[r], scale * outer[r], residual))
     return Descents(tuple(networks), seconds)
+
+
+def _groups(groups: Sequence[Sequence[int]], n: int) -> list[list[int]]:
+    found = [check_indices("groups", group, n) for group in check_list("groups", groups)]
+    if not found or not all(found):
+        raise ConfigError("every group must name at least one row")
+    return found
 
 
 def _phases(regulariser: Regulariser, strength: float | None) -> list[tuple[float, float]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from compsparse.checks import row_text
+from compsparse.checks import check_kind, check_numbers, row_text
 from compsparse.errors import DataError
 from compsparse.sparse.memorisation.problem import checked_points
 from compsparse.sparse.memorisation.record import Memorised
@@ -28,7 +28,10 @@ def draw_cells(X: object, y: object | None = None, network: Memorised | None = N
     that add and dashed for those that subtract, wider for larger ones. Without: the lines through
     every two points, at which the cell of a neuron's kink changes.
     """
-    table, target = checked_points(X, np.zeros(len(np.asarray(X))) if y is None else y)
+    points = check_numbers("X", X, shape=(None, None))
+    table, target = checked_points(points, np.zeros(len(points)) if y is None else y)
+    if network is not None and check_kind("network", network, Memorised).theta.shape[1] != 3:
+        raise DataError("only networks of two inputs can be drawn")
     if table.shape[1] != 2:
         raise DataError(f"only points of the plane can be drawn: X must have two columns, got {table.shape[1]}")
     frame = _Frame(table)

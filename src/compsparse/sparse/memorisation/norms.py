@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from compsparse.checks import check_numbers
+from compsparse.errors import DataError
 from compsparse.sparse.memorisation.problem import Chart, Norm, with_one
 
 _SMALL = 1e-13
@@ -52,19 +54,30 @@ def costs(chart: Chart, patterns: np.ndarray, u: np.ndarray, norm: Norm) -> np.n
 
 def label_noise_penalty(X: np.ndarray, theta: np.ndarray, c: np.ndarray) -> float:
     """(1/n) sum_i norm(grad f(x_i))^2 of the network with inner weights theta (M, d+1) and outer c."""
+    theta, c = _checked(theta, c)
     outputs, inputs = _moments(X, theta)
     return float((outputs + c**2 * inputs).sum())
 
 
 def balanced_label_noise_penalty(X: np.ndarray, theta: np.ndarray, c: np.ndarray) -> float:
     """The least penalty among the rescalings (a w_j, c_j / a) that leave the function as it is."""
+    theta, c = _checked(theta, c)
     outputs, inputs = _moments(X, theta)
     return float(2 * (np.abs(c) * np.sqrt(outputs * inputs)).sum())
 
 
+def _checked(theta: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    inner = check_numbers("theta", theta, shape=(None, None))
+    if not inner.shape[1]:
+        raise DataError("theta must have a column for the bias")
+    return inner, check_numbers("c", c, shape=(len(inner),))
+
+
 def _moments(X: np.ndarray, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """w^T Sigma_s w and tr Sigma_s of each neuron."""
-    points = with_one(np.asarray(X, dtype=np.float64))
+    points = with_one(check_numbers("X", X, shape=(None, theta.shape[1] - 1)))
+    if not len(points):
+        raise DataError("X has no rows")
     values = points @ theta.T
     active = values > 0
     outputs = np.where(active, values, 0.0) ** 2

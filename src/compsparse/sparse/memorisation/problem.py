@@ -13,7 +13,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from compsparse.checks import check_choice, row_text
+from compsparse.checks import check_choice, check_numbers, row_text
 from compsparse.errors import ConfigError, DataError
 
 Norm = Literal["weight-decay", "label-noise"]
@@ -79,10 +79,7 @@ def make_problem(X: object, y: object, norm: Norm, bias: Bias, goal: Goal) -> Pr
 
 def checked_points(X: object, y: object) -> tuple[np.ndarray, np.ndarray]:
     """Points and labels as float64, if there is a label for every point."""
-    try:
-        table, target = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"X and y must be arrays of numbers: {error}") from None
+    table, target = check_numbers("X", X, finite=False), check_numbers("y", y, finite=False)
     if table.ndim != 2 or 0 in table.shape:
         raise DataError(f"X must be a table of at least one row and one column, got shape {table.shape}")
     if target.shape != (len(table),):

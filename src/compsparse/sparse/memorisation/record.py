@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import numbers as numbers_module
 from dataclasses import dataclass, field, fields
 from enum import Enum
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import torch
 
 from compsparse.certificate import Certificate
+from compsparse.checks import check_numbers
 from compsparse.errors import DataError
 from compsparse.networks import MirrorNetwork, dense
 from compsparse.sparse.memorisation.problem import Bias, Goal, Norm, with_one
@@ -78,7 +80,7 @@ class Memorised:
 
     def predict(self, X: object) -> np.ndarray:
         """The network at the rows of X."""
-        table = np.asarray(X, dtype=np.float64)
+        table = check_numbers("X", X, finite=False)
         if table.ndim != 2 or table.shape[1] != self.theta.shape[1] - 1:
             raise DataError(f"expected an array of shape (batch, {self.theta.shape[1] - 1}), got {table.shape}")
         return np.asarray(np.maximum(with_one(table) @ self.theta.T, 0.0) @ self.z + self.constant)
@@ -124,6 +126,28 @@ class Memorised:
             arrays["theta"] = np.array(data["theta"], dtype=np.float64).reshape(len(data["z"]), -1)
             certificate = Certificate.from_dict(data["certificate"])
             status = MemoriseStatus[data["status"].upper()]
-            return cls(**{**data, **arrays, "certificate": certificate, "status": status})
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise DataError(f"the record of a memorised network is damaged or incomplete: {error}") from None
+            record = cls(**{**data, **arrays, "certificate": certificate, "status": status})
+        except KeyError as error:
+            what = f"{error.args[0]} is missing or unknown"
+            raise DataError(f"the record of a memorised network is damaged or incomplete: {what}") from None
+        except (AttributeError, IndexError, TypeError, ValueError, OverflowError):
+            raise DataError("the record of a memorised network is damaged or incomplete") from None
+        record._check()
+        return record
+
+    def _check(self) -> None:
+        """A record from a file may say anything."""
+        shapes_fit = self.theta.ndim == 2 and self.theta.shape[1] >= 2 and self.z.shape == (len(self.theta),)
+        shapes_fit &= self.balance.shape == self.z.shape and self.multipliers.ndim == 1
+        numbers = [self.constant, self.residual, self.seconds]
+        are_numbers = all(isinstance(v, numbers_module.Real) and not isinstance(v, bool) for v in numbers)
+        arrays = (self.theta, self.z, self.balance, self.multipliers)
+        if (
+            not shapes_fit
+            or not are_numbers
+            or not all(np.isfinite(a).all() for a in (*arrays, np.array(numbers, float)))
+        ):
+            raise DataError("the record of a memorised network is damaged: its weights are no finite numbers that fit")
+        for name, known in (("norm", Norm), ("bias", Bias), ("goal", Goal)):
+            if not isinstance(getattr(self, name), str) or getattr(self, name) not in get_args(known):
+                raise DataError(f"the record of a memorised network is damaged: it has no known {name}")

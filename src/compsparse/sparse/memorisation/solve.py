@@ -57,7 +57,7 @@ def memorise(
     bias: Bias = "penalised",
     goal: Goal = "interpolate",
     method: MemoriseMethod = "auto",
-    time_limit: float | None = None,
+    time_limit: float | None = 30.0,
     max_rounds: int = 200,
     tol: float = 1e-9,
     random_state: RandomState = 0,
@@ -78,7 +78,8 @@ def memorise(
         bias: ``penalised`` counts b in the norm of (w, b); ``free`` does not, and adds a free constant.
         goal: ``interpolate``, or ``margin``: y in {-1, +1} and y_i f(x_i) >= 1.
         method: ``exact`` takes all cells into one program, ``columns`` adds them as needed; ``auto`` chooses.
-        time_limit: seconds after which the best network so far is taken, if there is one.
+        time_limit: seconds after which the best network so far is taken, with a status that says so; None takes as
+            long as it takes.
         max_rounds: the same in rounds of column generation, which gives the same network on any machine.
         tol: relative gap to reach.
         random_state: seed of the first neurons, and of the search for cells where they are too many to list.

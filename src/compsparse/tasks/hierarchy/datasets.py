@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch.utils.data import Dataset, IterableDataset, get_worker_info
 
-from compsparse.checks import RandomState, check_count
+from compsparse.checks import RandomState, check_count, check_kind, check_parameters
 from compsparse.tasks.hierarchy.encoding import one_hot
-from compsparse.tasks.hierarchy.model import RandomHierarchy
+from compsparse.tasks.hierarchy.model import RandomHierarchy, check_model
 from compsparse.tasks.hierarchy.sampling import draw, entropy_of, stream_of
 from compsparse.tasks.hierarchy.trees import HierarchySample
 
@@ -27,7 +27,9 @@ class HierarchyDataset(Dataset[_Pair]):
     """
 
     def __init__(self, sample: HierarchySample, *, whitened: bool = False, flat: bool = True):
-        self.sample, self.whitened, self.flat = sample, whitened, flat
+        check_parameters(whitened=whitened, flat=flat)
+        self.sample = check_kind("sample", sample, HierarchySample)
+        self.whitened, self.flat = whitened, flat
 
     def __len__(self) -> int:
         return len(self.sample)
@@ -37,6 +39,9 @@ class HierarchyDataset(Dataset[_Pair]):
 
     def __getitems__(self, rows: list[int]) -> list[_Pair]:
         """A whole batch, encoded at once; DataLoader calls this where it can."""
+        n = len(self.sample)
+        for row in rows:
+            check_count("a row", row, least=-n, most=n - 1)
         x = _encoded(self.sample.model, self.sample.X[rows], self.whitened, self.flat)
         return list(zip(x, torch.from_numpy(self.sample.y[rows].astype(np.int64)), strict=True))
 
@@ -64,7 +69,8 @@ class HierarchyStream(IterableDataset[_Pair]):
         whitened: bool = False,
         flat: bool = True,
     ):
-        self.model, self.whitened, self.flat = model, whitened, flat
+        check_parameters(whitened=whitened, flat=flat)
+        self.model, self.whitened, self.flat = check_model(model), whitened, flat
         self.batch_size = check_count("batch_size", batch_size)
         self.n_batches = None if n_batches is None else check_count("n_batches", n_batches)
         self.entropy, self.epoch = entropy_of(random_state), 0

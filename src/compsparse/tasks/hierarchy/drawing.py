@@ -9,7 +9,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from compsparse.checks import check_count
+from compsparse.checks import check_count, check_kind
 from compsparse.errors import ConfigError
 from compsparse.tasks.hierarchy.model import EMPTY
 from compsparse.tasks.hierarchy.trees import HierarchySample
@@ -76,6 +76,7 @@ class DatumLayout:
 
 def lay_out(sample: HierarchySample, i: int, one_by_one: bool | None = None) -> DatumLayout:
     """The datum of row i; runs of empty slots share a column, by default if there are many slots."""
+    check_kind("sample", sample, HierarchySample)
     if check_count("i", i, least=0) >= len(sample):
         raise ConfigError(f"there is no datum {i}: the sample has {len(sample)}, numbered from 0")
     symbols = tuple(tuple(int(a) for a in level[i]) for level in sample.symbols)

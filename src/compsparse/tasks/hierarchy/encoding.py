@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from compsparse.checks import check_count
-from compsparse.errors import DataError
+from compsparse.checks import brief, check_array, check_count, check_dtype, check_parameters, check_size
+from compsparse.errors import ConfigError, DataError
 
 
 def one_hot(X: Any, n_features: int, *, whitened: bool = False, flat: bool = False, dtype: Any = None) -> Any:
@@ -24,17 +24,32 @@ def one_hot(X: Any, n_features: int, *, whitened: bool = False, flat: bool = Fal
     [[[0.0, 1.0, 0.0], [0.0, 0.0, 0.0]]]
     """
     n_features = check_count("n_features", n_features, least=2)
+    check_parameters(whitened=whitened, flat=flat)
+    rows = getattr(X, "size", 1)
+    size = 2.0 * n_features * ((rows if isinstance(rows, int) else 1) + n_features)
+    check_size(f"codes of {n_features:,} features", size, "there are that many numbers for each symbol")
     table = _table(n_features, whitened)
     torch = sys.modules.get("torch")  # a tensor can only come from a torch that is loaded
     if torch is not None and isinstance(X, torch.Tensor):
-        table = torch.as_tensor(table, dtype=dtype or torch.float32, device=X.device)
+        kind = torch.float32 if dtype is None else check_dtype(dtype)
+        table = torch.as_tensor(table, dtype=kind, device=X.device)
         check_symbols(X, n_features, is_integer=not (X.is_floating_point() or X.is_complex() or X.dtype == torch.bool))
         encoded = table[X.long()]
     else:
-        X = np.asarray(X)
+        X = check_array("X", X)
         check_symbols(X, n_features, is_integer=X.dtype.kind in "iu")
-        encoded = table.astype(dtype or np.float32)[X]
+        encoded = table.astype(_numpy_type(dtype))[X]
     return encoded.reshape(*X.shape[:-1], -1) if flat else encoded
+
+
+def _numpy_type(dtype: Any) -> Any:
+    try:
+        found = np.dtype(np.float32 if dtype is None else dtype)
+    except (TypeError, ValueError, SyntaxError):
+        found = None
+    if found is None or found.kind not in "iuf":
+        raise ConfigError(f"dtype must be a type of numbers such as float32, got {brief(dtype)}")
+    return found
 
 
 def _table(v: int, whitened: bool) -> np.ndarray:

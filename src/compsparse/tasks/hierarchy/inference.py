@@ -22,7 +22,16 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from compsparse.checks import RandomState, check_count, check_number, generator_from, row_text
+from compsparse.checks import (
+    RandomState,
+    check_array,
+    check_count,
+    check_kind,
+    check_number,
+    check_size,
+    generator_from,
+    row_text,
+)
 from compsparse.errors import DataError
 from compsparse.tasks.hierarchy.encoding import check_symbols
 from compsparse.tasks.hierarchy.model import EMPTY, RandomHierarchy
@@ -57,6 +66,7 @@ class SymbolNoise:
     def matrix(self, n_features: int) -> np.ndarray:
         """``[true, seen]`` probabilities of the ``n_features`` symbols and, last, the empty slot."""
         v = check_count("n_features", n_features, least=2)
+        check_size(f"the probabilities of {v:,} features", float(v + 1) ** 2, "take fewer features")
         channel = np.zeros((v + 1, v + 1))
         channel[:v, :v] = (1 - self.erase) * self.flip / (v - 1)
         np.fill_diagonal(channel[:v, :v], (1 - self.erase) * (1 - self.flip))
@@ -68,7 +78,7 @@ class SymbolNoise:
     def apply(self, X: np.ndarray, n_features: int, random_state: RandomState = None) -> np.ndarray:
         """The data as the channel shows them, in a new array of the same type."""
         rng = generator_from(random_state)
-        X, v = np.asarray(X), check_count("n_features", n_features, least=2)
+        X, v = check_array("X", X), check_count("n_features", n_features, least=2, most=2**31)
         if X.size:
             check_symbols(X, v, is_integer=X.dtype.kind in "iu")
         u = rng.random((2, *X.shape))
@@ -86,9 +96,10 @@ def slot_log_likelihoods(model: RandomHierarchy, X: np.ndarray, noise: SymbolNoi
     array([[[1., 0., 0.],
             [0., 1., 0.]]])
     """
+    noise = SymbolNoise() if noise is None else check_kind("noise", noise, SymbolNoise)
     seen = check_data(model, X).astype(np.intp)
     with np.errstate(divide="ignore"):
-        channel = np.log((noise or SymbolNoise()).matrix(model.v))
+        channel = np.log(noise.matrix(model.v))
     return np.asarray(channel.T[seen])  # EMPTY is -1, the last row
 
 

@@ -17,13 +17,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from compsparse.checks import RandomState, check_count, check_flag, generator_from, row_text
+from compsparse.checks import RandomState, check_array, check_count, check_flag, generator_from, row_text
 from compsparse.errors import ConfigError, DataError
-from compsparse.tasks.hierarchy.model import EMPTY, RandomHierarchy
+from compsparse.tasks.hierarchy.model import EMPTY, RandomHierarchy, check_model
 from compsparse.tasks.hierarchy.trees import check_data
 
 _MOST_COUNTS = 2**26
 _MOST_ROUNDS = 100
+_MOST_PASSES = 10_000
 
 
 @dataclass(frozen=True)
@@ -86,8 +87,9 @@ def learn_hierarchy(
     >>> learned.predict(np.array([[0, 1], [1, 1]])).tolist()
     [0, 1]
     """
-    n_sweeps, n_restarts = check_count("n_sweeps", n_sweeps, least=0), check_count("n_restarts", n_restarts)
-    _check_counts_fit(model)
+    n_sweeps = check_count("n_sweeps", n_sweeps, least=0, most=_MOST_PASSES)
+    n_restarts = check_count("n_restarts", n_restarts, most=_MOST_PASSES)
+    _check_counts_fit(check_model(model))
     symbols, labels = read_symbols(model, X), check_labels(model, X, y)
     rng = generator_from(random_state)
     size = model.m if check_flag("balanced", balanced) else None
@@ -123,7 +125,7 @@ def read_symbols(model: RandomHierarchy, X: np.ndarray) -> np.ndarray:
 
 def check_labels(model: RandomHierarchy, X: np.ndarray, y: np.ndarray) -> np.ndarray:
     """y as an array of labels that fits X, or an error that says why it does not."""
-    y = np.asarray(y)
+    y = check_array("y", y)
     if y.shape != (len(X),) or not len(y) or not np.issubdtype(y.dtype, np.integer):
         raise DataError(f"expected {len(X)} integer labels, at least one, got {y.dtype} of shape {y.shape}")
     if y.min() < 0 or y.max() >= model.n_labels:

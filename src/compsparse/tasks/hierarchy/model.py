@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from compsparse.checks import RandomState, check_choice, check_count
+from compsparse.checks import RandomState, brief, check_choice, check_count, check_kind, check_numbers
 from compsparse.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 Placement = Literal["A", "B"]
 """See :class:`SparseRandomHierarchy`."""
 
+_LONGEST_NUMBER = 10_000_000
 EMPTY = -1
 """What stands in a slot that holds no symbol."""
 
@@ -62,6 +63,7 @@ class RandomHierarchy:
 
     def __post_init__(self) -> None:
         _check_integers(self)
+        _check_sizes(self)
         if self.n_classes is None:
             object.__setattr__(self, "n_classes", self.n_features)
         if self.multiplicity is None:
@@ -119,7 +121,10 @@ class RandomHierarchy:
     @property
     def n_data(self) -> int:
         """Different data that the model can draw."""
-        return int(self.n_labels * (self.m * self.n_placements) ** self.n_inner)
+        base = self.m * self.n_placements
+        if self.n_inner * math.log2(base) > _LONGEST_NUMBER:
+            raise ConfigError(f"the model can draw more data than numbers of {_LONGEST_NUMBER:,} bits can count")
+        return int(self.n_labels * base**self.n_inner)
 
     @property
     def natural_size(self) -> int:
@@ -141,6 +146,7 @@ class RandomHierarchy:
 
     def symbols_at(self, level: int) -> int:
         """How many different symbols a level has; level 0 is the input, ``n_levels`` the label."""
+        level = check_count("level", level, least=0, most=self.n_levels)
         return self.n_labels if level == self.n_levels else self.n_features
 
     def _draw_rules(self, level: int) -> np.ndarray:
@@ -223,6 +229,11 @@ class SparseRandomHierarchy(RandomHierarchy):
     placement: Placement = field(default="A", kw_only=True)
 
 
+def check_model(model: Any) -> RandomHierarchy:
+    """A random hierarchy, dense or sparse."""
+    return check_kind("model", model, RandomHierarchy)
+
+
 def _check_integers(model: RandomHierarchy) -> None:
     least = {"n_features": 2, "n_classes": 2, "multiplicity": 1, "tuple_size": 2, "n_levels": 1, "n_empty": 0}
     for name, lowest in {**least, "rules_seed": 0}.items():
@@ -233,10 +244,20 @@ def _check_integers(model: RandomHierarchy) -> None:
     check_choice("placement", model.placement, ("A", "B"))
 
 
+def _check_sizes(model: RandomHierarchy) -> None:
+    """By logarithms: the powers themselves may have more digits than memory has room for."""
+    v, s = model.n_features, model.tuple_size
+    if s * math.log2(v) > 31:
+        raise ConfigError(f"{v} features in tuples of {s} make more than 2^31 tuples, which rules cannot be drawn from")
+    if model.n_levels * math.log2(model.patch) > 62:
+        raise ConfigError(
+            f"{model.n_levels:,} levels of patches of {model.patch:,} make more than 2^62 inputs: "
+            "take fewer levels or smaller patches"
+        )
+
+
 def _check_rules(model: RandomHierarchy) -> None:
     v, s, m = model.n_features, model.tuple_size, model.m
-    if v**s > 2**31:
-        raise ConfigError(f"{v} features in tuples of {s} make {v**s} tuples, more than rules can be drawn from")
     if m > v ** (s - 1):
         raise ConfigError(
             f"{v} features have {v**s} tuples of {s}, so a symbol can have at most {v ** (s - 1)} of its own; "
@@ -248,7 +269,7 @@ def _check_rules(model: RandomHierarchy) -> None:
 
 def _probabilities(model: RandomHierarchy) -> tuple[float, ...]:
     assert model.rule_probabilities is not None
-    p = np.asarray(model.rule_probabilities, dtype=float)
+    p = check_numbers("rule_probabilities", model.rule_probabilities, finite=False, error=ConfigError)
     if p.shape != (model.m,) or not np.all(np.isfinite(p)) or np.any(p < 0) or not p.sum() > 0:
-        raise ConfigError(f"rule_probabilities must be {model.m} numbers >= 0, not all zero, got {p.tolist()}")
+        raise ConfigError(f"rule_probabilities must be {model.m} numbers >= 0, not all zero, got {brief(p.tolist())}")
     return tuple((p / p.sum()).tolist())

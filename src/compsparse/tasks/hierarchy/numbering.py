@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from compsparse.checks import brief
 from compsparse.errors import ConfigError
 from compsparse.tasks.hierarchy.model import RandomHierarchy
 from compsparse.tasks.hierarchy.trees import HierarchySample, small_int, sub_patches, write
@@ -121,7 +122,12 @@ def _numbers(
 
 
 def _checked(model: RandomHierarchy, numbers: Sequence[int] | np.ndarray) -> np.ndarray:
-    values = numbers if isinstance(numbers, np.ndarray) else np.array([*np.atleast_1d(numbers)], dtype=object)
+    if not isinstance(numbers, np.ndarray):
+        listed = numbers if isinstance(numbers, Sequence) and not isinstance(numbers, (str, bytes)) else [numbers]
+        values = np.empty(len(listed), dtype=object)
+        values[:] = [*listed]
+    else:
+        values = numbers
     if values.ndim != 1 or not len(values):
         raise ConfigError(f"data are asked for by a list of numbers, got an array of shape {values.shape}")
     if values.dtype.kind in "iu":
@@ -129,6 +135,6 @@ def _checked(model: RandomHierarchy, numbers: Sequence[int] | np.ndarray) -> np.
     else:
         suspects = [v for v in values if isinstance(v, bool) or not isinstance(v, int) or not 0 <= v < model.n_data]
     for value in suspects:
-        if not isinstance(value, (int, np.integer)) or not 0 <= value < model.n_data:
-            raise ConfigError(f"the model's data have integer numbers from 0 to n_data - 1, got {value!r}")
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 0 <= value < model.n_data:
+            raise ConfigError(f"the model's data have integer numbers from 0 to n_data - 1, got {brief(value)}")
     return values.astype(integers_up_to(model.n_data))

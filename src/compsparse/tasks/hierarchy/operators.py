@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from compsparse.checks import RandomState, check_count, check_flag, generator_from
+from compsparse.checks import RandomState, check_count, check_flag, check_kind, generator_from
 from compsparse.errors import ConfigError
 from compsparse.tasks.hierarchy.model import RandomHierarchy
 from compsparse.tasks.hierarchy.sampling import draw_choices, draw_slots
@@ -31,7 +31,7 @@ def exchange_synonyms(
     >>> bool((other.choices[0] != data.choices[0]).all())
     True
     """
-    model, rng = sample.model, generator_from(random_state)
+    model, rng = check_kind("sample", sample, HierarchySample).model, generator_from(random_state)
     level = check_count("level", level, most=model.n_levels)
     check_flag("allow_identity", allow_identity)
     given = None if model.rule_probabilities is None else np.array(model.rule_probabilities)
@@ -61,7 +61,7 @@ def diffeomorphism(
     >>> bool((moved.symbols[0] == data.symbols[0]).all()), bool((moved.X == data.X).all())
     (True, False)
     """
-    model, rng = sample.model, generator_from(random_state)
+    model, rng = check_kind("sample", sample, HierarchySample).model, generator_from(random_state)
     level = check_count("level", level, most=model.n_levels)
     check_flag("allow_identity", allow_identity)
     if not allow_identity and model.n_placements == 1:

@@ -11,9 +11,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from compsparse.checks import RandomState, check_count, check_flag, generator_from
+from compsparse.checks import RandomState, check_count, check_flag, check_size, generator_from
 from compsparse.errors import ConfigError
-from compsparse.tasks.hierarchy.model import RandomHierarchy
+from compsparse.tasks.hierarchy.model import RandomHierarchy, check_model
 from compsparse.tasks.hierarchy.numbering import datum, keys, unrank
 from compsparse.tasks.hierarchy.trees import (
     HierarchySample,
@@ -60,7 +60,10 @@ def draw(model: RandomHierarchy, n: int, random_state: RandomState = None) -> tu
     >>> X.shape, y.shape
     ((5, 8), (5,))
     """
+    check_model(model)
     n = check_count("n", n)
+    size = 2.0 * n * (model.n_inputs + 8)
+    check_size(f"{n:,} data of {model.n_inputs:,} slots", size, "ask for fewer data", bytes_each=1)
     X, y = blank(model, n, model.n_inputs), np.empty(n, dtype=small_int(model.n_labels - 1))
     rng = generator_from(random_state)
     for rows in blocks(model, n):
@@ -78,6 +81,7 @@ def batches(
     >>> [len(y) for X, y in batches(model, 10, 4, random_state=0)]
     [4, 4, 2]
     """
+    check_model(model)
     left = np.inf if n is None else check_count("n", n)
     return _batches(model, left, check_count("batch_size", batch_size), entropy_of(random_state))
 
@@ -96,8 +100,11 @@ def _batches(
 
 def draw_latent(model: RandomHierarchy, n: int, random_state: RandomState) -> Latent:
     """Labels, choices and slots of n trees."""
+    check_model(model)
     n = check_count("n", n)
-    blank(model, n, model.n_inputs)  # refused before work begins, if at all
+    # X, and for every level symbols, choices and slots
+    size = 2.0 * n * (model.n_inputs + (model.s + 2) * (model.n_inner + 8))
+    check_size(f"{n:,} data of {model.n_inputs} slots with their trees", size, "ask for fewer data", bytes_each=1)
     y, choices, slots = _room(model, n)
     rng = generator_from(random_state)
     for rows in blocks(model, n):
@@ -189,6 +196,7 @@ def split(
 
 def sample_different(model: RandomHierarchy, n: int, random_state: RandomState = None) -> HierarchySample:
     """n different data, drawn one after the other, each from those that are left."""
+    check_model(model)
     n, possible = check_count("n", n), n_possible(model)
     if n > possible:
         raise ConfigError(f"{n} different data were asked for, and the model can draw {possible}: ask for fewer")

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from compsparse.checks import row_text
+from compsparse.checks import brief, check_array, row_text
 from compsparse.errors import ConfigError, DataError
-from compsparse.tasks.hierarchy.model import EMPTY, RandomHierarchy
+from compsparse.tasks.hierarchy.model import EMPTY, RandomHierarchy, check_model
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,8 @@ class HierarchySample:
 
     def take(self, rows: slice | np.ndarray) -> HierarchySample:
         """Some of the data: a slice shares memory, an array of row numbers copies."""
+        if not isinstance(rows, slice):
+            rows = _row_numbers(rows, len(self))
         symbols, choices, slots = (
             tuple(level[rows] for level in levels) for levels in (self.symbols, self.choices, self.slots)
         )
@@ -62,6 +64,16 @@ class HierarchySample:
         X = () if self.X is self.symbols[0] else (self.X,)
         slots = [level for level in self.slots if 0 not in level.strides]
         return sum(a.nbytes for a in (*X, *self.symbols, *self.choices, *slots))
+
+
+def _row_numbers(rows: Any, n: int) -> np.ndarray:
+    chosen = check_array("rows", rows)
+    is_mask = chosen.dtype.kind == "b" and chosen.shape == (n,)
+    if not is_mask and (chosen.ndim != 1 or (chosen.dtype.kind not in "iu" and chosen.size)):
+        raise ConfigError(f"rows must be a slice or an array of row numbers, got {brief(rows)}")
+    if not is_mask and chosen.size and (chosen.min() < -n or chosen.max() >= n):
+        raise ConfigError(f"rows must lie between 0 and {n - 1}, got {chosen.min()} to {chosen.max()}")
+    return chosen if chosen.size else chosen.astype(np.intp)
 
 
 def small_int(largest: int) -> np.dtype:
@@ -196,7 +208,8 @@ def sub_patches(model: RandomHierarchy) -> np.ndarray:
 
 def check_data(model: RandomHierarchy, data: Any) -> np.ndarray:
     """The data as an array of symbols, or an error that says what is wrong with them."""
-    X = np.asarray(data)
+    check_model(model)
+    X = check_array("the data", data)
     if X.ndim != 2 or X.shape[1] != model.n_inputs:
         raise DataError(f"expected data of shape (n, {model.n_inputs}), got {X.shape}")
     if not np.issubdtype(X.dtype, np.integer):

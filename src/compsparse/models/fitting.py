@@ -1,0 +1,173 @@
+"""Fitting the network that mirrors a graph to a table."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from compsparse.checks import (
+    RandomState,
+    check_count,
+    check_device,
+    check_number,
+    check_time_limit,
+    generator_from,
+    seed_from,
+)
+from compsparse.errors import ConfigError, DataError
+from compsparse.graph import FunctionGraph
+from compsparse.models.fitted_graph import FittedGraph, over_columns
+from compsparse.models.matching import matched_graph
+from compsparse.networks import Sharing
+from compsparse.progress import Progress
+from compsparse.tables.coded import CodedTable, coded_table
+from compsparse.tables.columns import Table
+from compsparse.tables.scaling import scale_of
+from compsparse.tables.targets import Target
+from compsparse.training import CrossEntropy, FitConfig, fit_graph
+
+_FEWEST_TO_HOLD_OUT = 20
+
+
+def fit_model(
+    graph: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    names: Sequence[str] | None = None,
+    outputs: Sequence[str] | None = None,
+    classification: bool | None = None,
+    sample_weight: Any = None,
+    width: int = 24,
+    depth: int = 2,
+    activation: str = "silu",
+    channels: int = 1,
+    share: Sharing = "none",
+    config: FitConfig | None = None,
+    validation_fraction: float = 0.2,
+    random_state: RandomState = None,
+    device: str | None = None,
+    progress: Progress | None = None,
+    time_limit: float | None = None,
+) -> FittedGraph:
+    """Fits networks that mirror a graph to a table, and averages the best few.
+
+    Args:
+        graph: a :class:`~compsparse.graph.FunctionGraph`, an expression, nested groups of columns, or None for one
+            node over all columns; inputs are matched to named columns by name.
+        X: a pandas or polars table, or an array; texts become categorical inputs. Or a
+            :class:`~compsparse.tables.CodedTable`, which holds its target and its weights.
+        y: the target: numbers, one column or several, or classes.
+        names, outputs: of the columns and of the targets, instead of their own.
+        classification: whether the target holds classes; texts and booleans do by default.
+        width, depth, activation, channels, share: the shape of the network, as in
+            :func:`~compsparse.networks.mirror`.
+        config: restarts, training and finish.
+        validation_fraction: share of the rows that choose among restarts; fewer than 20 rows train on all.
+        time_limit: seconds after which the best network so far is taken; the status says so.
+        device: where to train; the model predicts on the CPU.
+        random_state: a seed gives the same numbers twice.
+
+    >>> from compsparse.tasks import tanh_tree
+    >>> from compsparse.training import TrainingConfig
+    >>> sample = tanh_tree(4).sample(200, random_state=0)
+    >>> quick = FitConfig(n_restarts=4, training=TrainingConfig(n_steps=200))
+    >>> model = fit_model([[0, 1], [2, 3]], sample.X, sample.y, config=quick, random_state=0)
+    >>> model.graph.modules == tanh_tree(4).graph.modules, model.predict(sample.X[:5]).shape
+    (True, (5,))
+    """
+    check_count("width", width)
+    check_count("depth", depth, least=0)
+    check_count("channels", channels)
+    check_number("validation_fraction", validation_fraction, least=0, below=1)
+    check_time_limit(time_limit)
+    place, seed = check_device(device), _seed(random_state)
+    if isinstance(X, CodedTable):
+        if y is not None or sample_weight is not None:
+            raise ConfigError("a coded table holds its target and its weights: give neither beside it")
+        mirrored, table = graph, X.without_copies()
+    else:
+        mirrored, columns = matched_graph(graph, Table.of(X, names))
+        if y is None:
+            raise ConfigError("give a target y beside the table X")
+        table = coded_table(columns, y, outputs=outputs, sample_weight=sample_weight, classification=classification)
+        table = table.without_copies()
+    target, centre, scale = _standardised(table)
+    weights = None
+    if table.sample_weight is not None:
+        weights = torch.as_tensor(table.sample_weight / table.sample_weight.mean(), dtype=torch.float32, device=place)
+    fit = fit_graph(
+        over_columns(mirrored, table.code),
+        torch.as_tensor(table.X, dtype=torch.float32, device=place),
+        target.to(place),
+        config,
+        validation=_held_out(len(table.X), validation_fraction, seed),
+        sample_weight=weights,
+        loss=None if table.target.classes is None else CrossEntropy(),
+        width=width,
+        depth=depth,
+        activation=activation,
+        channels=channels,
+        out_channels=_out_channels(mirrored, table.target),
+        share=share,
+        random_state=seed,
+        progress=progress,
+        time_limit=time_limit,
+    )
+    return FittedGraph(
+        graph=mirrored,
+        code=table.code,
+        # predictions in double precision do not depend on how rows are batched
+        network=fit.network.double().cpu(),
+        targets=table.target.outputs,
+        centre=centre,
+        scale=scale,
+        classes=table.target.classes,
+        status=fit.status,
+        seconds=fit.seconds,
+        validation_loss=fit.validation_loss,
+        n_iter=fit.training.n_steps,
+    )
+
+
+def _seed(random_state: RandomState) -> int:
+    """A seed itself, checked; else one that is drawn."""
+    if isinstance(random_state, numbers.Integral):
+        generator_from(random_state)
+        return int(random_state)
+    return seed_from(random_state)
+
+
+def _standardised(table: CodedTable) -> tuple[torch.Tensor, tuple[float, ...], tuple[float, ...]]:
+    """The target as the network learns it, with what was taken away and divided by."""
+    values, weight = table.target.values, table.sample_weight
+    if table.target.classes is not None:
+        return torch.as_tensor(values, dtype=torch.long), (), ()
+    scales = [scale_of(column, weight) for column in values.T]
+    columns = [scale.standardised(column) for scale, column in zip(scales, values.T, strict=True)]
+    target = torch.as_tensor(np.stack(columns, axis=1), dtype=torch.float32)
+    return target, tuple(s.centre for s in scales), tuple(s.spread for s in scales)
+
+
+def _held_out(n: int, fraction: float, seed: int) -> np.ndarray | None:
+    held_out = int(n * fraction)
+    if n < _FEWEST_TO_HOLD_OUT or held_out < 2:
+        return None
+    return np.random.default_rng(seed).permutation(n)[:held_out]
+
+
+def _out_channels(graph: FunctionGraph, target: Target) -> int:
+    """Numbers that each output of the graph carries."""
+    n_outputs = len(graph.outputs)
+    if target.classes is not None:
+        if n_outputs != 1:
+            raise DataError(f"classes need a graph with one output, got {n_outputs}")
+        return len(target.classes)
+    k = target.values.shape[1]
+    if n_outputs not in (1, k):
+        raise DataError(f"the graph has {n_outputs} outputs but the target has {k} columns")
+    return 1 if n_outputs == k else k

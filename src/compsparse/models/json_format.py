@@ -1,0 +1,168 @@
+"""Fitted graphs as JSON: the graph, how each column is coded, weights as base64. Reading one cannot run code."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import torch
+
+from compsparse.checks import check_count
+from compsparse.errors import CompsparseError, ConfigError, DataError
+from compsparse.graph import FunctionGraph
+from compsparse.graph.json_format import from_dict as graph_from_dict
+from compsparse.graph.json_format import to_dict as graph_to_dict
+from compsparse.models.fitted_graph import FittedGraph, over_columns
+from compsparse.networks import MirrorConfig, make_plan, mirror
+from compsparse.tables.coding import NumberColumn, TableCode, TextColumn
+from compsparse.training import TrainingStatus
+
+MODEL_FORMAT = "compsparse.model"
+MODEL_VERSION = 1
+_DAMAGE = (KeyError, TypeError, ValueError, AttributeError, IndexError, RuntimeError, OverflowError, CompsparseError)
+
+
+def model_to_dict(model: FittedGraph) -> dict[str, Any]:
+    """A model as JSON values."""
+    config = model.network.config
+    if not isinstance(config.share, str):
+        raise ConfigError("only models whose sharing is 'none', 'level' or 'all' can be written")
+    return {
+        "format": MODEL_FORMAT,
+        "version": MODEL_VERSION,
+        "graph": graph_to_dict(model.graph),
+        "inputs": [asdict(column) for column in model.code.inputs],
+        "shape": {**asdict(config), "n_replicas": model.network.n_replicas},
+        "weights": {name: _packed(value) for name, value in model.network.state_dict().items()},
+        "targets": list(model.targets),
+        "centre": list(model.centre),
+        "scale": list(model.scale),
+        "classes": None if model.classes is None else list(model.classes),
+        "status": model.status.name,
+        "seconds": model.seconds,
+        "validation_loss": None if math.isnan(model.validation_loss) else model.validation_loss,
+        "n_iter": model.n_iter,
+    }
+
+
+def model_from_dict(data: Any) -> FittedGraph:
+    """The model that :func:`model_to_dict` wrote."""
+    if not isinstance(data, Mapping) or data.get("format") != MODEL_FORMAT:
+        raise DataError(f"expected a JSON object with format {MODEL_FORMAT!r}")
+    if data.get("version") not in range(1, MODEL_VERSION + 1):
+        raise DataError(
+            f"format version {data.get('version')!r} is unknown; this compsparse reads up to {MODEL_VERSION}"
+        )
+    try:
+        return _model(data)
+    except _DAMAGE as error:
+        raise DataError(f"the model's JSON is damaged or incomplete: {_first_line(error)}") from None
+
+
+def model_from_text(text: str, source: str) -> FittedGraph:
+    """The model in a JSON text, or in a record there that holds one; ``source`` names it in errors."""
+    try:
+        data = json.loads(text)
+        if isinstance(data, dict) and data.get("format") != MODEL_FORMAT and "model" in data:
+            if data["model"] is None:
+                raise DataError("it is a graph without a fitted model")
+            data = data["model"]
+        return model_from_dict(data)
+    except (DataError, json.JSONDecodeError, RecursionError) as error:
+        raise DataError(f"{source} holds no model that compsparse wrote: {_first_line(error)}") from None
+
+
+def _model(data: Mapping[str, Any]) -> FittedGraph:
+    code = TableCode(tuple(_column(entry) for entry in data["inputs"]))
+    graph = graph_from_dict(data["graph"])
+    weights = {name: _unpacked(name, value) for name, value in data["weights"].items()}
+    columns = over_columns(graph, code)
+    _check_shapes(columns, data["shape"], weights)
+    network = mirror(columns, random_state=0, dtype=torch.float64, **data["shape"])
+    network.load_state_dict(weights)
+    targets, centre, scale = tuple(data["targets"]), tuple(data["centre"]), tuple(data["scale"])
+    classes = None if data["classes"] is None else tuple(data["classes"])
+    given = [len(classes)] if classes is not None else [len(targets), len(centre), len(scale)]
+    if given != [network.n_outputs] * len(given):
+        raise DataError(f"the network has {network.n_outputs} outputs, the record speaks of {max(given)}")
+    return FittedGraph(
+        graph=graph,
+        code=code,
+        network=network,
+        targets=targets,
+        centre=tuple(_finite("the centre of a target", value) for value in centre),
+        scale=tuple(_spread("the scale of a target", value) for value in scale),
+        classes=classes,
+        status=TrainingStatus[data["status"]],
+        seconds=float(data["seconds"]),
+        validation_loss=math.nan if data["validation_loss"] is None else float(data["validation_loss"]),
+        n_iter=int(data["n_iter"]),
+    )
+
+
+def _packed(values: torch.Tensor) -> dict[str, Any]:
+    # float32 is what is fitted; half the size of what predicts
+    array = values.detach().cpu().numpy().astype("<f8")
+    kind = "float32" if (array.astype("<f4") == array).all() else "float64"
+    stored = array.astype("<f4" if kind == "float32" else "<f8")
+    return {"shape": list(array.shape), kind: base64.b64encode(stored.tobytes()).decode("ascii")}
+
+
+def _check_shapes(graph: FunctionGraph, shape: Mapping[str, Any], weights: Mapping[str, torch.Tensor]) -> None:
+    """Compares the network that is described with the weights that are there, before anything is made for it."""
+    config = MirrorConfig(**{name: value for name, value in shape.items() if name != "n_replicas"})
+    n_replicas = check_count("n_replicas", shape["n_replicas"])
+    plan = make_plan(graph.pruned(), config.channels, config.out_channels, config.share)
+    wanted: dict[str, tuple[int, ...]] = {}
+    if len(weights) != 2 * len(plan.blocks) * (config.depth + 1):
+        raise DataError("the weights are not those of the network that is described")
+    for i, block in enumerate(plan.blocks):
+        sizes = [block.fan_in, *[config.width] * config.depth, block.channels]
+        for layer, (n_in, n_out) in enumerate(pairwise(sizes)):
+            wanted[f"blocks.{i}.weights.{layer}"] = (n_replicas, block.count, n_out, n_in)
+            wanted[f"blocks.{i}.biases.{layer}"] = (n_replicas, block.count, n_out)
+    if wanted != {name: tuple(value.shape) for name, value in weights.items()}:
+        raise DataError("the weights are not those of the network that is described")
+
+
+def _finite(what: str, value: Any) -> float:
+    number = float(value)
+    if not math.isfinite(number):
+        raise DataError(f"{what} must be a finite number, got {value!r}")
+    return number
+
+
+def _spread(what: str, value: Any) -> float:
+    if not _finite(what, value) > 0:
+        raise DataError(f"{what} must be above zero, got {value!r}")
+    return float(value)
+
+
+def _unpacked(name: str, entry: Mapping[str, Any]) -> torch.Tensor:
+    kind = "float32" if "float32" in entry else "float64"
+    content = base64.b64decode(entry[kind], validate=True)
+    array = np.frombuffer(content, dtype="<f4" if kind == "float32" else "<f8").reshape(entry["shape"])
+    if not np.isfinite(array).all():
+        raise DataError(f"the weights {name!r} hold numbers that are not finite")
+    return torch.as_tensor(array.astype(np.float64))
+
+
+def _column(entry: Mapping[str, Any]) -> NumberColumn | TextColumn:
+    if "levels" in entry:
+        return TextColumn(entry["name"], tuple(entry["levels"]))
+    what = f"column {entry['name']!r}"
+    return NumberColumn(
+        entry["name"], _finite(f"the mean of {what}", entry["mean"]), _spread(f"the scale of {what}", entry["scale"])
+    )
+
+
+def _first_line(error: BaseException) -> str:
+    if isinstance(error, KeyError):
+        return f"there is no {error}"
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)

@@ -1,0 +1,71 @@
+"""How well predictions agree with what was observed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+_LEAST_PROBABILITY = 1e-6
+
+
+@dataclass(frozen=True)
+class Score:
+    """How one model did on the test rows.
+
+    Attributes:
+        r2: coefficient of determination, the mean over outputs.
+        by_output: that of every output, where there are several.
+    """
+
+    model: str
+    r2: float
+    seconds: float
+    by_output: tuple[float, ...] = ()
+
+    @property
+    def unexplained(self) -> float:
+        """Share of the target's variance that the model leaves unexplained."""
+        return 1 - self.r2
+
+
+@dataclass(frozen=True)
+class ClassScore:
+    """How one classifier did on the test rows.
+
+    Attributes:
+        log_loss: mean negative logarithm of the probability given to the true class.
+        constant_log_loss: that of the training rows' class shares.
+    """
+
+    model: str
+    accuracy: float
+    log_loss: float
+    constant_log_loss: float
+    seconds: float
+
+    @property
+    def unexplained(self) -> float:
+        """Log loss as a share of what knowing the classes' shares alone would give."""
+        return self.log_loss / self.constant_log_loss
+
+
+def score_numbers(model: str, observed: np.ndarray, predicted: np.ndarray, seconds: float) -> Score:
+    """The score of predictions, (rows,) or (rows, outputs)."""
+    observed, predicted = (np.asarray(v, dtype=float).reshape(len(v), -1) for v in (observed, predicted))
+    error = ((observed - predicted) ** 2).sum(0)
+    spread = ((observed - observed.mean(0)) ** 2).sum(0)
+    # a constant target is explained by itself alone
+    each = np.where(spread > 0, 1 - error / np.where(spread > 0, spread, 1.0), (error == 0).astype(float))
+    return Score(model, float(each.mean()), seconds, tuple(each.tolist()) if len(each) > 1 else ())
+
+
+def score_classes(
+    model: str, observed: np.ndarray, probabilities: np.ndarray, class_shares: np.ndarray, seconds: float
+) -> ClassScore:
+    """The score of (rows, classes) probabilities against class numbers."""
+    rows = np.arange(len(observed))
+    given = np.maximum(probabilities[rows, observed], _LEAST_PROBABILITY)
+    accuracy = float((probabilities.argmax(1) == observed).mean())
+    constant = float(-np.log(class_shares[observed]).mean())
+    return ClassScore(model, accuracy, float(-np.log(given).mean()), constant, seconds)

@@ -1,0 +1,32 @@
+"""Compiles every kernel of sparse inference, so that no first call has to: ``python -m compsparse.sparse.warm_up``."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from compsparse.sparse.batches import Gram, descended
+from compsparse.sparse.dictionaries import gaussian_dictionary
+from compsparse.sparse.penalised import lasso, lasso_breakpoints, lasso_path
+from compsparse.sparse.pursuit import basis_pursuit, omp
+
+
+def warm_up() -> float:
+    """Calls every solver that has kernels, in each of its precisions; returns the seconds that took."""
+    started = time.perf_counter()
+    W = gaussian_dictionary(4, 6, random_state=0)
+    X = np.ones((2, 4))
+    for tol in (1e-4, 1e-10):
+        found = lasso(X, W, 0.1, tol)
+        lasso(X, W, 0.2, tol, start=found.codes)
+    descended(Gram(X, W), np.full(2, 0.1), np.full(2, 1e-6), np.zeros((2, 6)), 10)
+    lasso_path(X, W, [1.0, 0.1])
+    lasso_breakpoints(X[0], W)
+    basis_pursuit(X, W)
+    omp(X, W, 2)
+    return time.perf_counter() - started
+
+
+if __name__ == "__main__":
+    print(f"the kernels of sparse inference are compiled ({warm_up():.1f} s)")

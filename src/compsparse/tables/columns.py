@@ -1,0 +1,98 @@
+"""A table as everything here reads it: columns of equal length, with their names where they have any."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from compsparse.checks import check_names
+from compsparse.errors import DataError
+from compsparse.tables.values import plain_values
+
+SEPARATOR = "\x1f"
+"""Marks names that are ours alone; no column carries it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Named columns; pandas and polars tables and arrays all become one of these.
+
+    Attributes:
+        names: of the columns; None for a plain array, whose columns go by their place.
+        columns: one array each.
+        n_rows: how long they are.
+    """
+
+    names: tuple[str, ...] | None
+    columns: tuple[np.ndarray, ...]
+    n_rows: int
+
+    @classmethod
+    def of(cls, X: Any, names: Sequence[str] | None = None) -> Table:
+        """The columns of a pandas or polars table or of an array; ``names`` are used instead of its own.
+
+        Raises:
+            DataError: it is no table, or two of its columns have one name.
+            ConfigError: the names given are not as many different texts as there are columns.
+        """
+        if isinstance(X, Table):
+            found = X
+        elif hasattr(X, "columns") and hasattr(X, "shape"):
+            own = _checked_names([str(name) for name in X.columns])
+            found = cls(own, tuple(plain_values(X[name]) for name in X.columns), len(X))
+        else:
+            array = np.asarray(X)
+            if array.ndim != 2:
+                raise DataError(f"X must be a table of rows and columns, got an array of shape {array.shape}")
+            found = cls(None, tuple(plain_values(column) for column in array.T), len(array))
+        if not found.columns:
+            raise DataError("X has no columns")
+        return found if names is None else found.named(names)
+
+    def named(self, names: Sequence[str]) -> Table:
+        """The same columns under other names."""
+        return Table(_checked_names(check_names(names, len(self.columns), "input")), self.columns, self.n_rows)
+
+    def chosen(self, places: Sequence[int]) -> Table:
+        """Some of the columns, in the order of their places."""
+        names = None if self.names is None else tuple(self.names[i] for i in places)
+        return Table(names, tuple(self.columns[i] for i in places), self.n_rows)
+
+    def rows(self, kept: np.ndarray) -> Table:
+        """The rows for which ``kept`` is true."""
+        return Table(self.names, tuple(column[kept] for column in self.columns), int(kept.sum()))
+
+    def place(self, name: str, needed_by: str) -> int:
+        """Where a column stands that something needs, as in "the graph"."""
+        if name not in (self.names or ()):
+            raise DataError(f"{no_such_column(name, self.names or ())} ({needed_by} needs it)")
+        assert self.names is not None
+        return self.names.index(name)
+
+
+def rows_of(table: Any, kept: np.ndarray) -> Any:
+    """The rows of an array, of a pandas or a polars table for which ``kept`` is true."""
+    if isinstance(table, Table):
+        return table.rows(kept)
+    if hasattr(table, "loc"):
+        return table[kept]
+    if hasattr(table, "filter") and hasattr(table, "columns"):
+        return table.filter(kept)
+    return np.asarray(table)[kept]
+
+
+def no_such_column(name: str, columns: Sequence[str]) -> str:
+    """What to say of a column that is not there."""
+    return f"there is no column {name!r}; the columns are {', '.join(columns)}"
+
+
+def _checked_names(names: Sequence[str]) -> tuple[str, ...]:
+    for i, name in enumerate(names):
+        if not name or SEPARATOR in name:
+            raise DataError(f"column {i + 1} (counted from 1) needs a name that is a non-empty text, got {name!r}")
+        if name in names[:i]:
+            raise DataError(f"the table has two columns named {name!r}")
+    return tuple(names)
