@@ -110,8 +110,8 @@ def check_outputs(
     Raises:
         ConfigError: the first that cannot be written, is an input too or is named twice.
     """
-    found = [check_writable(path) for path in outputs if path is not None]
-    sources = [check_place("a file to read", path) for path in inputs if path is not None]
+    found = [check_writable(path) for path in _several("outputs", outputs) if path is not None]
+    sources = [check_place("a file to read", path) for path in _several("inputs", inputs) if path is not None]
     for i, path in enumerate(found):
         for source in sources:
             if _are_one(path, source):
@@ -120,6 +120,12 @@ def check_outputs(
             if _are_one(path, other):
                 raise ConfigError(f"two outputs would be written to one file, {printable(path)}: give each its own")
     return found
+
+
+def _several(what: str, paths: Any) -> list[Any]:
+    if isinstance(paths, (str, bytes, os.PathLike, type)) or not isinstance(paths, Iterable):
+        raise ConfigError(f"{what} must be several paths, as in a list, got {paths!r}")
+    return list(paths)
 
 
 def _problem_with(path: Path) -> str | None:

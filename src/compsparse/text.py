@@ -20,7 +20,7 @@ def printable(text: object, *, several_lines: bool = False) -> str:
     >>> printable("a\x1b[2Jb\n", several_lines=True)
     'a\\x1b[2Jb\n'
     """
-    kept = _KEPT | ({"\n", "\t"} if several_lines else set())
+    kept = _KEPT | ({"\n", "\t"} if several_lines is True else set())
     return "".join(c if c in kept or unicodedata.category(c) not in _UNSAFE else _escaped(c) for c in str(text))
 
 

@@ -216,8 +216,15 @@ add(
 
 # ---- curves and charts ---------------------------------------------------------------------------
 
+
+def _drawn(value: Any) -> Any:
+    rows = [replace(ROWS[0], result={"half": value, "many": [value]}), *ROWS[1:]]
+    found = sweeps.sweep_curves(rows, HALF)
+    return [f.chart().to_dict() for f in (sweeps.curve_figure(found, HALF), *sweeps.layer_figures(found, HALF))]
+
+
 add("sweep_curves", sweeps.sweep_curves, lambda: {"rows": ROWS, "kind": HALF})
-add("sweep_curves, metric", lambda value: _drawn(value), lambda: {"value": 0.5})  # noqa: PLW0108 (it is defined below)
+add("sweep_curves, metric", _drawn, lambda: {"value": 0.5})
 add("curve_figure", sweeps.curve_figure, lambda: {"found": CURVES, "kind": HALF})
 add("layer_figures", sweeps.layer_figures, lambda: {"found": CURVES, "kind": HALF})
 add("summary_table", summary_table, lambda: {"found": CURVES, "kind": HALF})
@@ -226,12 +233,6 @@ add(
     sweeps.sweep_page,
     lambda: {"path": FOLDER / "page.html", "name": "s", "rows": ROWS, "kind": HALF},
 )
-
-
-def _drawn(value: Any) -> Any:
-    rows = [replace(ROWS[0], result={"half": value, "many": [value]}), *ROWS[1:]]
-    found = sweeps.sweep_curves(rows, HALF)
-    return [f.chart().to_dict() for f in (sweeps.curve_figure(found, HALF), *sweeps.layer_figures(found, HALF))]
 
 
 def _figure() -> dict[str, Any]:

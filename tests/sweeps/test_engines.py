@@ -1,9 +1,10 @@
+import shutil
 import subprocess
 import sys
 import threading
 
 import pytest
-from tests.sweeps.conftest import ROOT, toys
+from tests.sweeps.conftest import KINDS, ROOT, toml_of, toys
 from tests.sweeps.kinds.toy import Toy
 
 from compsparse.errors import ConfigError, EngineError
@@ -96,6 +97,24 @@ def test_only_a_cluster_that_is_there_may_have_devices_that_are_not_here():
         with pytest.raises(ConfigError, match="cannot use device 'abacus'"):
             get_engine(name, workers=1, device="abacus")
     assert get_engine("dask://host:1", device="abacus").device == "abacus"
+
+
+@pytest.mark.parametrize("engine", ["local", "dask"])
+def test_workers_find_the_kinds_of_a_folder(tmp_path, engine):
+    sweep = Sweep.from_toml(toml_of(tmp_path, n=3), kinds=KINDS)
+    record = run_sweep(sweep, tmp_path / "s.sqlite", engine, workers=1)
+    assert (record.done, record.failed) == (3, 0)
+    again = run_sweep(toys(tmp_path, n=3), tmp_path / "s.sqlite", engine, workers=1)
+    assert again.existing == 3  # the same kind from a module has the same keys
+
+
+def test_a_folder_that_workers_do_not_have_is_said(tmp_path):
+    folder = tmp_path / "kinds"
+    shutil.copytree(KINDS, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    sweep = Sweep.from_toml(toml_of(tmp_path, n=1), kinds=folder)
+    shutil.rmtree(folder)
+    with pytest.raises(EngineError, match="there is no folder of kinds"):
+        run_sweep(sweep, tmp_path / "s.sqlite", workers=1)
 
 
 def test_a_scheduler_that_is_not_there(tmp_path, monkeypatch):

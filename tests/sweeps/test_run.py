@@ -8,7 +8,7 @@ from tests.sweeps.conftest import toys
 from tests.sweeps.kinds.toy import Toy, lines
 
 from compsparse.errors import ConfigError, EngineError
-from compsparse.sweeps import Adaptive, Sweep, SweepStatus, open_store, run_stage, run_sweep
+from compsparse.sweeps import Adaptive, Engine, Sweep, SweepStatus, open_store, run_stage, run_sweep
 
 
 class Heard:
@@ -39,8 +39,13 @@ def test_a_sweep_runs_once_and_goes_on_past_what_raises(tmp_path, engine):
     assert heard.shares == sorted(heard.shares)
     ran = lines(tmp_path / "runs.txt")
 
-    class Forbidden:
-        workers = 1
+    class Forbidden(Engine):
+        workers, room = 1, 1
+
+        def start(self):
+            pytest.fail("nothing is missing")
+
+        submit = completed = stop = start
 
     again = run_sweep(sweep, tmp_path / "s.sqlite", Forbidden())  # what exists is returned, without an engine
     assert (again.existing, again.done, again.failed) == (8, 0, 0)

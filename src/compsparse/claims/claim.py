@@ -160,7 +160,10 @@ _PARTS: dict[str, tuple[Callable[[Any], bool], str]] = {
     **dict.fromkeys(
         ("claim", "statement", "source", "status", "profile", "expected", "measured", "version"), (_is_text, "a text")
     ),
-    "outcome": (lambda v: v in [o.value for o in Outcome], "one of " + ", ".join(o.value for o in Outcome)),
+    "outcome": (
+        lambda v: _is_text(v) and v in [o.value for o in Outcome],
+        "one of " + ", ".join(o.value for o in Outcome),
+    ),
     "numbers": (lambda v: isinstance(v, dict) and all(map(_is_number, v.values())), "numbers by name"),
     "figures": (lambda v: isinstance(v, (list, tuple)), "a list of figures"),
     "caveats": (lambda v: isinstance(v, (list, tuple)) and all(map(_is_text, v)), "a list of texts"),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from compsparse.checks import check_count, check_device, check_number
+from compsparse.errors import ConfigError
 from compsparse.measures import Threshold, threshold
-from compsparse.progress import Progress, Silent
+from compsparse.progress import Progress, check_progress
 from compsparse.sweeps.kinds.hierarchy import HierarchyRun
 
 _ERROR = 0.1
@@ -16,6 +17,7 @@ _ERROR = 0.1
 _AROUND = (0.5, 0.71, 1.0, 1.41, 2.0)
 _BELOW, _ABOVE = (0.35, 0.5, 0.71), (1.41, 2.0, 2.83)
 _MOST_ROUNDS = 5
+_MOST_SEEDS = 1000
 
 
 @dataclass(frozen=True)
@@ -67,15 +69,22 @@ def measure_p_star(
         n_seeds: runs at every size; seeds count from 0.
         around: the first sizes, as multiples of the guess.
     """
+    if not isinstance(setting, HierarchyRun):
+        raise ConfigError(f"setting must be a HierarchyRun, got {setting!r}")
     check_number("guess", guess, above=0)
-    check_count("n_seeds", n_seeds)
+    check_count("n_seeds", n_seeds, most=_MOST_SEEDS)
+    if isinstance(around, (str, Mapping)) or not isinstance(around, Sequence) or not len(around):
+        raise ConfigError(f"around must be multiples of the guess, at least one, got {around!r}")
+    for ratio in around:
+        check_number("a multiple of the guess", ratio, above=0)
     check_device(device)
+    listener = check_progress(progress)
     most = setting.model.n_data - 1
     sizes = _within([guess * r for r in around], most)
     runs: list[tuple[HierarchyRun, dict[str, Any]]] = []
     for _ in range(_MOST_ROUNDS):
         specs = [replace(setting, n_train=n, seed=seed) for n in sizes for seed in range(n_seeds)]
-        runs += zip(specs, HierarchyRun.run(specs, device=device, progress=progress or Silent()), strict=True)
+        runs += zip(specs, HierarchyRun.run(specs, device=device, progress=listener), strict=True)
         found = Measured(setting, threshold(_errors(runs), _ERROR), tuple(runs))
         tried = {run.n_train for run, _ in runs}
         if found.p_star.bracketed:

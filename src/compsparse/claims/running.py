@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 import warnings
 from pathlib import Path
@@ -70,7 +71,7 @@ def kept(folder: str | Path = _RESULTS) -> list[Verdict]:
         DataError: there is no such folder, or it holds such files only.
     """
     place = check_place("the folder of the verdicts", folder)
-    if not place.is_dir():
+    if not os.path.isdir(place):
         raise DataError(f"there is no folder of verdicts {printable(place)}: run `compsparse claims run` first")
     verdicts, problems = [], []
     for path in sorted(place.glob("*.json")):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from pathlib import Path
 from typing import Annotated
@@ -77,7 +78,7 @@ def claims_report(
     """Write one page with every verdict, its figures and its charts."""
     from compsparse.claims import UnreadableVerdicts, claims_page, kept
 
-    check_outputs([out_], sorted(results.glob("*.json")) if results.is_dir() else [])
+    check_outputs([out_], sorted(results.glob("*.json")) if os.path.isdir(results) else [])
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UnreadableVerdicts)
         verdicts = kept(results)

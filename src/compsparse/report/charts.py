@@ -13,6 +13,7 @@ from compsparse.report.figure import Figure
 from compsparse.text import printable
 
 _WIDTH, _HEIGHT = 500, 290
+_MOST_NUMBER = 10**300  # what is beyond is not finite in a browser
 _ROOM_FOR_LETTERS = 60
 _STEP, _LONGEST_NAME = 26, 170
 COLOURS = ["#2563eb", "#c2410c", "#059669", "#7c3aed", "#db2777", "#0891b2", "#ca8a04", "#4b5563"]
@@ -53,8 +54,10 @@ def _drawable(figure: Figure) -> Figure:
 
 def _value(value: Any, on_log: bool) -> Any:
     plain = value.item() if getattr(value, "size", 0) == 1 and hasattr(value, "item") else value
-    if isinstance(plain, str):
+    if not isinstance(plain, (int, float)) and plain is not None:
         return printable(plain)  # a control character would end the process that turns charts into pictures
+    if isinstance(plain, int) and abs(plain) > _MOST_NUMBER:
+        return None
     if isinstance(plain, float) and not math.isfinite(plain):
         return None
     is_number = isinstance(plain, (int, float)) and not isinstance(plain, bool)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import os
 import pkgutil
 import sys
 from functools import lru_cache
@@ -75,7 +76,7 @@ def kinds_of(folder: str | Path) -> dict[str, type[Spec]]:
     import each other as ``from . import other``. Specs of such a kind travel to workers with the folder's place.
     """
     place = check_place("the folder of kinds", folder)
-    if not place.is_dir():
+    if not os.path.isdir(place):
         raise ConfigError(f"there is no folder of kinds {printable(place)}")
     place = place.resolve()
     package = _package(place)

@@ -140,7 +140,7 @@ _COLUMNS: dict[str, _Check] = {
     "kind": _TEXT,
     "version": (lambda v: isinstance(v, int) and not isinstance(v, bool), "a whole number"),
     "spec": (lambda v: isinstance(v, dict), "a JSON object"),
-    "status": (lambda v: v in ("done", "failed"), "'done' or 'failed'"),
+    "status": (lambda v: isinstance(v, str) and v in ("done", "failed"), "'done' or 'failed'"),
     "result": (lambda v: v is None or isinstance(v, dict), "a JSON object"),
     "traceback": _TEXT_OR_NONE,
     "seconds": _NUMBER,
