@@ -85,6 +85,8 @@ class SymbolNetwork(ReplicatedNetwork):
         own = self._has_own_batches(x)
         if own and x.shape[0] != self.n_replicas:
             raise DataError(f"the network has {self.n_replicas} replicas but the batch is for {x.shape[0]}")
+        if x.is_complex():
+            raise DataError("symbols must be whole numbers, got complex ones")
         if not x.is_floating_point():
             try:  # a look at the numbers beforehand would wait for the GPU, and could not be recorded there
                 x = nn.functional.embedding(x.int() + 1, self.codes)
