@@ -60,8 +60,9 @@ def _value(value: Any, on_log: bool) -> Any:
         return None
     if isinstance(plain, float) and not math.isfinite(plain):
         return None
-    is_number = isinstance(plain, (int, float)) and not isinstance(plain, bool)
-    return None if on_log and is_number and plain <= 0 else plain
+    if on_log and isinstance(plain, (int, float)) and not isinstance(plain, bool) and plain <= 0:
+        return None
+    return plain
 
 
 def _field(column: str) -> str:
