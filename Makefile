@@ -8,7 +8,7 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 # COVERAGE=1 also measures which lines the tests run
 COVERED := $(if $(COVERAGE),--cov --cov-report=term:skip-covered)
 
-.PHONY: demo test test-quick lint types docs bench browser clean
+.PHONY: demo test test-quick fuzz lint types docs bench browser clean
 
 demo: report.html
 	@cat $(VENV)/demo.txt
@@ -23,6 +23,10 @@ test: $(VENV)/.dev browser
 
 test-quick: $(VENV)/.dev
 	$(PYTEST) -m "not slow"
+
+# every odd value for every parameter of every entry point: some 26,000 cases, a few minutes
+fuzz: $(VENV)/.dev
+	$(PYTEST) tests/fuzz --all-cases
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
@@ -55,4 +59,5 @@ $(VENV)/.demo: $(VENV)/bin/python pyproject.toml constraints.txt
 $(VENV)/.dev: $(VENV)/bin/python pyproject.toml constraints.txt
 	@echo "installing compsparse and what its tests need into $(VENV) (torch is large; this happens once)"
 	$(PIP) --editable '.[dev]'
+	$(BIN)/python -m compsparse.sparse.warm_up
 	@touch $@ $(VENV)/.demo

@@ -160,7 +160,7 @@ def _real(name: str, value: Any) -> float:
     try:
         return float(value)
     except OverflowError:
-        return math.copysign(math.inf, 1 if value > 0 else -1)
+        return math.inf if value > 0 else -math.inf  # type: ignore[operator]
 
 
 def _plain(number: float) -> float | str | None:

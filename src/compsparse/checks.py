@@ -14,7 +14,7 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from compsparse.errors import CompsparseError, ConfigError, DataError
 if TYPE_CHECKING:
     import torch
 
-MOST_INPUTS = 1_000_000
+MOST_VARIABLES = 1_000_000
 """Most inputs that a function may have."""
 
 RandomState = int | np.random.Generator | None
@@ -74,7 +74,7 @@ def check_options(what: str, given: Iterable[str], known: Collection[str]) -> No
 
 def input_names(n: int) -> tuple[str, ...]:
     """The usual names of inputs: x0, x1, …"""
-    n = check_count("the number of inputs", n, least=0, most=MOST_INPUTS)
+    n = check_count("the number of inputs", n, least=0, most=MOST_VARIABLES)
     return tuple(f"x{i}" for i in range(n))
 
 
@@ -291,11 +291,12 @@ def brief(value: Any, most: int = 80) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def check_kind(what: str, value: Any, kind: type[_Kind]) -> _Kind:
+def check_kind(what: str, value: Any, kind: Callable[..., _Kind]) -> _Kind:
     """An object of a class of this package."""
+    assert isinstance(kind, type)
     if not isinstance(value, kind):
         raise ConfigError(f"{what} must be a {kind.__name__}, got {brief(value)}")
-    return value
+    return cast(_Kind, value)
 
 
 def check_text(what: str, value: Any) -> str:

@@ -100,7 +100,11 @@ add(
     graph.Constituent.from_callable,
     lambda: {"function": np.hypot, "arity": 2, "name": "h", **_DECLARED},
 )
-add("Constituent call", lambda a, b: _H(a, b), lambda: {"a": np.ones(2), "b": np.ones(2)})
+add(
+    "Constituent call",
+    lambda **given: _H(given.pop("a"), given.pop("b"), **given),
+    lambda: {"a": np.ones(2), "b": np.ones(2)},
+)
 add(
     "Node",
     graph.Node,
@@ -126,7 +130,7 @@ for way, call in (("FunctionGraph.", graph.FunctionGraph.from_groups), ("", grap
 add("complete", lambda member: graph.from_groups([graph.complete(member, "b"), "c"]), lambda: {"member": "a"})
 add("FunctionGraph.from_json", graph.FunctionGraph.from_json, lambda: {"text": _GRAPH.to_json()})
 add("FunctionGraph.to_json", _GRAPH.to_json, lambda: {"indent": 2})
-add("FunctionGraph call", lambda X: _GRAPH(X), lambda: {"X": np.ones((3, 3))})
+add("FunctionGraph call", _GRAPH, lambda: {"X": np.ones((3, 3))})
 add("FunctionGraph item", lambda name: _GRAPH[name], lambda: {"name": _GRAPH.nodes[0].name})
 add("FunctionGraph contains", lambda name: name in _GRAPH, lambda: {"name": "a"})
 for method in ("ancestors", "descendants"):
@@ -328,7 +332,7 @@ add(
     networks.MirrorNetwork,
     lambda: {"graph": _TREE, "config": networks.MirrorConfig(3, 1), "n_replicas": 2, "seeds": [1, 2]},
 )
-add("MirrorNetwork call", lambda x: _network()(x), lambda: {"x": torch.ones(2, 4)})
+add("MirrorNetwork call", _network(), lambda: {"x": torch.ones(2, 4)})
 add("make_plan", networks.make_plan, lambda: {"graph": _TREE, "channels": 1, "out_channels": 1, "share": "level"})
 add("count", networks.count, lambda: {"network": _network()})
 add("only", networks.only, lambda: {"network": _network(), "replica": 1})
@@ -347,7 +351,7 @@ add(
         "dtype": torch.float32,
     },
 )
-add("MaskedNetwork call", lambda x: networks.to_masked(_network())(x), lambda: {"x": torch.ones(2, 4)})
+add("MaskedNetwork call", networks.to_masked(_network()), lambda: {"x": torch.ones(2, 4)})
 networks.save(_network(), _FOLDER / "network.safetensors")
 add("save", networks.save, lambda: {"network": _network(), "path": _FOLDER / "other.safetensors"})
 add("load", networks.load, lambda: {"path": _FOLDER / "network.safetensors", "device": None})
@@ -364,7 +368,7 @@ for name, more in (
 ):
     add(name, getattr(symbols, name), lambda more=more: {**_SYMBOLS, **more, **_SYMBOL_OPTIONS})
 _CLASSIFIER = symbols.HierarchicalCNN(4, 4, 4, patch=2, width=4, random_state=0)
-add("SymbolNetwork call", lambda x: _CLASSIFIER(x), lambda: {"x": torch.zeros(2, 4, dtype=torch.int8)})
+add("SymbolNetwork call", _CLASSIFIER, lambda: {"x": torch.zeros(2, 4, dtype=torch.int8)})
 add("SymbolNetwork.activations", _CLASSIFIER.activations, lambda: {"x": torch.zeros(2, 4, dtype=torch.int8)})
 add("symbol_codes", symbols.symbol_codes, lambda: {"n_symbols": 4, "whitened": True})
 
@@ -635,7 +639,7 @@ for variant in ("untied", "analytic"):
         },
     )
 _UNROLLED = sparse.UnrolledNetwork(_W, 0.1, 2)
-add("UnrolledNetwork call", lambda x: _UNROLLED(x), lambda: {"x": torch.zeros(2, 4)})
+add("UnrolledNetwork call", _UNROLLED, lambda: {"x": torch.zeros(2, 4)})
 add("UnrolledNetwork.iterates", _UNROLLED.iterates, lambda: {"x": torch.zeros(2, 4)})
 add("LassoLoss", sparse.LassoLoss, lambda: {"dictionary": _W, "lam": 0.1})
 add(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import resource
 import signal
 import sys
+import tempfile
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -109,7 +111,7 @@ class Case:
         arguments = dict(self.entry.arguments())
         arguments[self.parameter] = ODD[self.odd]()
         try:
-            with _bounded(), warnings.catch_warnings(), np.errstate(all="ignore"):
+            with bounded(), warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
                 self.entry.call(**arguments)
         except CompsparseError as error:
@@ -139,8 +141,8 @@ def _is_expected(error: BaseException) -> bool:
 
 
 @contextmanager
-def _bounded() -> Iterator[None]:
-    """Ends a call that takes too long, and has it fail where it wants too much memory.
+def bounded() -> Iterator[None]:
+    """Ends a call that takes too long, and has it fail where it wants too much memory; files go to a folder aside.
 
     Compiled code does not hear the signal: after three times as long the whole process ends, and says where.
     """
@@ -154,7 +156,8 @@ def _bounded() -> Iterator[None]:
     faulthandler.dump_traceback_later(3 * LONGEST_SECONDS, exit=True, file=sys.__stderr__)
     resource.setrlimit(resource.RLIMIT_AS, (_bytes_held() + MOST_BYTES, limits[1]))
     try:
-        yield
+        with tempfile.TemporaryDirectory(prefix="compsparse-fuzz-") as folder, contextlib.chdir(folder):
+            yield
     finally:
         signal.alarm(0)
         faulthandler.cancel_dump_traceback_later()

@@ -1,6 +1,8 @@
 """Memorisation: duality, closed forms, slow references and invariances."""
 
 import json
+from dataclasses import replace
+from inspect import signature
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from compsparse.errors import ConfigError, DataError
 from compsparse.sparse.memorisation import (
     Memorised,
     MemoriseStatus,
+    columns,
     count_cells,
     draw_cells,
     enumerate_cells,
@@ -339,3 +342,25 @@ def test_the_support_of_a_descent_is_its_clusters_of_neurons():
     assert len(found) == 2
     np.testing.assert_allclose(np.linalg.norm(found, axis=1), [3, 3], rtol=1e-3)
     np.testing.assert_allclose(sorted(found[:, 1] / 3), [0, 0.8], atol=0.01)
+
+
+def test_the_best_network_so_far_survives_a_program_that_was_cut_off(monkeypatch):
+    X, y = points(30, 4)
+    rounds = [memorise(X, y, method="columns", max_rounds=n, time_limit=None) for n in (2, 200)]
+    solve, calls = columns.solve_cone, []
+
+    def cut_off_later(*given):
+        calls.append(1)
+        found = solve(*given)
+        return found if len(calls) <= 2 else replace(found, solved=False)
+
+    monkeypatch.setattr(columns, "solve_cone", cut_off_later)
+    cut = memorise(X, y, method="columns", time_limit=None)
+    assert len(calls) == 3
+    # without the program of round 2 there would be random neurons alone
+    assert cut.value == pytest.approx(rounds[0].value)
+    assert rounds[1].value < cut.value
+
+
+def test_there_is_a_time_limit_unless_it_is_lifted():
+    assert signature(memorise).parameters["time_limit"].default == 20.0

@@ -4,8 +4,10 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+import scipy.optimize
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import OptimizeResult
 from sklearn.linear_model import orthogonal_mp
 
 from compsparse.errors import ConfigError, DataError
@@ -18,6 +20,7 @@ from compsparse.sparse import (
     gaussian_dictionary,
     lasso,
     omp,
+    pursuit,
     recoverable_sparsity,
     sparsest,
     spikes_and_hadamard,
@@ -190,3 +193,35 @@ def test_bad_input_is_named():
         sparsest(X[0], W, largest=0)
     with pytest.raises(ConfigError, match="time_limit must be"):
         sparsest(X[0], W, time_limit=0)
+
+
+def _cut_off(*given, **options):
+    """What HiGHS answers when its time is over."""
+    return OptimizeResult(x=None, status=1, message="time limit reached")
+
+
+def test_a_linear_program_that_was_cut_off_certifies_nothing(monkeypatch):
+    W = gaussian_dictionary(4, 8, random_state=0)
+    X = np.random.default_rng(0).standard_normal((2, 4))
+    monkeypatch.setattr(scipy.optimize, "linprog", _cut_off)
+    cut = basis_pursuit(X, W, method="highs", time_limit=5.0)
+    assert cut.status == (SignalStatus.TIME_LIMIT,) * 2
+    assert not cut.converged
+    assert np.isinf(cut.gap).all()
+    assert cut.certificate(0).lower == -np.inf
+    assert not cut.worst.holds
+    unlimited = basis_pursuit(X, W, method="highs")
+    assert unlimited.status == (SignalStatus.ITERATIONS,) * 2
+
+
+def test_mending_that_was_cut_off_keeps_the_true_gap(monkeypatch):
+    W = gaussian_dictionary(4, 8, random_state=0)
+    X = np.random.default_rng(0).standard_normal((1, 4))
+    honest = basis_pursuit(X, W)
+    monkeypatch.setattr(scipy.optimize, "linprog", _cut_off)
+    monkeypatch.setattr(pursuit, "_before_the_end", lambda gram, near: np.zeros_like(near))
+    # a tolerance that no gap meets sends every signal to be mended
+    cut = basis_pursuit(X, W, tol=1e-300, time_limit=5.0)
+    np.testing.assert_array_equal(cut.codes, honest.codes)
+    np.testing.assert_array_equal(cut.gap, honest.gap)
+    assert cut.status[0] is (SignalStatus.TIME_LIMIT if honest.gap[0] > 0 else SignalStatus.CONVERGED)

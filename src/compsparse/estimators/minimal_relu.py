@@ -45,7 +45,7 @@ class MinimalReLURegressor(RegressorMixin, BaseEstimator):
         *,
         norm: Norm = "weight-decay",
         bias: Bias = "penalised",
-        time_limit: float | None = 30.0,
+        time_limit: float | None = 20.0,
         max_rounds: int = 200,
         tol: float = 1e-9,
         random_state: Any = 0,

@@ -7,7 +7,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypedDict, Unpack
 
-from compsparse.checks import MOST_INPUTS, brief, check_count, check_name_list, check_numbers, check_options, check_text
+from compsparse.checks import (
+    MOST_VARIABLES,
+    brief,
+    check_count,
+    check_name_list,
+    check_numbers,
+    check_options,
+    check_text,
+)
 from compsparse.errors import DataError, GraphError
 from compsparse.graph import formula as formulas
 from compsparse.graph.formula import Apply, Argument, Constant, Formula
@@ -49,7 +57,7 @@ class Constituent:
 
     def __post_init__(self) -> None:
         check_text("the name of a constituent", self.name)
-        object.__setattr__(self, "arity", check_count(f"the arity of {self.name!r}", self.arity, most=MOST_INPUTS))
+        object.__setattr__(self, "arity", check_count(f"the arity of {self.name!r}", self.arity, most=MOST_VARIABLES))
         if self.formula is not None and not isinstance(self.formula, (Argument, Constant, Apply)):
             raise GraphError(f"the formula of {self.name!r} must be a Formula, got {brief(self.formula)}")
         if self.function is not None and not callable(self.function):
@@ -83,7 +91,7 @@ class Constituent:
     ) -> Constituent:
         """What is not declared follows from the formula's operations."""
         _check_declared(declared)
-        arity = check_count("arity", arity, most=MOST_INPUTS)
+        arity = check_count("arity", arity, most=MOST_VARIABLES)
         if not isinstance(formula, (Argument, Constant, Apply)):
             raise GraphError(f"expected a Formula, got {brief(formula)}")
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import count
 
-from compsparse.checks import MOST_INPUTS, RandomState, brief, check_count, generator_from, input_names
+from compsparse.checks import MOST_VARIABLES, RandomState, brief, check_count, generator_from, input_names
 from compsparse.errors import ConfigError
 from compsparse.graph.constituent import Constituent
 from compsparse.graph.function_graph import FunctionGraph, Node
@@ -148,7 +148,7 @@ def pyramid(
     return FunctionGraph(names, nodes, [nodes[-1].name])
 
 
-def _inputs(n_inputs: int, least: int = 1, most: int = MOST_INPUTS) -> tuple[str, ...]:
+def _inputs(n_inputs: int, least: int = 1, most: int = MOST_VARIABLES) -> tuple[str, ...]:
     return input_names(check_count("n_inputs", n_inputs, least, most))
 
 

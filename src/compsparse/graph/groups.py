@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from compsparse.checks import MOST_INPUTS, brief, check_name_list
+from compsparse.checks import MOST_VARIABLES, brief, check_name_list
 from compsparse.errors import GraphError
 from compsparse.graph.function_graph import FunctionGraph, Kind, Node
 
@@ -83,6 +83,6 @@ def _leaf(member: Any, inputs: Sequence[str] | None) -> str:
         if inputs is not None and member not in inputs:
             raise GraphError(f"group member {brief(member)} is not among the inputs {brief(list(inputs))}")
         return member
-    if isinstance(member, (int, np.integer)) and 0 <= member < (MOST_INPUTS if inputs is None else len(inputs)):
+    if isinstance(member, (int, np.integer)) and 0 <= member < (MOST_VARIABLES if inputs is None else len(inputs)):
         return f"x{member}" if inputs is None else inputs[int(member)]
     raise GraphError(f"group member {member!r} is neither an input's name nor its position")

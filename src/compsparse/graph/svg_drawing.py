@@ -96,11 +96,11 @@ def _nearest_the_outputs(
     for node in graph.nodes:
         if node.name not in kept:
             continue
-        parents = [p for p in node.parents if p in kept]
-        if len(parents) < node.arity:
-            stubs.append(f"… {node.arity - len(parents):,} more of {node.name}")
-            parents.append(stubs[-1])
-        nodes.append(Node(node.name, tuple(parents), kind=node.kind, channels=node.channels))
+        drawn = [p for p in node.parents if p in kept]
+        if len(drawn) < node.arity:
+            stubs.append(f"… {node.arity - len(drawn):,} more of {node.name}")
+            drawn.append(stubs[-1])
+        nodes.append(Node(node.name, tuple(drawn), kind=node.kind, channels=node.channels))
         labels.setdefault(node.name, node.label)
         hover.setdefault(node.name, shortened(_definition(graph, node.name), node.arity))
     rest = len(graph.index) - len(kept)

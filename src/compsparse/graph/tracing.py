@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from compsparse.checks import MOST_INPUTS, brief, check_count, check_name_list, check_parameters, input_names
+from compsparse.checks import MOST_VARIABLES, brief, check_count, check_name_list, check_parameters, input_names
 from compsparse.errors import TraceError
 from compsparse.graph.builder import OperationRecorder
 from compsparse.graph.expression import fused
@@ -71,7 +71,7 @@ def trace(
 
 
 def _numbered(n: Any) -> tuple[str, ...]:
-    return input_names(check_count("inputs", n, most=MOST_INPUTS))
+    return input_names(check_count("inputs", n, most=MOST_VARIABLES))
 
 
 class Symbol:

@@ -101,7 +101,7 @@ def select(network: Network, replicas: Sequence[int] | Tensor) -> Network:
     """A copy that holds the given replicas only, in the given order."""
     check_network(network)
     if isinstance(replicas, Tensor):
-        replicas = replicas.tolist() if replicas.ndim else [replicas.item()]
+        replicas = replicas.reshape(-1).tolist()
     numbers = check_indices("replicas", replicas, network.n_replicas)
     if not numbers:
         raise ConfigError("select at least one replica")

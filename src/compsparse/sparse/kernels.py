@@ -23,7 +23,7 @@ _DEPENDENT = 1e-10  # squared distance from the span, relative to the atom, belo
 _EDITION = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:10]
 
 
-class _CompilationNotice(event.Listener):  # type: ignore[misc]
+class _CompilationNotice(event.Listener):
     """Says once that kernels are being compiled, which nobody expects of a first call; never where they were kept."""
 
     def __init__(self) -> None:
@@ -45,14 +45,15 @@ class _CompilationNotice(event.Listener):  # type: ignore[misc]
 
 
 NOTICE = _CompilationNotice()
-event.register("numba:compile", NOTICE)
+event.register("numba:compile", NOTICE)  # type: ignore[no-untyped-call]
 
 
 def gram_kernel(function: Any) -> Any:
     """Compiled on first use and kept on disk where that can be written; frees the interpreter lock.
 
-    They are kept beside the source, or in the user's cache folder where that cannot be written. Sums may be reordered. What is kept is checked against the function's own file only, so its name there holds a
-    digest of this file, whose kernels those of other files call.
+    They are kept beside the source, or in the user's cache folder where that cannot be written. Sums may be reordered.
+    What is kept is checked against the function's own file only, so its name there holds a digest of this file, whose
+    kernels those of other files call.
     """
     function.__qualname__ = f"{function.__qualname__}_{_EDITION}"
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": _FAST}

@@ -191,7 +191,7 @@ def _mend(
                 continue
             solved = _linear_program(gram.X[i], gram.W, gram.deadline)
             if solved is None:
-                found.left[i] = time.perf_counter() > gram.deadline
+                found.left[i] = gram.deadline < np.inf
                 continue
             code, theta = solved
             value, distance = pursuit_gap(few.X, gram.W, code[None], theta[None], eps[i : i + 1])
@@ -245,7 +245,7 @@ def _by_linear_programs(
     for i, x in enumerate(X):
         solved = None if time.perf_counter() > deadline else _linear_program(x, W, deadline)
         if solved is None:
-            unsolved[i], left[i] = True, time.perf_counter() > deadline
+            unsolved[i], left[i] = True, deadline < np.inf
         else:
             codes[i], theta[i] = solved
     objective, gap = pursuit_gap(X, W, codes, theta, np.zeros(len(X)))

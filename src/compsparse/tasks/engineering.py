@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 
-from compsparse.checks import MOST_INPUTS, check_count
+from compsparse.checks import MOST_VARIABLES, check_count
 from compsparse.graph import FunctionGraph, input_names
 from compsparse.tasks.task import Task, box, on
 
 
 def friedman1(n_inputs: int = 10, noise: float = 0.0) -> Task:
     """10 sin(pi x0 x1) + 20 (x2 - 0.5)^2 + 10 x3 + 5 x4 on [0, 1]^d; inputs from x5 on are inert."""
-    n_inputs = check_count("n_inputs", n_inputs, least=5, most=MOST_INPUTS)
+    n_inputs = check_count("n_inputs", n_inputs, least=5, most=MOST_VARIABLES)
     text = "10*sin(pi*x0*x1) + 20*(x2 - 0.5)**2 + 10*x3 + 5*x4"
     return Task("friedman1", FunctionGraph.from_expression(text, input_names(n_inputs)), box(n_inputs, 0, 1), noise)
 

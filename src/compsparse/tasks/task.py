@@ -11,7 +11,7 @@ import numpy as np
 from scipy import special
 
 from compsparse.checks import (
-    MOST_INPUTS,
+    MOST_VARIABLES,
     RandomState,
     brief,
     check_count,
@@ -135,7 +135,7 @@ def _scale(graph: FunctionGraph, inputs: UniformInputs) -> np.ndarray:
 
 def box(d: int, low: float = -1.0, high: float = 1.0) -> UniformInputs:
     """Independent inputs, uniform on one interval."""
-    d = check_count("d", d, most=MOST_INPUTS)
+    d = check_count("d", d, most=MOST_VARIABLES)
     return UniformInputs(((low, high),) * d)
 
 

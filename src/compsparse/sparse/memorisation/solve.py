@@ -57,7 +57,7 @@ def memorise(
     bias: Bias = "penalised",
     goal: Goal = "interpolate",
     method: MemoriseMethod = "auto",
-    time_limit: float | None = 30.0,
+    time_limit: float | None = 20.0,
     max_rounds: int = 200,
     tol: float = 1e-9,
     random_state: RandomState = 0,
@@ -147,7 +147,7 @@ def _solve(
         blocks, pricer = _support(problem, atoms, start, pricings), _pricer(problem, pricings, rng)
         done = generate(problem, blocks, pricer, rule, exhaustible=pricings is not None)
         used = "column generation, " + ("every cell priced" if pricings is not None else "cells found by search")
-    return _finished(problem, atoms, done, used, n_cells=n_cells, tol=rule.tol, started=started)
+    return _finished(problem, (atoms, start), done, used, n_cells=n_cells, tol=rule.tol, started=started)
 
 
 def _enumerated(problem: Problem) -> list[ExhaustivePricing] | None:
@@ -198,7 +198,7 @@ def _all_at_once(problem: Problem, pricings: list[ExhaustivePricing], rule: Stop
 
 def _finished(
     problem: Problem,
-    atoms: Atoms,
+    first: tuple[Atoms, AtomSolution | None],
     done: Generated,
     used: str,
     *,
@@ -207,7 +207,7 @@ def _finished(
     started: float,
 ) -> Memorised:
     """The basic solution over the directions of the cone program, as a record."""
-    of, best = _network(problem, atoms, done)
+    of, best = _network(problem, *first, done)
     chosen = np.flatnonzero(best.z)
     theta, z = of.directions(problem, chosen), best.z[chosen]
     residual = short_of(problem, values(problem.X, theta, z, best.constant))
@@ -242,7 +242,7 @@ def _certificate(value: float, done: Generated, residual: float) -> Certificate:
     return Certificate(_QUANTITY, value, done.lower, value, rigour, assumes, obtained)
 
 
-def _network(problem: Problem, atoms: Atoms, done: Generated) -> tuple[Atoms, AtomSolution]:
+def _network(problem: Problem, atoms: Atoms, start: AtomSolution | None, done: Generated) -> tuple[Atoms, AtomSolution]:
     """A basic solution over the directions of the cone program; with random ones if those alone do not fit."""
     pool = atoms
     if done.cone is not None and done.cone.solved:
@@ -254,7 +254,7 @@ def _network(problem: Problem, atoms: Atoms, done: Generated) -> tuple[Atoms, At
         if misfit(problem, *answer) <= _FITS * np.abs(problem.y).max():
             return answer
         pool = joined(final, atoms)
-    start = solve_atoms(problem, pool)
+        start = solve_atoms(problem, pool)
     if start is None:
         raise TrainingError("the linear program over random neurons failed: the data may be too badly scaled")
     return polished(problem, pool, start)
