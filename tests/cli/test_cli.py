@@ -378,7 +378,7 @@ def test_claims_are_listed_and_bad_names_refused(tmp_path):
     assert "depth-beats-width" in run("claims", "list").output
     with pytest.raises(ConfigError, match="there is no claim"):
         run("claims", "run", "nonsense")
-    with pytest.raises(ConfigError, match="unknown profile"):
+    with pytest.raises(ConfigError, match="profile must be one of 'quick', 'full'"):
         run("claims", "run", "--profile", "slow")
     with pytest.raises(CompsparseError, match="no verdicts"):
         run("claims", "report", "--results", str(tmp_path))
