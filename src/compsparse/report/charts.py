@@ -60,8 +60,7 @@ def _value(value: Any, on_log: bool) -> Any:
         return None
     if isinstance(plain, float) and not math.isfinite(plain):
         return None
-    is_number = isinstance(plain, (int, float)) and not isinstance(plain, bool)
-    return None if on_log and is_number and plain <= 0 else plain
+    return None if on_log and plain is not None and not isinstance(plain, bool) and plain <= 0 else plain
 
 
 def _field(column: str) -> str:
