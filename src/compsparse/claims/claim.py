@@ -55,10 +55,6 @@ class Finding:
         numbers: Any = self.numbers
         if not isinstance(numbers, Mapping) or not all(isinstance(v, Real) for v in numbers.values()):
             raise ConfigError(f"the numbers of a finding must be numbers by name, got {numbers!r}")
-        for name, kind in (("figures", Figure), ("caveats", str)):
-            found = getattr(self, name)
-            if not isinstance(found, (tuple, list)) or not all(isinstance(v, kind) for v in found):
-                raise ConfigError(f"the {name} of a finding must be a tuple of {name}, got {found!r}")
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,11 @@ from typing import Any
 
 import compsparse
 from compsparse.checks import check_choice
-from compsparse.claims.claim import PROFILES, Claim, Profile, Verdict
+from compsparse.claims.claim import PROFILES, Claim, Finding, Profile, Verdict
 from compsparse.errors import ConfigError, DataError
 from compsparse.files import check_folder, check_place, check_writable, read_text, write_text
 from compsparse.progress import Progress, check_progress
+from compsparse.report.figure import Figure
 from compsparse.text import printable
 
 _RESULTS = Path("claims-results")
@@ -30,7 +31,7 @@ def run_claim(claim: Claim, profile: Profile = "quick", progress: Progress | Non
         raise ConfigError(f"claim {claim.name!r} has no {profile!r} profile, only {list(claim.profiles)}")
     listener = check_progress(progress)
     started = time.perf_counter()
-    finding = claim.experiment(profile, listener)
+    finding = _checked(claim.experiment(profile, listener), claim.name)
     return Verdict(
         claim=claim.name,
         statement=claim.statement,
@@ -46,6 +47,16 @@ def run_claim(claim: Claim, profile: Profile = "quick", progress: Progress | Non
         seconds=time.perf_counter() - started,
         version=compsparse.__version__,
     )
+
+
+def _checked(finding: Any, name: str) -> Finding:
+    if not isinstance(finding, Finding):
+        raise ConfigError(f"the experiment of {name!r} must return a Finding, got {finding!r}")
+    for part, kind in (("figures", Figure), ("caveats", str)):
+        found = getattr(finding, part)
+        if not isinstance(found, (tuple, list)) or not all(isinstance(v, kind) for v in found):
+            raise ConfigError(f"the {part} of the finding of {name!r} must be a tuple of {part}, got {found!r}")
+    return finding
 
 
 def keep(verdict: Verdict, folder: str | Path = _RESULTS) -> Path:
