@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from odd import Case, Entry, cases
 
+from compsparse.sparse.warm_up import warm_up
+
 SAMPLE = 300
 SEED = 11
 _LEAST_OF_ALL = 3000
@@ -37,6 +39,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             entry for entry in entries if not entry.slow or metafunc.config.getoption("--all-cases", default=False)
         ]
         metafunc.parametrize("entry", quick, ids=lambda entry: entry.name)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _compiled_kernels() -> None:
+    """What is compiled once on a machine must not count as a hang."""
+    warm_up()
 
 
 def test_odd_values_meet_a_sentence_or_a_valid_answer(case: Case) -> None:
