@@ -10,10 +10,8 @@ from __future__ import annotations
 import difflib
 import math
 import numbers
-import os
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
@@ -306,13 +304,6 @@ def check_text(what: str, value: Any) -> str:
     return value
 
 
-def check_path(path: Any) -> Path:
-    """Where a file is or goes."""
-    if not isinstance(path, (str, os.PathLike)) or not str(path) or "\0" in str(path):
-        raise ConfigError(f"expected the path of a file, got {brief(path)}")
-    return Path(path)
-
-
 def check_mapping(what: str, value: Any) -> Mapping[Any, Any]:
     """A dict, or what can be read like one."""
     if not isinstance(value, Mapping):
@@ -389,160 +380,3 @@ def check_array(what: str, values: Any) -> np.ndarray:
 def check_indices(what: str, values: Any, n: int) -> list[int]:
     """Different or repeated positions from 0 to n - 1."""
     return [check_count(f"a position in {what}", i, least=0, most=n - 1) for i in check_list(what, values)]
-
-
-# ---- sizes ----------------------------------------------------------------------------------------
-
-
-def check_size(what: str, n_numbers: float, hint: str, *, bytes_each: int = 8) -> None:
-    """Refuses what would not fit in memory, before anything is allocated; ``hint`` says what to ask for instead.
-
-    >>> check_size("10^15 rows", 1e15, "ask for fewer")  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    compsparse.errors.ConfigError: 10^15 rows do not fit in memory: they would take 8e+06 GB, and this process may ...
-    """
-    wanted, allowed = float(n_numbers) * bytes_each, memory_limit()
-    if wanted > allowed:
-        raise ConfigError(
-            f"{what} do not fit in memory: they would take {_gigabytes(wanted)}, "
-            f"and this process may use {_gigabytes(allowed)}; {hint}"
-        )
-
-
-def check_work(what: str, amount: float, most: float, hint: str) -> None:
-    """Refuses work that would not end while anybody waits."""
-    if amount > most:
-        raise ConfigError(f"{what} is more than the {most:,.0f} that are allowed here, got {amount:.6g}: {hint}")
-
-
-def memory_limit() -> int:
-    """Bytes that this process may still use: of the machine's, its container's or its own limit the smallest."""
-    limits = [2**36, *_memory_of_machine(), *_memory_of_container(), *_memory_of_process()]
-    return max(min(limits), 0)
-
-
-def _memory_of_machine() -> list[int]:
-    try:
-        return [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
-    except (AttributeError, ValueError, OSError):
-        return []
-
-
-def _memory_of_container() -> list[int]:
-    try:
-        text = Path("/sys/fs/cgroup/memory.max").read_text().strip()
-    except OSError:
-        return []
-    return [int(text)] if text.isdigit() else []
-
-
-def _memory_of_process() -> list[int]:
-    try:
-        import resource
-
-        most = resource.getrlimit(resource.RLIMIT_AS)[0]
-        if most == resource.RLIM_INFINITY:
-            return []
-        held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    except (ImportError, OSError, ValueError):
-        return []
-    return [most - held]
-
-
-def _gigabytes(n_bytes: float) -> str:
-    return f"{n_bytes / 1e9:.3g} GB"
-
-
-# ---- parameters that mean the same everywhere -------------------------------------------------------
-
-Rule = Callable[[str, Any], Any]
-
-
-def _or_none(rule: Rule) -> Rule:
-    return lambda what, value: None if value is None else rule(what, value)
-
-
-def _count(least: int = 1, most: int | None = None) -> Rule:
-    return lambda what, value: check_count(what, value, least, most)
-
-
-def _share(what: str, value: Any) -> float:
-    return check_number(what, value, least=0, most=1)
-
-
-def _rate(what: str, value: Any) -> float:
-    return check_number(what, value, above=0)
-
-
-def _amount(what: str, value: Any) -> float:
-    return check_number(what, value, least=0)
-
-
-def _progress(what: str, value: Any) -> Any:
-    if isinstance(value, (type, Mapping)) or not callable(getattr(value, "update", None)):
-        raise ConfigError(f"{what} must have an update(done, total, message) method, got {brief(value)}")
-    return value
-
-
-_LARGEST = 2**31 - 1
-MOST_STEPS = 10**8
-"""Most steps of training, and of anything else that is counted in steps."""
-
-MOST_REPLICAS = 1_000_000
-"""Most networks in one tensor program."""
-MOST_LAYERS = 10_000
-"""Most layers of a network."""
-
-PARAMETERS: dict[str, Rule] = {
-    "allow_identity": check_flag,
-    "approximate": check_flag,
-    "balanced": check_flag,
-    "fuse": check_flag,
-    "flat": check_flag,
-    "history": check_flag,
-    "layerwise": check_flag,
-    "positive": check_flag,
-    "rename_inputs": check_flag,
-    "replace": check_flag,
-    "unit": check_flag,
-    "whitened": check_flag,
-    "batch_size": _or_none(_count(most=_LARGEST)),
-    "n_replicas": _or_none(_count(most=MOST_REPLICAS)),
-    "n_threads": _or_none(_count(most=1024)),
-    "max_iter": _or_none(_count(most=_LARGEST)),
-    "patience": _or_none(_count(most=_LARGEST)),
-    "n_epochs": _or_none(_count(most=MOST_STEPS)),
-    "n_steps": _count(most=MOST_STEPS),
-    "evaluate_every": _count(most=_LARGEST),
-    "max_rounds": _count(most=_LARGEST),
-    "n_inputs": _count(),
-    "n_outputs": _count(),
-    "width": _count(),
-    "channels": _count(),
-    "out_channels": _count(),
-    "n_layers": _count(most=MOST_LAYERS),
-    "learning_rate": _rate,
-    "damping": _rate,
-    "delta": _rate,
-    "ridge": _amount,
-    "weight_decay": _amount,
-    "noise": _amount,
-    "random_state": lambda what, value: generator_from(value, what),
-    "time_limit": lambda what, value: check_time_limit(value),
-    "device": lambda what, value: check_device(value),
-    "dtype": lambda what, value: check_dtype(value),
-    "progress": _or_none(_progress),
-}
-"""The rule of every parameter that means the same wherever it stands."""
-
-
-def check_parameters(**values: Any) -> None:
-    """Holds parameters to the rule that :data:`PARAMETERS` has for their names.
-
-    >>> check_parameters(n_steps=10, random_state=0)
-    >>> check_parameters(n_steps=1.5)
-    Traceback (most recent call last):
-    compsparse.errors.ConfigError: n_steps must be a whole number >= 1, got 1.5
-    """
-    for name, value in values.items():
-        PARAMETERS[name](name, value)

@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names, check_is_fitted, validate_data
@@ -49,6 +49,42 @@ class TableEstimator(BaseEstimator):
         labels: np.ndarray = column_or_1d(y, warn=True)
         check_cells(plain_values(labels), f"target {(names_in(y) or ['y'])[0]!r}")
         check_classification_targets(labels)
+        return labels
+
+
+class PredictsNumbers(RegressorMixin):
+    """Predicts numbers with ``model_``, shaped like the target of ``fit``."""
+
+    model_: FittedGraph
+    flat_target_: bool
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predicted values, shaped like the target of ``fit``."""
+        table = self._rows_to_predict(X)
+        values = self.model_.predict(table)
+        return values if self.flat_target_ else values.reshape(len(values), -1)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+
+class PredictsClasses(ClassifierMixin):
+    """Predicts the classes of ``model_``."""
+
+    model_: FittedGraph
+    classes_: np.ndarray
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probability of every class, in the order of ``classes_``."""
+        table = self._rows_to_predict(X)
+        return self.model_.predict_proba(table)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The likeliest class of each row."""
+        likeliest = self.predict_proba(X).argmax(1)
+        labels: np.ndarray = self.classes_[likeliest]
         return labels
 
 

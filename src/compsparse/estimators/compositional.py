@@ -6,12 +6,18 @@ import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from compsparse.discovery import Discovery, DiscoveryStatus
 from compsparse.discovery.data.strategy import from_data
-from compsparse.estimators.base import TableEstimator, classes_like, drawn_seed, target_names
+from compsparse.estimators.base import (
+    PredictsClasses,
+    PredictsNumbers,
+    TableEstimator,
+    classes_like,
+    drawn_seed,
+    target_names,
+)
 from compsparse.graph import FunctionGraph
 from compsparse.models import FittedGraph
 from compsparse.progress import shown
@@ -86,7 +92,7 @@ class _CompositionalEstimator(TableEstimator):
         return self.discovery_.model
 
 
-class CompositionalRegressor(RegressorMixin, _CompositionalEstimator):
+class CompositionalRegressor(PredictsNumbers, _CompositionalEstimator):
     """Finds the function graph of a table and predicts with the network that mirrors it.
 
     Args:
@@ -114,19 +120,8 @@ class CompositionalRegressor(RegressorMixin, _CompositionalEstimator):
         self.flat_target_ = np.asarray(y).ndim == 1
         return self
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Predicted values, shaped like the target of ``fit``."""
-        table = self._rows_to_predict(X)
-        values = self.model_.predict(table)
-        return values if self.flat_target_ else values.reshape(len(values), -1)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
-
-
-class CompositionalClassifier(ClassifierMixin, _CompositionalEstimator):
+class CompositionalClassifier(PredictsClasses, _CompositionalEstimator):
     """Finds the function graph of the classes' log odds and predicts with the network that mirrors it.
 
     Arguments and attributes are those of :class:`CompositionalRegressor`; also ``classes_``.
@@ -137,14 +132,3 @@ class CompositionalClassifier(ClassifierMixin, _CompositionalEstimator):
         self._discover(X, y, sample_weight, classification=True)
         self.classes_ = classes_like(self.model_, y)
         return self
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Probability of every class, in the order of ``classes_``."""
-        table = self._rows_to_predict(X)
-        return self.model_.predict_proba(table)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The likeliest class of each row."""
-        likeliest = self.predict_proba(X).argmax(1)
-        labels: np.ndarray = self.classes_[likeliest]
-        return labels

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from sklearn.base import ClassifierMixin
-
-from compsparse.estimators.base import GraphEstimator, classes_like
+from compsparse.estimators.base import GraphEstimator, PredictsClasses, classes_like
 
 
-class GraphClassifier(ClassifierMixin, GraphEstimator):
+class GraphClassifier(PredictsClasses, GraphEstimator):
     """Classifies with networks that mirror a known function graph of one output.
 
     The output node carries one channel per class. Parameters are those of
@@ -28,15 +25,3 @@ class GraphClassifier(ClassifierMixin, GraphEstimator):
         self._fit(X, y, sample_weight, classification=True)
         self.classes_ = classes_like(self.model_, y)
         return self
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Probability of each class, one column per entry of ``classes_``."""
-        table = self._rows_to_predict(X)
-        return self.model_.predict_proba(table)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The most probable class of each row."""
-        table = self._rows_to_predict(X)
-        best = self.model_.outputs(table).argmax(axis=1)
-        labels: np.ndarray = self.classes_[best]
-        return labels

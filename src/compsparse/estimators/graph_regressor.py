@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import RegressorMixin
 
-from compsparse.estimators.base import GraphEstimator
+from compsparse.estimators.base import GraphEstimator, PredictsNumbers
 
 
-class GraphRegressor(RegressorMixin, GraphEstimator):
+class GraphRegressor(PredictsNumbers, GraphEstimator):
     """Fits networks that mirror a known function graph, and averages the best few.
 
     Many restarts train at once, the worse ones leave, and the best are finished by a second-order
@@ -53,14 +52,3 @@ class GraphRegressor(RegressorMixin, GraphEstimator):
         self._fit(X, y, sample_weight, classification=False)
         self.flat_target_ = np.asarray(y).ndim == 1
         return self
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Predicted values, shaped like the target of ``fit``."""
-        table = self._rows_to_predict(X)
-        values = self.model_.predict(table)
-        return values if self.flat_target_ else values.reshape(len(values), -1)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags

@@ -8,8 +8,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from compsparse.checks import check_choice, check_count, check_numbers, check_size, legacy_generator_from
+from compsparse.checks import check_choice, check_count, check_numbers, legacy_generator_from
 from compsparse.errors import DataError
+from compsparse.sizes import check_size
 from compsparse.sparse.penalised import lasso
 from compsparse.sparse.pursuit import basis_pursuit, omp
 from compsparse.sparse.solution import CodeSolution, GreedySolution

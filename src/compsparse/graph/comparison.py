@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from compsparse.checks import check_parameters
 from compsparse.errors import GraphError
 from compsparse.graph.function_graph import FunctionGraph, check_graph
 from compsparse.graph.interchange import to_networkx
+from compsparse.parameters import check_parameters
 
 
 def equivalent(a: FunctionGraph, b: FunctionGraph, *, rename_inputs: bool = False) -> bool:

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from compsparse.checks import check_count, check_list, check_name_list, check_parameters
+from compsparse.checks import check_count, check_list, check_name_list
 from compsparse.errors import GraphError
 from compsparse.graph.builder import OperationRecorder
 from compsparse.graph.constituent import Constituent
 from compsparse.graph.formula import Apply, Argument, Formula, render, substitute, walk
 from compsparse.graph.function_graph import FunctionGraph, Node, check_graph
 from compsparse.graph.parser import parse_formula, variables
+from compsparse.parameters import check_parameters
 
 
 def from_expression(

@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from compsparse.checks import MOST_VARIABLES, brief, check_count, check_name_list, check_parameters, input_names
+from compsparse.checks import MOST_VARIABLES, brief, check_count, check_name_list, input_names
 from compsparse.errors import TraceError
 from compsparse.graph.builder import OperationRecorder
 from compsparse.graph.expression import fused
 from compsparse.graph.function_graph import FunctionGraph
 from compsparse.graph.operations import OPERATIONS, operation
+from compsparse.parameters import check_parameters
 
 
 def trace(

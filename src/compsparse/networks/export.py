@@ -11,14 +11,15 @@ from collections.abc import Iterator
 
 import torch
 
-from compsparse.checks import check_device, check_kind, check_parameters, check_path
+from compsparse.checks import check_device, check_kind
 from compsparse.errors import ConfigError, DataError
-from compsparse.files import whole_file
+from compsparse.files import check_place, whole_file
 from compsparse.graph import FunctionGraph
 from compsparse.networks.mirroring import MirrorConfig, MirrorNetwork, n_weights
 from compsparse.networks.plan import make_plan
 from compsparse.networks.replicas import ReplicatedNetwork, check_network
 from compsparse.optional import needs
+from compsparse.parameters import check_parameters
 
 _FORMAT = "compsparse.mirror/1"
 
@@ -30,7 +31,7 @@ def save(network: MirrorNetwork, path: str | os.PathLike[str]) -> None:
     """
     safetensors = needs("safetensors.torch", "saved networks", "export")
     check_kind("network", network, MirrorNetwork)
-    place = check_path(path)
+    place = check_place("path", path)
     config = network.config
     if not isinstance(config.share, str):
         raise ConfigError("only networks whose sharing is 'none', 'level' or 'all' can be saved")
@@ -50,7 +51,7 @@ def load(path: str | os.PathLike[str], device: str | torch.device | None = None)
     place = check_device(device)
     from safetensors import SafetensorError, safe_open
 
-    source = check_path(path)
+    source = check_place("path", path)
     try:
         with safe_open(str(source), framework="pt") as file:
             about = file.metadata() or {}
@@ -89,7 +90,7 @@ def _network(about: dict[str, str], tensors: dict[str, torch.Tensor], source: st
 def to_onnx(network: ReplicatedNetwork, path: str | os.PathLike[str]) -> None:
     """Writes the network as an ONNX model with a free batch size: ``x`` (batch, inputs) -> ``y``."""
     check_network(network)
-    write_onnx(network, network.n_inputs, check_path(path))
+    write_onnx(network, network.n_inputs, check_place("path", path))
 
 
 def write_onnx(module: torch.nn.Module, n_inputs: int, path: str | os.PathLike[str]) -> None:

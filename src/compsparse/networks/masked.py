@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from compsparse.checks import RandomState, brief, check_kind, check_list, check_parameters
+from compsparse.checks import RandomState, brief, check_kind, check_list
 from compsparse.errors import ConfigError
 from compsparse.networks.activations import activation
 from compsparse.networks.mirroring import MirrorNetwork
@@ -21,6 +21,7 @@ from compsparse.networks.replicas import (
     per_replica_normal,
     replica_seeds,
 )
+from compsparse.parameters import check_parameters
 
 
 class MaskedNetwork(ReplicatedNetwork):

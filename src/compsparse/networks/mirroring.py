@@ -9,15 +9,7 @@ from typing import TypedDict, Unpack
 import torch
 from torch import Tensor, nn
 
-from compsparse.checks import (
-    RandomState,
-    check_count,
-    check_device,
-    check_kind,
-    check_options,
-    check_parameters,
-    check_seeds,
-)
+from compsparse.checks import RandomState, check_count, check_device, check_kind, check_options, check_seeds
 from compsparse.errors import ConfigError
 from compsparse.graph import FunctionGraph, pyramid, single_node
 from compsparse.graph.function_graph import check_graph
@@ -25,6 +17,7 @@ from compsparse.networks.activations import activation as check_activation
 from compsparse.networks.cells import Cells
 from compsparse.networks.plan import Group, NetworkPlan, Read, Sharing, make_plan
 from compsparse.networks.replicas import ReplicatedNetwork, check_weights, chosen_seeds, generators_for
+from compsparse.parameters import check_parameters
 
 
 @dataclass(frozen=True)

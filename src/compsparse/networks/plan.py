@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, get_args
 
-from compsparse.checks import brief, check_choice, check_count, check_work
+from compsparse.checks import brief, check_choice, check_count
 from compsparse.errors import ConfigError
 from compsparse.graph import FunctionGraph
 from compsparse.graph.function_graph import check_graph
+from compsparse.sizes import check_work
 
 Sharing = Literal["none", "level", "all"]
 """Which nodes share their weights; see :func:`make_plan`."""

@@ -16,18 +16,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from compsparse.checks import (
-    MOST_REPLICAS,
-    RandomState,
-    brief,
-    check_count,
-    check_indices,
-    check_kind,
-    check_parameters,
-    check_seeds,
-    check_size,
-)
+from compsparse.checks import RandomState, brief, check_count, check_indices, check_kind, check_seeds
 from compsparse.errors import ConfigError, DataError
+from compsparse.parameters import MOST_REPLICAS, check_parameters
+from compsparse.sizes import check_size
 
 
 def check_tensor(x: Any) -> Tensor:

@@ -8,16 +8,10 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from compsparse.checks import (
-    RandomState,
-    check_count,
-    check_numbers,
-    check_parameters,
-    check_size,
-    check_work,
-    generator_from,
-)
+from compsparse.checks import RandomState, check_count, check_numbers, generator_from
 from compsparse.errors import ConfigError, DataError
+from compsparse.parameters import check_parameters
+from compsparse.sizes import check_size, check_work
 
 _ROUNDS = 2000
 _LARGEST_FRAME = 10_000

@@ -14,8 +14,9 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from compsparse.checks import check_choice, check_numbers, check_parameters
+from compsparse.checks import check_choice, check_numbers
 from compsparse.errors import ConfigError
+from compsparse.parameters import check_parameters
 from compsparse.sparse.batches import Gram, continued, deadline_of, descended, paths
 from compsparse.sparse.signals import check_signals, check_start, per_signal
 from compsparse.sparse.solution import Breakpoints, CodeSolution, PathSolution, lasso_gap, statuses

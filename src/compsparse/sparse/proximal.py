@@ -18,8 +18,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from compsparse.checks import check_numbers, check_size
+from compsparse.checks import check_numbers
 from compsparse.errors import DataError
+from compsparse.sizes import check_size
 from compsparse.sparse.signals import per_signal
 from compsparse.sparse.solution import lasso_gap
 

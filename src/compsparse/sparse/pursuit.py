@@ -13,8 +13,9 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from compsparse.checks import check_choice, check_parameters, row_text
+from compsparse.checks import check_choice, row_text
 from compsparse.errors import ConfigError, DataError
+from compsparse.parameters import check_parameters
 from compsparse.sparse.batches import Gram, Paths, deadline_of, paths
 from compsparse.sparse.signals import check_n_atoms, check_signals, per_signal
 from compsparse.sparse.solution import CodeSolution, GreedySolution, pursuit_gap, statuses

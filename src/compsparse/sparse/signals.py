@@ -16,11 +16,11 @@ from compsparse.checks import (
     check_count,
     check_number,
     check_numbers,
-    check_size,
     generator_from,
     row_text,
 )
 from compsparse.errors import ConfigError, DataError
+from compsparse.sizes import check_size
 from compsparse.sparse.dictionaries import check_dictionary
 
 Amplitudes = Literal["gaussian", "signs", "uniform", "sphere"]

@@ -19,18 +19,12 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from compsparse.checks import (
-    brief,
-    check_choice,
-    check_count,
-    check_number,
-    check_numbers,
-    check_parameters,
-    check_size,
-)
+from compsparse.checks import brief, check_choice, check_count, check_number, check_numbers
 from compsparse.errors import ConfigError, DataError
 from compsparse.graph import Constituent, FunctionGraph, Node
 from compsparse.networks.replicas import ReplicatedNetwork, check_weights
+from compsparse.parameters import check_parameters
+from compsparse.sizes import check_size
 from compsparse.sparse.dictionaries import check_dictionary
 from compsparse.sparse.moves import AnalyticMove, CoupledMove, FreeMove, Move, StepMove
 

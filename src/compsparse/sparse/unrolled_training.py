@@ -6,9 +6,10 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from compsparse.checks import RandomState, check_kind, check_number, check_parameters
+from compsparse.checks import RandomState, check_kind, check_number
 from compsparse.errors import ConfigError
 from compsparse.networks.replicas import replica_seeds
+from compsparse.parameters import check_parameters
 from compsparse.progress import Progress, Silent
 from compsparse.sparse.dictionaries import check_dictionary
 from compsparse.sparse.unrolled import UnrolledNetwork

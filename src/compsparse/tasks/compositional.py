@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from compsparse.checks import RandomState, check_work, generator_from
+from compsparse.checks import RandomState, generator_from
 from compsparse.errors import ConfigError
 from compsparse.graph import Constituent, FunctionGraph, balanced_tree, input_names
 from compsparse.graph.formula import Apply, Argument, Constant, Formula
 from compsparse.graph.function_graph import Node, check_graph
+from compsparse.sizes import check_work
 from compsparse.tasks.task import Task, box
 
 _WIDEST = 25

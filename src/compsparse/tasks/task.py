@@ -18,13 +18,13 @@ from compsparse.checks import (
     check_kind,
     check_list,
     check_number,
-    check_size,
     check_text,
     generator_from,
 )
 from compsparse.errors import ConfigError
 from compsparse.graph import FunctionGraph
 from compsparse.graph.function_graph import check_graph
+from compsparse.sizes import check_size
 
 _SCALE_SAMPLE = 20_000
 

@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from compsparse.checks import (
-    MOST_REPLICAS,
     brief,
     check_array,
     check_count,
@@ -18,10 +17,10 @@ from compsparse.checks import (
     check_indices,
     check_list,
     check_numbers,
-    check_parameters,
     row_text,
 )
 from compsparse.errors import ConfigError, DataError
+from compsparse.parameters import MOST_REPLICAS, check_parameters
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from compsparse.checks import check_count, check_kind, check_number, check_parameters, check_time_limit
+from compsparse.checks import check_count, check_kind, check_number, check_time_limit
 from compsparse.errors import DataError
 from compsparse.networks.replicas import ReplicatedNetwork, check_network
+from compsparse.parameters import check_parameters
 from compsparse.progress import Progress, Silent
 from compsparse.training.data import TrainingData
 from compsparse.training.memory import reused_allocations

@@ -20,11 +20,11 @@ from compsparse.checks import (
     check_list,
     check_number,
     check_numbers,
-    check_parameters,
     check_time_limit,
 )
 from compsparse.errors import ConfigError, DataError
 from compsparse.networks.replicas import ReplicatedNetwork, check_network, chosen_seeds, keep_, replica_buffers
+from compsparse.parameters import check_parameters
 from compsparse.progress import Progress, Silent
 from compsparse.training.cuda_graph import CapturedStep
 from compsparse.training.data import BatchStream, TrainingData, padded

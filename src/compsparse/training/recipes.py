@@ -15,23 +15,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from compsparse.checks import (
-    MOST_REPLICAS,
-    RandomState,
-    brief,
-    check_count,
-    check_flag,
-    check_kind,
-    check_number,
-    check_parameters,
-    check_time_limit,
-)
+from compsparse.checks import RandomState, brief, check_count, check_flag, check_kind, check_number, check_time_limit
 from compsparse.errors import ConfigError, DataError, TrainingError
 from compsparse.graph import FunctionGraph
 from compsparse.graph.function_graph import check_graph
 from compsparse.networks.mirroring import MirrorConfig, MirrorNetwork
 from compsparse.networks.plan import Sharing
 from compsparse.networks.replicas import replica_seeds, select
+from compsparse.parameters import MOST_REPLICAS, check_parameters
 from compsparse.progress import Progress, Silent
 from compsparse.training.data import TrainingData, check_rows
 from compsparse.training.layerwise import copy_nodes, lower_part

@@ -8,7 +8,14 @@ from typing import Any, Required, TypedDict, Unpack
 
 import numpy as np
 
-from compsparse.checks import RandomState, check_count, check_names, check_number, check_time_limit, generator_from
+from compsparse.checks import (
+    RandomState,
+    check_count,
+    check_names,
+    check_number,
+    check_time_limit,
+    generator_from,
+)
 from compsparse.discovery.queries.oracle import Oracle
 from compsparse.discovery.queries.run import Question, Run, default_budget
 from compsparse.discovery.queries.settings import FINEST_SHARE

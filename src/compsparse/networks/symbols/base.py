@@ -10,7 +10,7 @@ from typing import TypedDict, Unpack
 import torch
 from torch import Tensor, nn
 
-from compsparse.checks import RandomState, check_count, check_flag, check_options, check_parameters, check_size
+from compsparse.checks import RandomState, check_count, check_flag, check_options
 from compsparse.errors import DataError
 from compsparse.networks.replicas import (
     ReplicatedNetwork,
@@ -20,6 +20,8 @@ from compsparse.networks.replicas import (
     generators_for,
     per_replica_normal,
 )
+from compsparse.parameters import check_parameters
+from compsparse.sizes import check_size
 
 
 class SymbolNetworkOptions(TypedDict, total=False):

@@ -14,8 +14,9 @@ from itertools import combinations
 
 import numpy as np
 
-from compsparse.checks import check_count, check_numbers, check_work
+from compsparse.checks import check_count, check_numbers
 from compsparse.errors import DataError
+from compsparse.sizes import check_work
 from compsparse.sparse.memorisation.problem import Chart, checked_points, penalised_chart
 
 MOST_INCIDENCES = 1_000_000

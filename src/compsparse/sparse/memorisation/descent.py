@@ -14,7 +14,6 @@ import torch
 from torch import Tensor, nn
 
 from compsparse.checks import (
-    MOST_REPLICAS,
     RandomState,
     check_choice,
     check_count,
@@ -23,8 +22,6 @@ from compsparse.checks import (
     check_list,
     check_number,
     check_numbers,
-    check_parameters,
-    check_work,
     seed_from,
 )
 from compsparse.errors import ConfigError
@@ -35,6 +32,8 @@ from compsparse.networks.replicas import (
     per_replica_normal,
     replica_seeds,
 )
+from compsparse.parameters import MOST_REPLICAS, check_parameters
+from compsparse.sizes import check_work
 from compsparse.sparse.memorisation.norms import balanced_label_noise_penalty, label_noise_penalty
 from compsparse.sparse.memorisation.problem import checked_points, with_one
 from compsparse.training import Loss, TrainingConfig, train, training_data

@@ -9,7 +9,14 @@ from typing import Literal, get_args
 import numpy as np
 
 from compsparse.certificate import Certificate, Rigour
-from compsparse.checks import RandomState, check_choice, check_count, check_number, deadline_in, generator_from
+from compsparse.checks import (
+    RandomState,
+    check_choice,
+    check_count,
+    check_number,
+    deadline_in,
+    generator_from,
+)
 from compsparse.errors import ConfigError, TrainingError
 from compsparse.sparse.memorisation.atoms import (
     Atoms,

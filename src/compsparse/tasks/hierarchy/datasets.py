@@ -8,7 +8,8 @@ import numpy as np
 import torch
 from torch.utils.data import Dataset, IterableDataset, get_worker_info
 
-from compsparse.checks import RandomState, check_count, check_kind, check_parameters
+from compsparse.checks import RandomState, check_count, check_kind
+from compsparse.parameters import check_parameters
 from compsparse.tasks.hierarchy.encoding import one_hot
 from compsparse.tasks.hierarchy.model import RandomHierarchy, check_model
 from compsparse.tasks.hierarchy.sampling import draw, entropy_of, stream_of

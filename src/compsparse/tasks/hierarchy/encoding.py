@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from compsparse.checks import brief, check_array, check_count, check_dtype, check_parameters, check_size
+from compsparse.checks import brief, check_array, check_count, check_dtype
 from compsparse.errors import ConfigError, DataError
+from compsparse.parameters import check_parameters
+from compsparse.sizes import check_size
 
 
 def one_hot(X: Any, n_features: int, *, whitened: bool = False, flat: bool = False, dtype: Any = None) -> Any:

@@ -28,11 +28,11 @@ from compsparse.checks import (
     check_count,
     check_kind,
     check_number,
-    check_size,
     generator_from,
     row_text,
 )
 from compsparse.errors import DataError
+from compsparse.sizes import check_size
 from compsparse.tasks.hierarchy.encoding import check_symbols
 from compsparse.tasks.hierarchy.model import EMPTY, RandomHierarchy
 from compsparse.tasks.hierarchy.trees import HierarchySample, check_data, small_int, write

@@ -11,8 +11,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from compsparse.checks import RandomState, check_count, check_flag, check_size, generator_from
+from compsparse.checks import RandomState, check_count, check_flag, generator_from
 from compsparse.errors import ConfigError
+from compsparse.sizes import check_size
 from compsparse.tasks.hierarchy.model import RandomHierarchy, check_model
 from compsparse.tasks.hierarchy.numbering import datum, keys, unrank
 from compsparse.tasks.hierarchy.trees import (
