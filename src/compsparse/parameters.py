@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from compsparse.checks import (
-    brief,
     check_count,
     check_device,
     check_dtype,
@@ -15,7 +14,7 @@ from compsparse.checks import (
     check_time_limit,
     generator_from,
 )
-from compsparse.errors import ConfigError
+from compsparse.progress import check_progress
 
 Rule = Callable[[str, Any], Any]
 
@@ -38,12 +37,6 @@ def _rate(what: str, value: Any) -> float:
 
 def _amount(what: str, value: Any) -> float:
     return check_number(what, value, least=0)
-
-
-def _progress(what: str, value: Any) -> Any:
-    if isinstance(value, (type, Mapping)) or not callable(getattr(value, "update", None)):
-        raise ConfigError(f"{what} must have an update(done, total, message) method, got {brief(value)}")
-    return value
 
 
 _LARGEST = 2**31 - 1
@@ -93,7 +86,7 @@ PARAMETERS: dict[str, Rule] = {
     "time_limit": lambda what, value: check_time_limit(value),
     "device": lambda what, value: check_device(value),
     "dtype": lambda what, value: check_dtype(value),
-    "progress": _or_none(_progress),
+    "progress": lambda what, value: check_progress(value),
 }
 """The rule of every parameter that means the same wherever it stands."""
 

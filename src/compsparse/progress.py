@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
 from typing import Any, Protocol
@@ -61,7 +62,7 @@ def check_progress(progress: Any) -> Progress:
     """A listener; None is one that says nothing."""
     if progress is None:
         return Silent()
-    if not callable(getattr(progress, "update", None)) or isinstance(progress, type):
+    if not callable(getattr(progress, "update", None)) or isinstance(progress, (type, Mapping)):
         raise ConfigError(f"progress must have a method update(done, total, message), got {progress!r}")
     listener: Progress = progress
     return listener
