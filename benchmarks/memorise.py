@@ -25,7 +25,7 @@ def data(n: int, d: int, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
 def solved(name: str, n: int, d: int, figures: dict[str, float], rows: list, **settings: object) -> None:
     X, y = data(n, d)
     started = time.process_time()
-    net = memorise(X, y, **settings)  # type: ignore[arg-type]
+    net = memorise(X, y, time_limit=None, **settings)  # type: ignore[arg-type]
     cpu = time.process_time() - started
     rigour = net.certificate.rigour.value
     rows.append([name, n, d, net.value, net.gap, rigour, net.n_neurons, net.residual, net.rounds, cpu])
@@ -43,7 +43,7 @@ def line_error(cases: int) -> float:
         slopes = np.diff(y[order]) / np.diff(x[order])
         variation = np.abs(np.diff(slopes)).sum()
         value = max(variation, (variation + abs(slopes[0] + slopes[-1])) / 2)
-        worst = max(worst, abs(memorise(x[:, None], y, bias="free").value - value) / value)
+        worst = max(worst, abs(memorise(x[:, None], y, bias="free", time_limit=None).value - value) / value)
     return worst
 
 
@@ -60,7 +60,9 @@ def label_noise_cases(cases: int, n: int = 5, n_steps: int = 8000) -> tuple[floa
     ratios = []
     for r, run in enumerate(runs.networks):
         rows = X[list(groups[r // 3])]
-        ratios.append(run.label_noise_penalty(rows) / memorise(rows, run.predict(rows), norm="label-noise").value)
+        ratios.append(
+            run.label_noise_penalty(rows) / memorise(rows, run.predict(rows), norm="label-noise", time_limit=None).value
+        )
     return float(max(1 / ratio for ratio in ratios)), float(np.median(ratios))
 
 

@@ -21,7 +21,8 @@ from compsparse.tasks import hierarchy
 from compsparse.tasks.hierarchy import datasets
 
 ENTRIES: list[Entry] = []
-_FOLDER = Path(tempfile.mkdtemp(prefix="compsparse-fuzz-"))
+_KEPT = tempfile.TemporaryDirectory(prefix="compsparse-fuzz-")  # until the process ends
+_FOLDER = Path(_KEPT.name)
 
 
 def add(

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from compsparse.checks import brief, check_count, check_name_list, check_text
 from compsparse.errors import DataError
 from compsparse.graph import FunctionGraph
 from compsparse.graph.function_graph import Kind
@@ -172,7 +173,8 @@ class Discovery:
 
     def evidence_for(self, members: frozenset[str] | set[str]) -> tuple[Evidence, ...]:
         """The evidence for one module, an entry per group of outputs that use it."""
-        return tuple(e for e in self.evidence if e.members == frozenset(members))
+        wanted = frozenset(check_name_list("members", members))
+        return tuple(e for e in self.evidence if e.members == wanted)
 
     def __str__(self) -> str:
         lines = [str(self.graph), "", *(str(e) for e in self.evidence), self.status.value]
@@ -182,6 +184,8 @@ class Discovery:
 
     def to_json(self, indent: int | None = None) -> str:
         """The whole record, the fitted model included, as JSON text."""
+        if indent is not None:
+            check_count("indent", indent, least=0, most=100)
         return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
 
     def to_dict(self) -> dict[str, Any]:
@@ -206,7 +210,7 @@ class Discovery:
     def from_json(cls, text: str) -> Discovery:
         """Reads what :meth:`to_json` wrote."""
         try:
-            data = json.loads(text)
+            data = json.loads(check_text("the JSON of a discovery", text))
         except (json.JSONDecodeError, RecursionError) as error:
             raise DataError(f"not a discovery in JSON: {error}") from None
         return cls.from_dict(data)
@@ -218,11 +222,11 @@ class Discovery:
         Raises:
             DataError: it is no discovery, it is of another version, or something in it is missing or wrong.
         """
-        if not isinstance(data, dict) or data.get("format") != _FORMAT:
+        if not isinstance(data, dict) or not _is(data.get("format"), _FORMAT):
             raise DataError(f"not a discovery: expected a JSON object with format {_FORMAT!r}")
-        if data.get("version") != _VERSION:
+        if not _is(data.get("version"), _VERSION):
             raise DataError(
-                f"the discovery has format version {data.get('version')!r}, and this compsparse reads version "
+                f"the discovery has format version {brief(data.get('version'))}, and this compsparse reads version "
                 f"{_VERSION}: discover again"
             )
         try:
@@ -241,8 +245,13 @@ class Discovery:
             )
         except KeyError as error:
             raise DataError(f"the discovery's JSON is damaged or incomplete: there is no {error}") from None
-        except (TypeError, AttributeError, ValueError, RuntimeError) as error:
+        except (TypeError, AttributeError, ValueError, RuntimeError, IndexError, OverflowError) as error:
             raise DataError(f"the discovery's JSON is damaged or incomplete: {error}") from None
+
+
+def _is(value: Any, wanted: object) -> bool:
+    """Equality that arrays cannot confuse."""
+    return type(value) is type(wanted) and value == wanted
 
 
 def _plain(entry: dict[str, Any]) -> dict[str, Any]:

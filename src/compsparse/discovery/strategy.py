@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from compsparse.checks import did_you_mean
+from compsparse.checks import brief, did_you_mean
 from compsparse.discovery.forest import Members, SameModule, grow_forest, never_shared
 from compsparse.discovery.record import AnswerNoise, Cost, Discovery, DiscoveryStatus, Evidence, Step
 from compsparse.errors import ConfigError
@@ -105,8 +105,8 @@ def strategies() -> Mapping[str, Strategy]:
 
 def strategy_named(name: Any) -> Strategy:
     """The strategy of this name."""
-    if name not in _REGISTERED:
-        raise ConfigError(f"there is no strategy {name!r}{did_you_mean(str(name), _REGISTERED)}")
+    if not isinstance(name, str) or name not in _REGISTERED:
+        raise ConfigError(f"there is no strategy {brief(name)}{did_you_mean(str(name), _REGISTERED)}")
     return _REGISTERED[name]
 
 

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names, check_is_fitted, validate_data
 
-from compsparse.checks import check_count, seed_from
+from compsparse.checks import check_count, check_number, seed_from
 from compsparse.errors import DataError
 from compsparse.models import FittedGraph, fit_model
 from compsparse.networks import Sharing
@@ -86,6 +86,11 @@ class PredictsClasses(ClassifierMixin):
         likeliest = self.predict_proba(X).argmax(1)
         labels: np.ndarray = self.classes_[likeliest]
         return labels
+
+
+def check_verbose(verbose: Any) -> bool:
+    """Whether to show progress; numbers say how much, as in scikit-learn."""
+    return bool(check_number("verbose", verbose, least=0) if not isinstance(verbose, bool) else verbose)
 
 
 def _needs_coding(column: np.ndarray) -> bool:
@@ -167,7 +172,7 @@ class GraphEstimator(TableEstimator):
         """Fits ``model_``."""
         table = self._table(X, reset=True)
         target = self._target(y, classification=classification)
-        with shown(f"fitting {type(self).__name__}", self.verbose) as progress:
+        with shown(f"fitting {type(self).__name__}", check_verbose(self.verbose)) as progress:
             self.model_: FittedGraph = fit_model(
                 self.graph,
                 table,

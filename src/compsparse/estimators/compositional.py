@@ -55,7 +55,7 @@ class _CompositionalEstimator(TableEstimator):
         table = self._table(X, reset=True)
         target = self._target(y, classification=classification)
         training = TrainingConfig(n_steps=self.n_steps, batch_size=128, rungs=HALVING_TWICE)
-        with shown("discovering", self.verbose) as progress:
+        with shown("discovering", check_verbose(self.verbose)) as progress:
             self.discovery_: Discovery = from_data(
                 table,
                 target,

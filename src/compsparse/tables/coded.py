@@ -13,6 +13,7 @@ from compsparse.tables.coding import TableCode, code_for
 from compsparse.tables.columns import Table, rows_of
 from compsparse.tables.copies import copies_in
 from compsparse.tables.targets import Target, target_for
+from compsparse.tables.values import even_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +83,7 @@ def coded_table(
 
 
 def _length(y: Any) -> int:
-    shape = np.asarray(y).shape
+    shape = even_array(y, "y").shape
     if not shape:
         raise DataError(f"y must hold one value, or one row of values, per row of X; got {y!r}")
     return int(shape[0])

@@ -10,7 +10,7 @@ import numpy as np
 
 from compsparse.checks import check_names
 from compsparse.errors import DataError
-from compsparse.tables.values import plain_values
+from compsparse.tables.values import even_array, plain_values
 
 SEPARATOR = "\x1f"
 """Marks names that are ours alone; no column carries it."""
@@ -44,7 +44,7 @@ class Table:
             own = _checked_names([str(name) for name in X.columns])
             found = cls(own, tuple(plain_values(X[name]) for name in X.columns), len(X))
         else:
-            array = np.asarray(X)
+            array = even_array(X, "X")
             if array.ndim != 2:
                 raise DataError(f"X must be a table of rows and columns, got an array of shape {array.shape}")
             found = cls(None, tuple(plain_values(column) for column in array.T), len(array))

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from compsparse.checks import check_names
+from compsparse.checks import check_flag, check_names
 from compsparse.errors import ConfigError, DataError
 from compsparse.tables.scaling import scale_of
-from compsparse.tables.values import check_cells, finite_numbers, plain_values
+from compsparse.tables.values import check_cells, even_array, finite_numbers, plain_values
 
 _FEWEST_TO_SUSPECT = 20
 
@@ -43,7 +43,7 @@ def target_for(
     Raises:
         DataError: the target is constant, has gaps, or looks like an identifier.
     """
-    array = np.asarray(y)
+    array = even_array(y, "y")
     if array.ndim not in (1, 2) or array.size == 0:
         raise DataError(f"y must hold one value, or one row of values, per row of X; got shape {array.shape}")
     if array.ndim == 2 and array.shape[1] == 1:
@@ -51,6 +51,8 @@ def target_for(
     array = plain_values(array)
     names = _names(y, array, inputs, outputs)
     guessed = classification is None
+    if classification is not None:
+        check_flag("classification", classification)
     if guessed:
         classification = array.dtype.kind in "OUSb"
     if classification:

@@ -28,6 +28,14 @@ def plain_values(values: Any) -> np.ndarray:
     return column
 
 
+def even_array(values: Any, what: str) -> np.ndarray:
+    """An array of the values; rows of different lengths are refused."""
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise DataError(f"{what} must have rows of one length") from None
+
+
 def is_numeric(values: np.ndarray) -> bool:
     """Whether a column holds numbers, or values that are true or false."""
     return values.dtype.kind in "iufb"

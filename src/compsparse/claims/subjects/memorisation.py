@@ -35,7 +35,7 @@ def at_most_n_neurons(profile: Profile, progress: Progress) -> Finding:
     cases += [(n, 2) for n in (40, 80)] if profile == "quick" else [(n, 2) for n in (60, 120, 240)]
     nets: list[tuple[int, int, Memorised]] = []
     for i, (n, d) in enumerate(cases):
-        nets += [(n, d, memorise(*_points(n, d, seed))) for seed in range(3 if n <= 24 else 1)]
+        nets += [(n, d, memorise(*_points(n, d, seed), time_limit=None)) for seed in range(3 if n <= 24 else 1)]
         progress.update(i + 1, len(cases), f"n={n}, d={d}")
     solved = all(net.certificate.holds and net.gap <= 1e-6 and net.residual <= 1e-6 for *_, net in nets)
     most = max(net.n_neurons / n for n, _, net in nets)
@@ -90,7 +90,7 @@ def width_drops_out(profile: Profile, progress: Progress) -> Finding:
     n, n_steps = 5, 20_000 if profile == "quick" else 100_000
     widths = (2, 5, 20, 80) if profile == "quick" else (2, 3, 5, 10, 20, 80, 320)
     X, y = _on_a_line(n, 0)
-    best = memorise(X, y)
+    best = memorise(X, y, time_limit=None)
     ratios: dict[int, float] = {}
     supports: dict[int, tuple[int, float]] = {}
     for i, width in enumerate(widths):
@@ -146,7 +146,7 @@ def label_noise_finds_the_sparse_optimum(profile: Profile, progress: Progress) -
         ratios = []
         for r, run in enumerate(runs):
             points = data[r // 2][0]
-            optimum = memorise(points, run.predict(points), norm="label-noise").value
+            optimum = memorise(points, run.predict(points), norm="label-noise", time_limit=None).value
             ratios.append(run.label_noise_penalty(points) / max(optimum, 1e-12))
         lowest = min([lowest, *ratios])
         medians.append(float(np.median(ratios)))

@@ -16,7 +16,7 @@ from compsparse.discovery.boolean.reading import ask, read_truth_table
 from compsparse.discovery.record import Cost, Discovery
 from compsparse.discovery.strategy import Findings, assembled, check_no_target, is_function
 from compsparse.errors import ConfigError, DataError
-from compsparse.progress import Progress, Silent
+from compsparse.progress import Progress, check_progress
 
 
 class BooleanOptions(TypedDict, total=False):
@@ -128,7 +128,7 @@ class TruthTableStrategy:
         inputs, labels = check_input_and_output_names(options.get("names"), outputs, n_inputs, table.shape[1])
         cubes = dict(zip(labels, (column.reshape((2,) * n_inputs) for column in table.T), strict=True))
         _check_constants(cubes)
-        circuit = decomposed(inputs, cubes, deadline, options.get("progress") or Silent())
+        circuit = decomposed(inputs, cubes, deadline, check_progress(options.get("progress")))
         return Findings(
             source=self.name,
             account="read from a truth table",

@@ -24,7 +24,7 @@ from compsparse.discovery.data.settings import (
     USUAL_WIDTH,
 )
 from compsparse.errors import DataError
-from compsparse.progress import Progress, Silent
+from compsparse.progress import Progress, check_progress
 from compsparse.tables import CodedTable, TableCode, coded_table
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def read_request(X: Any, y: Any, options: DataOptions) -> TableRequest:
         seed=seed,
         effort=effort,
         device=device,
-        progress=options.get("progress") or Silent(),
+        progress=check_progress(options.get("progress")),
         clock=clock,
         fit=fit,
         fit_config=options.get("fit_config"),

@@ -22,7 +22,7 @@ from compsparse.discovery.queries.settings import FINEST_SHARE
 from compsparse.discovery.record import Cost, Discovery
 from compsparse.discovery.strategy import Findings, assembled, check_no_target, is_function
 from compsparse.errors import ConfigError, DataError
-from compsparse.progress import Progress
+from compsparse.progress import Progress, check_progress
 
 Bounds = Sequence[tuple[float, float]]
 """(low, high) of every input."""
@@ -127,7 +127,7 @@ class QueryStrategy:
         rng = generator_from(options.get("random_state"))
         if not callable(data):
             raise DataError(f"expected a callable, got {type(data).__name__}")
-        oracle = Oracle(data, box, budget, time_limit, options.get("progress"))
+        oracle = Oracle(data, box, budget, time_limit, check_progress(options.get("progress")))
         run = Run(question, oracle, rng)
         found = run.findings()
         return Findings(
