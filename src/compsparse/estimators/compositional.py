@@ -14,6 +14,7 @@ from compsparse.estimators.base import (
     PredictsClasses,
     PredictsNumbers,
     TableEstimator,
+    check_verbose,
     classes_like,
     drawn_seed,
     target_names,
