@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
+import os
+import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 from itertools import islice
@@ -21,8 +24,17 @@ from compsparse.tasks import hierarchy
 from compsparse.tasks.hierarchy import datasets
 
 ENTRIES: list[Entry] = []
-_KEPT = tempfile.TemporaryDirectory(prefix="compsparse-fuzz-")  # until the process ends
-_FOLDER = Path(_KEPT.name)
+_KEPT = tempfile.mkdtemp(prefix="compsparse-fuzz-")
+_OWNER = os.getpid()
+
+
+@atexit.register
+def _clean_up() -> None:
+    if os.getpid() == _OWNER:  # not when a child of this process ends
+        shutil.rmtree(_KEPT, ignore_errors=True)
+
+
+_FOLDER = Path(_KEPT)
 
 
 def add(
