@@ -33,11 +33,8 @@ def plain() -> cs.Discovery:
     ("columns", "target"),
     [
         ([1e-12, 1, 1, 1], 1.0),
-        ([1, 1e-6, 1e6, 1], 1.0),
-        ([1e-300, 1e300, 1e-100, 1e12], 1.0),
-        ([1, 1, 1, 1], 1e-9),
-        ([1, 1, 1, 1], 1e9),
-        ([1e-12, 1e6, 1, 1e300], 1e-300),
+        ([1, 1e-6, 1e6, 1], 1e9),
+        ([1e-300, 1e300, 1e-100, 1e12], 1e-9),
         ([1, 1, 1, 1], 1e300),
     ],
 )
@@ -105,7 +102,7 @@ def test_equal_answers_to_a_questionnaire_are_no_copies():
 # ---- labels --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("labels", [(2, 5), ("no", "yes"), (False, True), (-1.0, 1.0)])
+@pytest.mark.parametrize("labels", [(2, 5), ("no", "yes")])
 def test_labels_survive_the_record_and_its_file(labels):
     y = np.array(labels)[(X[:, 0] * X[:, 1] > 0).astype(int)]
     model = cs.CompositionalClassifier(effort=0.15, width=6, n_restarts=2, n_steps=60, random_state=0).fit(X, y)
