@@ -15,6 +15,7 @@ from compsparse.estimators import CompositionalClassifier, CompositionalRegresso
 from compsparse.tasks import tanh_tree
 
 QUICK = {"effort": 0.1, "n_restarts": 3, "n_steps": 250, "width": 12, "random_state": 0}
+QUICKER = {**QUICK, "effort": 0.03}
 SAMPLE = tanh_tree(4).sample(300, random_state=0)
 FRAME = pandas.DataFrame(SAMPLE.X, columns=["mass", "speed", "angle", "drag"])
 
@@ -23,7 +24,7 @@ EXPECTED_FAILURES = {"check_sample_weight_equivalence_on_dense_data": "weights a
 
 
 @parametrize_with_checks(
-    [CompositionalRegressor(**QUICK), CompositionalClassifier(**QUICK)],
+    [CompositionalRegressor(**QUICKER), CompositionalClassifier(**QUICKER)],
     expected_failed_checks=lambda _: EXPECTED_FAILURES,
 )
 def test_scikit_learn_contract(estimator, check):

@@ -122,7 +122,7 @@ class Constituent:
         >>> h.smoothness, h.value_range
         (inf, (-1.0, 1.0))
         """
-        known = check_name_list("arguments", arguments)
+        known = check_name_list("arguments", list(arguments) if isinstance(arguments, str) else arguments)
         return cls.from_formula(parse_formula(text, known), len(known), name=name, **declared)
 
     @classmethod
