@@ -18,7 +18,7 @@ from compsparse.networks import Sharing
 from compsparse.progress import shown
 from compsparse.tables import Table
 from compsparse.tables.targets import free_names, names_in
-from compsparse.tables.values import check_cells, holds_text, is_numeric, plain_values
+from compsparse.tables.values import check_cells, even_array, holds_text, is_numeric, plain_values
 from compsparse.training import FitConfig, TrainingConfig, TrainingStatus
 from compsparse.training.recipes import HALVING_TWICE
 
@@ -45,7 +45,7 @@ class TableEstimator(BaseEstimator):
         if y is None:
             raise DataError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         if not classification:
-            return np.asarray(y)
+            return even_array(y, "y")
         labels: np.ndarray = column_or_1d(y, warn=True)
         check_cells(plain_values(labels), f"target {(names_in(y) or ['y'])[0]!r}")
         check_classification_targets(labels)
