@@ -56,7 +56,7 @@ def test_primal_meets_dual_with_at_most_n_neurons(n, d, setting):
         net = memorise(X, y, method=method, **setting)
         assert net.certificate.rigour is Rigour.RIGOROUS
         assert net.certificate.is_consistent
-        assert (net.certificate.value, net.certificate.upper) == (net.value, net.value)
+        assert net.certificate.value == net.value <= net.certificate.upper <= net.value * (1 + 1e-9)
         assert not net.status.is_cut_short
         assert net.gap <= 1e-8
         assert net.residual <= 1e-8
@@ -111,7 +111,7 @@ def test_networks_of_random_directions_come_down_to_the_optimum(norm):
     values = []
     for count in (200, 2000, 20_000):
         angle = np.linspace(0, 2 * np.pi, count, endpoint=False)
-        directions = np.column_stack([np.cos(angle), np.sin(angle)]) @ problem.charts[0].lift.T
+        directions = np.column_stack([np.cos(angle), np.sin(angle)]) @ problem.charts[0].embed
         values.append(solve_atoms(problem, make_atoms(problem, [(0, directions)])).value)
     assert best <= min(values) * (1 + 1e-7)
     assert values[0] >= values[1] >= values[2]
@@ -301,8 +301,9 @@ def test_statuses_say_what_a_limit_ended():
     assert all("so far" in status.value for status in cut)
 
 
-def test_beyond_enumeration_the_gap_is_called_heuristic():
+def test_where_not_every_neuron_can_be_priced_the_gap_is_called_heuristic(monkeypatch):
     X, y = points(30, 8)
+    monkeypatch.setattr("compsparse.sparse.memorisation.solve._MOST_NODES", 0)
     net = memorise(X, y, tol=1e-6)
     assert net.certificate.rigour is Rigour.HEURISTIC
     assert "search" in net.certificate.obtained

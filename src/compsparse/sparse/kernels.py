@@ -55,8 +55,17 @@ def gram_kernel(function: Any) -> Any:
     What is kept is checked against the function's own file only, so its name there holds a digest of this file, whose
     kernels those of other files call.
     """
+    return _compiled(function, fastmath=_FAST)
+
+
+def exact_kernel(function: Any) -> Any:
+    """The same with every operation in the order written, as bounds on rounding errors need it."""
+    return _compiled(function, fastmath=False)
+
+
+def _compiled(function: Any, **options: Any) -> Any:
     function.__qualname__ = f"{function.__qualname__}_{_EDITION}"
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": _FAST}
+    options |= {"nogil": True, "error_model": "numpy"}
     try:
         return njit(cache=True, **options)(function)
     except RuntimeError:  # no folder to keep it in

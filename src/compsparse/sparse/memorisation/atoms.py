@@ -9,12 +9,11 @@ import numpy as np
 from scipy.optimize import linprog
 
 from compsparse.sparse.memorisation.norms import costs
-from compsparse.sparse.memorisation.problem import Chart, Problem, with_one
+from compsparse.sparse.memorisation.problem import Chart, Problem
 
-_ON_HYPERPLANE = 1e-7
+ON_HYPERPLANE = 1e-7
 _ACTIVE = 1e-12
 _TIGHT = 1e-6
-_SAME = 1e-6
 _CORRECTIONS = 3
 _MOST_AT_START = 2000
 
@@ -71,44 +70,60 @@ class AtomSolution:
         return float(np.abs(self.z).sum())
 
 
-def solve_atoms(problem: Problem, atoms: Atoms, method: str = "highs-ds") -> AtomSolution | None:
+def solve_atoms(problem: Problem, atoms: Atoms, time_limit: float | None = None) -> AtomSolution | None:
     """min norm(z)_1 over the atoms; None if HiGHS finds no answer."""
-    A, K = atoms.columns, atoms.columns.shape[1]
-    scale = float(np.abs(problem.y).max())
+    K, unit = atoms.columns.shape[1], problem.unit_cost
     constant = [np.ones((problem.n, 1))] if problem.has_constant else []
-    signed = np.concatenate([A, -A, *constant], axis=1)
+    signed = np.concatenate([unit * atoms.columns, -unit * atoms.columns, *constant], axis=1)
     cost = np.concatenate([np.ones(2 * K), np.zeros(len(constant))])
-    bounds = [(0.0, None)] * (2 * K) + [(None, None)] * len(constant)
+    labels = problem.differences @ problem.y
+    scale = float(np.abs(labels).max()) if problem.goal == "interpolate" else 1.0
     if problem.goal == "interpolate":
-        found = linprog(cost, A_eq=signed, b_eq=problem.y / scale, bounds=bounds, method=method)
+        program = {"A_eq": problem.differences @ signed, "b_eq": labels / scale}
     else:
-        found = linprog(cost, A_ub=-problem.y[:, None] * signed, b_ub=-np.ones(problem.n), bounds=bounds, method=method)
+        program = {"A_ub": -problem.y[:, None] * signed, "b_ub": -np.ones(problem.n)}
+    options = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+    if time_limit is not None:
+        options["time_limit"] = max(time_limit, 0.05)
+    bounds = [(0.0, None)] * (2 * K) + [(None, None)] * len(constant)
+    try:
+        found = linprog(cost, **program, bounds=bounds, method="highs-ds", options=options)
+    except ValueError:  # entries beyond what the solver takes
+        return None
     if found.x is None or found.status != 0:
         return None
-    rows = found.eqlin if problem.goal == "interpolate" else found.ineqlin
-    lam = np.asarray(rows.marginals) * (1.0 if problem.goal == "interpolate" else -problem.y)
-    factor = scale if problem.goal == "interpolate" else 1.0
-    z = factor * (found.x[:K] - found.x[K : 2 * K])
-    return AtomSolution(z, factor * float(found.x[2 * K]) if constant else 0.0, lam)
+    if problem.goal == "interpolate":
+        lam = unit * (np.asarray(found.eqlin.marginals) @ problem.differences)
+    else:
+        lam = -unit * np.asarray(found.ineqlin.marginals) * problem.y
+    z = scale * unit * (found.x[:K] - found.x[K : 2 * K])
+    return AtomSolution(z, scale * float(found.x[2 * K]) if constant else 0.0, lam)
 
 
-def polished(problem: Problem, atoms: Atoms, solution: AtomSolution) -> tuple[Atoms, AtomSolution]:
+def polished(
+    problem: Problem, atoms: Atoms, solution: AtomSolution, near: float = ON_HYPERPLANE
+) -> tuple[Atoms, AtomSolution]:
     """The support alone, moved by the least change within its cells that meets the data to rounding."""
     support = np.flatnonzero(np.abs(solution.z) > 1e-12 * max(solution.value, 1e-300))
     u = [np.abs(solution.z[j]) * atoms.u[j] for j in support]
-    final, exact = fitted(problem, atoms.chart[support], u, np.sign(solution.z[support]), solution.constant)
+    final, exact = fitted(problem, atoms.chart[support], u, np.sign(solution.z[support]), solution.constant, near)
     return final, AtomSolution(exact.z, exact.constant, solution.multipliers)
 
 
 def fitted(
-    problem: Problem, chart: np.ndarray, u: list[np.ndarray], sign: np.ndarray, constant: float
+    problem: Problem, chart: np.ndarray, u: list[np.ndarray], sign: np.ndarray, constant: float, near: float
 ) -> tuple[Atoms, AtomSolution]:
-    """Neurons sign (z_i . u)_+ corrected to meet the data.
+    """Neurons sign (z_i . u)_+ corrected to meet the data; kinks ``near`` a point go through it.
 
     In a cell the network is linear in u, so the least correction is one least-squares problem.
     """
+    short = short_of(problem, _values(problem, chart, u, sign, constant))
     for _ in range(_CORRECTIONS):
-        u, constant = _corrected(problem, chart, u, sign, constant)
+        moved_u, moved_constant = _corrected(problem, chart, u, sign, constant, near)
+        now = short_of(problem, _values(problem, chart, moved_u, sign, moved_constant))
+        if not now < short:
+            break
+        u, constant, short = moved_u, moved_constant, now
     moved = [make_atoms(problem, [(int(k), v[None])]) for k, v in zip(chart, u, strict=True)]
     kept = [j for j, m in enumerate(moved) if m.u]
     z = np.array([sign[j] * _cost_ratio(u[j], moved[j]) for j in kept])
@@ -140,26 +155,34 @@ def _cost_ratio(u: np.ndarray, atom: Atoms) -> float:
     return float(np.linalg.norm(u) / np.linalg.norm(atom.u[0]))
 
 
+def _values(problem: Problem, chart: np.ndarray, u: list[np.ndarray], sign: np.ndarray, constant: float) -> np.ndarray:
+    parts = [s * np.maximum(problem.charts[k].Z @ v, 0.0) for k, v, s in zip(chart, u, sign, strict=True)]
+    return np.asarray(sum(parts, np.full(problem.n, constant)))
+
+
 def _corrected(
-    problem: Problem, chart: np.ndarray, u: list[np.ndarray], sign: np.ndarray, constant: float
+    problem: Problem, chart: np.ndarray, u: list[np.ndarray], sign: np.ndarray, constant: float, near: float
 ) -> tuple[list[np.ndarray], float]:
+    if not len(chart) and not problem.has_constant:
+        return u, constant
     maps, f = [], np.full(problem.n, constant)
     for k, v, s in zip(chart, u, sign, strict=True):
         Z = problem.charts[k].Z
-        near = touched(problem.charts[k], v)
-        active = (Z @ v > 0) & ~near
-        face = np.eye(len(v)) - np.linalg.pinv(Z[near]) @ Z[near] if near.any() else np.eye(len(v))
+        on = touched(problem.charts[k], v, near)
+        active = (Z @ v > 0) & ~on
+        face = np.eye(len(v)) - np.linalg.pinv(Z[on]) @ Z[on] if on.any() else np.eye(len(v))
         # larger neurons move more, so that directions turn least
         maps.append(np.linalg.norm(v) * s * active[:, None] * (Z @ face))
         f += s * active * (Z @ v)
     free = [np.ones((problem.n, 1))] if problem.has_constant else []
     tight = np.ones(problem.n, bool) if problem.goal == "interpolate" else problem.y * f < 1 + _TIGHT
-    step, *_ = np.linalg.lstsq(np.concatenate([*maps, *free], axis=1)[tight], (problem.y - f)[tight], rcond=1e-13)
+    rows = problem.differences[tight]
+    step, *_ = np.linalg.lstsq(rows @ np.concatenate([*maps, *free], axis=1), rows @ (problem.y - f), rcond=1e-13)
     at = np.cumsum([0, *(len(v) for v in u)])
     moved = []
     for j, (k, v) in enumerate(zip(chart, u, strict=True)):
         delta = np.linalg.norm(v) * step[at[j] : at[j + 1]]
-        moved.append(snapped(problem.charts[k], v + delta))
+        moved.append(snapped(problem.charts[k], v + delta, near))
     return moved, constant + float(step[-1]) * problem.has_constant
 
 
@@ -172,21 +195,21 @@ def _scaled(problem: Problem, atoms: Atoms, solution: AtomSolution) -> AtomSolut
     return AtomSolution(factor * solution.z, factor * solution.constant, solution.multipliers)
 
 
-def touched(chart: Chart, u: np.ndarray) -> np.ndarray:
+def touched(chart: Chart, u: np.ndarray, near: float) -> np.ndarray:
     """Points whose hyperplanes the direction nearly lies on."""
     size = np.linalg.norm(chart.Z, axis=1)
-    return np.asarray((size > 0) & (np.abs(chart.Z @ u) < _ON_HYPERPLANE * size * np.linalg.norm(u)))
+    return np.asarray((size > 0) & (np.abs(chart.Z @ u) < near * size * np.linalg.norm(u)))
 
 
-def snapped(chart: Chart, u: np.ndarray) -> np.ndarray:
+def snapped(chart: Chart, u: np.ndarray, near: float) -> np.ndarray:
     """The direction moved onto the hyperplanes that it nearly touches."""
-    near = touched(chart, u)
-    if not near.any():
+    on = touched(chart, u, near)
+    if not on.any():
         return u
-    return np.asarray(u - np.linalg.pinv(chart.Z[near]) @ (chart.Z[near] @ u))
+    return np.asarray(u - np.linalg.pinv(chart.Z[on]) @ (chart.Z[on] @ u))
 
 
-def merged(u: np.ndarray) -> list[np.ndarray]:
+def merged(u: np.ndarray, same: float) -> list[np.ndarray]:
     """Adds up neurons of one direction, as cells that share a face give them."""
     order = np.argsort(-np.linalg.norm(u, axis=1))
     unit = u[order] / np.linalg.norm(u[order], axis=1, keepdims=True)
@@ -195,7 +218,7 @@ def merged(u: np.ndarray) -> list[np.ndarray]:
     for j in range(len(unit)):
         apart = np.linalg.norm(unit[kept] - unit[j], axis=1) if kept else np.array([np.inf])
         nearest = int(apart.argmin())
-        if apart[nearest] > _SAME:
+        if apart[nearest] > same:
             kept.append(j)
             sums.append(u[order[j]].copy())
         else:
@@ -226,7 +249,7 @@ def reduced(problem: Problem, atoms: Atoms, solution: AtomSolution) -> AtomSolut
 
 def starting_atoms(problem: Problem, rng: np.random.Generator) -> Atoms:
     """Random neurons with kinks among the data, and a staircase along one line that fits any data."""
-    line = rng.normal(size=problem.X.shape[1]) / np.maximum(problem.X.std(0), 1e-12)
+    line = _line(problem, rng)
     candidates = []
     count = max(1, min(30 * problem.n, _MOST_AT_START) // len(problem.charts))
     for k, chart in enumerate(problem.charts):
@@ -236,11 +259,24 @@ def starting_atoms(problem: Problem, rng: np.random.Generator) -> Atoms:
             through = share * chart.Z[rng.integers(problem.n, size=count)]
             through += (1 - share) * chart.Z[rng.integers(problem.n, size=count)]
             u -= ((u * through).sum(1) / np.maximum((through**2).sum(1), 1e-300))[:, None] * through
-            u = np.concatenate([u, _staircase(problem.X, line) @ chart.lift.T])
+            u = np.concatenate([u, _staircase(problem.X, line) @ chart.embed])
         else:
-            u = np.concatenate([u, (chart.lift[:, :-1] @ line)[None]])
+            u = np.concatenate([u, line[None] @ chart.embed[:-1]])
         candidates.append((k, np.concatenate([u, -u])))
     return make_atoms(problem, candidates)
+
+
+def line_atoms(problem: Problem, rng: np.random.Generator) -> Atoms:
+    """Neurons along one line, few and enough to fit any data."""
+    line = _line(problem, rng)
+    if problem.bias == "penalised":
+        return make_atoms(problem, [(0, _staircase(problem.X, line) @ problem.charts[0].embed)])
+    return make_atoms(problem, [(k, line[None] @ chart.embed[:-1]) for k, chart in enumerate(problem.charts)])
+
+
+def _line(problem: Problem, rng: np.random.Generator) -> np.ndarray:
+    spread = np.ptp(problem.X, axis=0)
+    return np.asarray(rng.normal(size=problem.X.shape[1]) / np.where(spread > 0, spread, 1.0))
 
 
 def _staircase(X: np.ndarray, line: np.ndarray) -> np.ndarray:
@@ -249,8 +285,3 @@ def _staircase(X: np.ndarray, line: np.ndarray) -> np.ndarray:
     spread = max(float(at[-1] - at[0]), 1e-3 * float(np.abs(at).max()), 1e-12)
     kinks = np.append(at[0] - spread / len(at), (at[1:] + at[:-1]) / 2)
     return np.column_stack([np.tile(line, (len(kinks), 1)), -kinks])
-
-
-def values(X: np.ndarray, theta: np.ndarray, z: np.ndarray, constant: float) -> np.ndarray:
-    """The network at the rows of X."""
-    return np.asarray(np.maximum(with_one(X) @ theta.T, 0.0) @ z + constant)

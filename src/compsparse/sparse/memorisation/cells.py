@@ -23,6 +23,7 @@ MOST_INCIDENCES = 1_000_000
 """Most (ray, cell) pairs that are worth enumerating."""
 _MOST_TERMS = 1000
 _ZERO = 1e-10
+_EXACT, _CLEAR = 1e-13, 1e-6  # between them rounding may decide
 _ROWS_AT_ONCE = 20_000
 
 
@@ -35,6 +36,7 @@ class HyperplaneCells:
         rays: (K, p) unit vectors; the closed cell ``s`` is the cone of ``signed_rays(s)``.
         starts, ray, side: the rays of cell s are ``side * rays[ray]`` over ``starts[s]:starts[s+1]``.
         touching: (K, n) which hyperplanes contain each ray.
+        doubtful: whether rounding may have decided which side of a hyperplane a ray is on.
     """
 
     chart: Chart
@@ -44,6 +46,7 @@ class HyperplaneCells:
     ray: np.ndarray
     side: np.ndarray
     touching: np.ndarray
+    doubtful: bool
 
     @property
     def count(self) -> int:
@@ -126,7 +129,7 @@ def cells_of(chart: Chart) -> HyperplaneCells:
     """The cells of one chart."""
     rows = chart.rows
     unit = chart.Z[rows] / np.linalg.norm(chart.Z[rows], axis=1, keepdims=True)
-    patterns, rays, ray, touching = _around_rays(unit)
+    patterns, rays, ray, touching, doubtful = _around_rays(unit)
     # opposite cells share one entry, that in which the first point is active
     side = np.where(patterns[:, 0], 1, -1).astype(np.int8)
     patterns = patterns ^ ~patterns[:, :1]
@@ -145,6 +148,7 @@ def cells_of(chart: Chart) -> HyperplaneCells:
         ray=ray[order],
         side=side[order],
         touching=contains,
+        doubtful=doubtful,
     )
 
 
@@ -158,18 +162,21 @@ def _labels(patterns: np.ndarray) -> np.ndarray:
     return np.unique(_packed(patterns), return_inverse=True)[1].reshape(-1)
 
 
-def _around_rays(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Rays of the arrangement, and the patterns of cells around each: (patterns, rays, ray of each, touching)."""
+def _around_rays(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, bool]:
+    """The rays, the cells around each, and doubts: (patterns, rays, ray of each pattern, touching, doubtful)."""
     n, p = A.shape
     subsets = np.array(list(combinations(range(n), p - 1)), dtype=np.intp)
     patterns, rays, ray, touching, made = [], [], [], [], 0
     seen: set[bytes] = set()
+    doubtful = False
     for at in range(0, len(subsets), _ROWS_AT_ONCE):
         chosen = subsets[at : at + _ROWS_AT_ONCE]
-        r, good = _null_vectors(A[chosen])
+        r, good, doubt = _null_vectors(A[chosen])
+        doubtful |= doubt
         chosen, r = chosen[good], r[good]
         values = r @ A.T
         zero = np.abs(values) < _ZERO
+        doubtful |= bool(((np.abs(values) > _EXACT) & (np.abs(values) < _CLEAR)).any())
         np.put_along_axis(zero, chosen, True, axis=1)
         simple = zero.sum(1) == p - 1
         active = values > 0
@@ -188,7 +195,8 @@ def _around_rays(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.
             if key in seen:
                 continue
             seen.add(key)
-            local = _local_patterns(A[zero[i]], r[i])
+            local, doubt = _local_patterns(A[zero[i]], r[i])
+            doubtful |= doubt
             here = np.repeat(active[i : i + 1], len(local), axis=0)
             here[:, zero[i]] = local
             patterns.append(here)
@@ -196,32 +204,36 @@ def _around_rays(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.
             touching.append(zero[i : i + 1])
             ray.append(np.full(len(local), made))
             made += 1
-    return np.concatenate(patterns), np.concatenate(rays), np.concatenate(ray), np.concatenate(touching)
+    if not made:
+        raise DataError("the points are too close to one hyperplane for their cells to be told apart")
+    return np.concatenate(patterns), np.concatenate(rays), np.concatenate(ray), np.concatenate(touching), doubtful
 
 
 def _corners(k: int) -> np.ndarray:
     return (np.arange(2**k)[:, None] >> np.arange(k) & 1).astype(bool)
 
 
-def _local_patterns(A: np.ndarray, ray: np.ndarray) -> np.ndarray:
-    """Patterns of the cells that hyperplanes through a ray have around it."""
+def _local_patterns(A: np.ndarray, ray: np.ndarray) -> tuple[np.ndarray, bool]:
+    """Patterns of the cells that hyperplanes through a ray have around it, and whether they are in doubt."""
     _, _, basis = np.linalg.svd(ray[None])
     across = A @ basis[1:].T
     across /= np.linalg.norm(across, axis=1, keepdims=True)
-    patterns, _, _, _ = _around_rays(across)
-    return np.unique(np.concatenate([patterns, ~patterns]), axis=0)
+    patterns, _, _, _, doubtful = _around_rays(across)
+    return np.unique(np.concatenate([patterns, ~patterns]), axis=0), doubtful
 
 
-def _null_vectors(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The unit vector orthogonal to the p-1 rows of each matrix (k, p-1, p), and whether it is the only one."""
+def _null_vectors(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
+    """The unit vector orthogonal to the p-1 rows of each matrix (k, p-1, p), whether it is the only one, and doubt."""
     k, _, p = A.shape
     if p == 1:
-        return np.ones((k, 1)), np.ones(k, dtype=bool)
+        return np.ones((k, 1)), np.ones(k, dtype=bool), False
     if p == 2:
-        return np.stack([-A[:, 0, 1], A[:, 0, 0]], axis=1), np.ones(k, dtype=bool)
+        return np.stack([-A[:, 0, 1], A[:, 0, 0]], axis=1), np.ones(k, dtype=bool), False
     if p == 3:
         cross = np.cross(A[:, 0], A[:, 1])
-        size = np.linalg.norm(cross, axis=1)
-        return cross / np.maximum(size, 1e-300)[:, None], size > _ZERO
-    _, s, basis = np.linalg.svd(A)
-    return basis[:, -1], s[:, -1] > _ZERO
+        least = np.linalg.norm(cross, axis=1)
+        vectors = cross / np.maximum(least, 1e-300)[:, None]
+    else:
+        _, s, basis = np.linalg.svd(A)
+        least, vectors = s[:, -1], basis[:, -1]
+    return vectors, least > _ZERO, bool(((least > _EXACT) & (least < _CLEAR)).any())

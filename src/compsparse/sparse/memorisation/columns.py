@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from compsparse.sparse.memorisation.checking import admissible, lower_bound
 from compsparse.sparse.memorisation.cone import BlockKey, ConeBlock, ConeSolution, solve_cone
 from compsparse.sparse.memorisation.pricing import Prices
 from compsparse.sparse.memorisation.problem import Problem
@@ -22,7 +23,7 @@ _ROUGH, _FINE = 1e-6, 1e-12
 Warm = list[tuple[int, np.ndarray]]
 """Charts and directions in them that are worth starting from."""
 Pricer = Callable[[np.ndarray, Warm, bool], Prices]
-"""From multipliers, good directions, and whether nothing may be skipped, to prices."""
+"""From multipliers, good directions, and whether nothing may be left out, to prices."""
 
 
 @dataclass(frozen=True)
@@ -61,12 +62,10 @@ class StoppingRule:
         return self.deadline is not None and time.perf_counter() > self.deadline
 
 
-def generate(
-    problem: Problem, blocks: list[ConeBlock], pricer: Pricer, rule: StoppingRule, *, exhaustible: bool
-) -> Generated:
-    """Adds blocks until the gap is below the tolerance; ``exhaustible`` says that the pricer can price every cell."""
+def generate(problem: Problem, blocks: list[ConeBlock], pricer: Pricer, rule: StoppingRule) -> Generated:
+    """Adds blocks until the gap is below the tolerance."""
     used = {b.key: 0 for b in blocks}
-    cone, lower, ended, rounds, rough = None, 0.0, MemoriseStatus.ROUNDS, 0, True
+    cone, proved, guessed, ended, rounds, rough = None, 0.0, 0.0, MemoriseStatus.ROUNDS, 0, True
     known: tuple[list[ConeBlock], ConeSolution] | None = None
     for rounds in range(1, rule.max_rounds + 1):
         cone = solve_cone(problem, blocks, rule.seconds_left, _ROUGH if rough else _FINE)
@@ -80,14 +79,12 @@ def generate(
             break
         lam = admissible(problem, cone.multipliers)
         warm = [(b.chart, u) for b, u, on in zip(blocks, cone.u, _in_use(cone), strict=True) if on]
-        prices = pricer(lam, warm, False)
-        fresh = [b for b in prices.blocks if b.key not in used or used[b.key] < 0]
-        if not fresh and not prices.exhaustive:
-            prices = pricer(lam, warm, True)
-            fresh = [b for b in prices.blocks if b.key not in used or used[b.key] < 0]
-        if prices.exhaustive or (not exhaustible and not fresh):
-            lower = max(lower, lower_bound(problem, lam, prices.most))
-        if not rough and cone.value - lower <= rule.tol * max(cone.value, 1e-300):
+        prices, fresh = _fresh(pricer, lam, warm, used, rough)
+        if prices.exhaustive:
+            proved = max(proved, lower_bound(problem, lam, prices.most))
+        elif not fresh:
+            guessed = max(guessed, lower_bound(problem, lam, prices.most))
+        if not rough and cone.value - max(proved, guessed) <= rule.tol * max(cone.value, 1e-300):
             ended = MemoriseStatus.GAP
         elif not fresh and not rough:
             ended = MemoriseStatus.STALLED
@@ -95,10 +92,23 @@ def generate(
             ended = MemoriseStatus.TIME
         if ended is not MemoriseStatus.ROUNDS or rounds == rule.max_rounds:
             break
-        rough = rough and prices.most > 1 + 1e-3
+        rough = rough and bool(fresh) and prices.most > 1 + 1e-3
         blocks = _kept(problem, blocks, cone, used, rounds) + fresh
         used.update({b.key: rounds for b in fresh})
-    return Generated(blocks, cone, lower, exhaustible, rounds, ended)
+    rigorous = guessed == 0 or proved >= guessed
+    return Generated(blocks, cone, proved if rigorous else guessed, rigorous, rounds, ended)
+
+
+def _fresh(
+    pricer: Pricer, lam: np.ndarray, warm: Warm, used: dict[BlockKey, int], rough: bool
+) -> tuple[Prices, list[ConeBlock]]:
+    """Prices, and of the blocks that are too cheap those not in play; all cells are priced if none are found."""
+    prices = pricer(lam, warm, False)
+    fresh = [b for b in prices.blocks if used.get(b.key, -1) < 0]
+    if fresh or rough or prices.exhaustive:
+        return prices, fresh
+    prices = pricer(lam, warm, True)
+    return prices, [b for b in prices.blocks if used.get(b.key, -1) < 0]
 
 
 def _in_use(cone: ConeSolution) -> np.ndarray:
@@ -119,29 +129,3 @@ def _kept(
         else:
             used[block.key] = -1
     return kept
-
-
-# ---- lower bounds ------------------------------------------------------------------------
-
-
-def admissible(problem: Problem, lam: np.ndarray) -> np.ndarray:
-    """The nearest multipliers with the signs and the zero sum that the dual asks for.
-
-    Margins need lam_i y_i >= 0; a free constant needs sum_i lam_i = 0.
-    """
-    if problem.goal == "margin":
-        lam = np.where(lam * problem.y > 0, lam, 0.0)
-    if not problem.has_constant:
-        return lam
-    if problem.goal == "interpolate":
-        return np.asarray(lam - lam.mean())
-    above, below = lam[lam > 0].sum(), -lam[lam < 0].sum()
-    if min(above, below) == 0:
-        return np.zeros_like(lam)
-    middle = (above + below) / 2
-    return np.asarray(np.where(lam > 0, lam * (middle / above), lam * (middle / below)))
-
-
-def lower_bound(problem: Problem, lam: np.ndarray, most: float) -> float:
-    """lam . y / max(1, m), m the largest price of admissible multipliers."""
-    return max(0.0, float(lam @ problem.y) / max(1.0, most))

@@ -61,7 +61,7 @@ def solve_cone(
     """Solves the program over the given blocks with Clarabel."""
     import clarabel
 
-    scale = float(np.abs(problem.y).max()) if problem.goal == "interpolate" else 1.0
+    scale = float(np.abs(problem.differences @ problem.y).max()) if problem.goal == "interpolate" else 1.0
     program, sizes = _program(problem, blocks, scale)
     settings = clarabel.DefaultSettings()
     settings.verbose = False
@@ -74,10 +74,12 @@ def solve_cone(
     x, z = np.asarray(answer.x), np.asarray(answer.z)
     ends = np.cumsum(sizes)
     u = [scale * x[end - p : end] for end, p in zip(ends, sizes - 1, strict=True)]
-    lam = -z[: problem.n] if problem.goal == "interpolate" else problem.y * z[: problem.n]
+    lam = -z[: problem.n] @ problem.differences if problem.goal == "interpolate" else problem.y * z[: problem.n]
     constant = scale * float(x[ends[-1]]) if problem.has_constant else 0.0
     solved = str(answer.status) in ("Solved", "AlmostSolved", "InsufficientProgress")
-    return ConeSolution(u, lam, scale * answer.obj_val, constant, solved and bool(np.isfinite(x).all()))
+    finite = bool(np.isfinite(x).all() and np.isfinite(z).all())
+    unit = problem.unit_cost
+    return ConeSolution(u, unit * lam, unit * scale * answer.obj_val, constant, solved and finite)
 
 
 def _program(problem: Problem, blocks: list[ConeBlock], scale: float) -> tuple[tuple[Any, ...], np.ndarray]:
@@ -89,7 +91,7 @@ def _program(problem: Problem, blocks: list[ConeBlock], scale: float) -> tuple[t
     for block, size in zip(blocks, sizes, strict=True):
         chart = problem.charts[block.chart]
         signed = np.where(block.pattern, 1.0, -1.0)[block.facets, None] * chart.Z[block.facets]
-        root = factors(chart, block.pattern[None], problem.norm)[0][0]
+        root = factors(chart, block.pattern[None], problem.norm)[0][0] / problem.unit_cost
         fits.append(_with_zero_column(block.sign * block.pattern[:, None] * chart.Z))
         bounds.append(_with_zero_column(-signed))
         norm = np.zeros((size, size))
@@ -103,8 +105,9 @@ def _program(problem: Problem, blocks: list[ConeBlock], scale: float) -> tuple[t
         fit = sparse.hstack([fit, np.ones((problem.n, 1))])
         lower = sparse.hstack([lower, sparse.csc_matrix((lower.shape[0], 1))])
     margin = problem.goal == "margin"
-    top = -sparse.diags(problem.y) @ fit if margin else fit
-    right = np.concatenate([-np.ones(problem.n) if margin else problem.y / scale, np.zeros(lower.shape[0])])
+    top = -sparse.diags(problem.y) @ fit if margin else sparse.csc_matrix(problem.differences) @ fit
+    labels = -np.ones(problem.n) if margin else problem.differences @ problem.y / scale
+    right = np.concatenate([labels, np.zeros(lower.shape[0])])
     A = sparse.csc_matrix(sparse.vstack([top, lower]))
     q = np.zeros(A.shape[1])
     q[np.cumsum(sizes) - sizes] = 1.0

@@ -14,7 +14,7 @@ import numpy as np
 
 from compsparse.checks import check_numbers
 from compsparse.errors import DataError
-from compsparse.sparse.memorisation.problem import Chart, Norm, with_one
+from compsparse.sparse.memorisation.problem import Bias, Chart, Norm, with_one
 
 _SMALL = 1e-13
 
@@ -26,13 +26,13 @@ def factors(chart: Chart, patterns: np.ndarray, norm: Norm) -> tuple[np.ndarray,
     """
     S, p = len(patterns), chart.Z.shape[1]
     if norm == "weight-decay":
-        eye = np.broadcast_to(np.eye(p), (S, p, p))
-        return eye, eye
+        inverse = np.broadcast_to(chart.whitening.T, (S, p, p))
+        return np.broadcast_to(chart.metric, (S, p, p)), inverse
     outer = (chart.Z[:, :, None] * chart.Z[:, None, :]).reshape(len(chart.Z), -1)
     sigma = (patterns.astype(np.float64) @ outer).reshape(S, p, p) / len(chart.Z)
     e, v = np.linalg.eigh(sigma)
     e = np.where(e > _SMALL * np.maximum(e[:, -1:], 1e-300), e, 0.0)
-    scale = 2 * np.sqrt(np.trace(sigma, axis1=1, axis2=2))
+    scale = 2 * np.sqrt(patterns @ chart.squares / len(chart.Z))
     size = scale[:, None] * np.sqrt(e)
     inverse = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0)
     across = v.transpose(0, 2, 1)
@@ -42,11 +42,16 @@ def factors(chart: Chart, patterns: np.ndarray, norm: Norm) -> tuple[np.ndarray,
 def costs(chart: Chart, patterns: np.ndarray, u: np.ndarray, norm: Norm) -> np.ndarray:
     """The cost of each neuron u (K, p) in its cell."""
     if norm == "weight-decay":
-        return np.asarray(np.linalg.norm(u, axis=1))
+        return np.asarray(np.linalg.norm(u @ chart.metric.T, axis=1))
     n = len(chart.Z)
-    trace = patterns @ (chart.Z**2).sum(1) / n
+    trace = patterns @ chart.squares / n
     square = (patterns * (u @ chart.Z.T) ** 2).sum(1) / n
     return np.asarray(2 * np.sqrt(trace * square))
+
+
+def neuron_costs(theta: np.ndarray, bias: Bias) -> np.ndarray:
+    """norm(w, b) of each neuron (K, d+1), or norm(w) if the bias is free."""
+    return np.asarray(np.linalg.norm(theta if bias == "penalised" else theta[:, :-1], axis=1))
 
 
 # ---- the penalty of label noise ----------------------------------------------------------

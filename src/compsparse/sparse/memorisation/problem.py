@@ -8,10 +8,12 @@ which the neurons are (w.(x - x_k))_+, and a constant that costs nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
+from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
 from compsparse.checks import check_choice, check_numbers, row_text
 from compsparse.errors import ConfigError, DataError
@@ -19,25 +21,42 @@ from compsparse.errors import ConfigError, DataError
 Norm = Literal["weight-decay", "label-noise"]
 Bias = Literal["penalised", "free"]
 Goal = Literal["interpolate", "margin"]
-_RANK_TOLERANCE = 1e-11
+_RANK_TOLERANCE = 1e-14
+_CLOSE = 1e-3
 
 
 @dataclass(frozen=True)
 class Chart:
-    """Neurons (z_i . u)_+, u in R^p, at the data.
+    """Neurons (z_i . u)_+, u in R^p, at the data, in coordinates that are centred and scaled for the solvers.
 
     Attributes:
         Z: (n, p) what the neurons see; a row of zeros is a point every kink of the chart passes through.
-        lift: (p, d+1); ``u @ lift`` is the neuron (w, b).
+        metric: (p, p); norm(metric @ u) is the norm of the neuron's weights.
+        embed: (d+1, p); ``theta @ embed`` is the neuron (w, b) in the chart.
+        lift: (p, d+1); ``u @ lift`` is the neuron (w, b) of least norm that has the values of u at the data.
+        squares: (n,) norm(x~_i)^2.
     """
 
     Z: np.ndarray
+    metric: np.ndarray
+    embed: np.ndarray
     lift: np.ndarray
+    squares: np.ndarray
 
     @property
     def rows(self) -> np.ndarray:
         """The points that define a hyperplane."""
         return np.flatnonzero(np.linalg.norm(self.Z, axis=1) > 0)
+
+    @cached_property
+    def whitening(self) -> np.ndarray:
+        """(p, p); u = whitening @ v has norm(v)."""
+        return np.linalg.inv(self.metric)
+
+    @cached_property
+    def white(self) -> np.ndarray:
+        """(n, p) what neurons see whose directions v are measured by their Euclidean norm."""
+        return np.asarray(self.Z @ self.whitening)
 
 
 @dataclass(frozen=True)
@@ -60,6 +79,39 @@ class Problem:
     def has_constant(self) -> bool:
         """Whether the network has a constant that costs nothing."""
         return self.bias == "free"
+
+    @cached_property
+    def unit_cost(self) -> float:
+        """What a neuron of size one costs, to scale programs by."""
+        if not self.charts:
+            return 1.0
+        typical = float(np.exp(np.log(np.abs(np.diagonal(self.charts[0].metric))).mean()))
+        factor = 2 * float(self.charts[0].squares.mean()) if self.norm == "label-noise" else 1.0
+        return typical * factor
+
+    @cached_property
+    def differences(self) -> np.ndarray:
+        """(n, n) matrix that takes equations f(x_i) = y_i to others of the same size.
+
+        Of points close to each other, which f can hardly tell apart, one keeps its equation and the others are
+        replaced by divided differences to a neighbour.
+        """
+        rows = np.eye(self.n)
+        if self.goal == "margin" or not self.charts:
+            return rows
+        places = self.charts[0].Z
+        apart = np.sqrt(((places[:, None] - places[None]) ** 2).sum(2))
+        np.fill_diagonal(apart, np.inf)
+        if apart.min() > _CLOSE:
+            return rows
+        np.fill_diagonal(apart, 0.0)
+        tree = minimum_spanning_tree(apart)
+        order, parents = breadth_first_order(tree, 0, directed=False)
+        for i in order[1:]:
+            if apart[i, parents[i]] < _CLOSE:
+                rows[i, parents[i]] = -1.0
+                rows[i] /= apart[i, parents[i]]
+        return rows
 
 
 def make_problem(X: object, y: object, norm: Norm, bias: Bias, goal: Goal) -> Problem:
@@ -110,24 +162,43 @@ def with_one(X: np.ndarray) -> np.ndarray:
 
 def penalised_chart(X: np.ndarray) -> Chart:
     """The one chart of neurons whose bias is penalised."""
-    basis = _row_space(with_one(X))
-    return Chart(with_one(X) @ basis.T, basis)
+    centre, scale = _centre_and_scale(X)
+    basis = _row_space((X - centre) / scale)
+    Z = with_one(((X - centre) / scale) @ basis.T)
+    back = np.block([[basis * scale, np.zeros((len(basis), 1))], [centre[None], np.ones((1, 1))]])
+    return _chart(Z, back, (X**2).sum(1) + 1)
 
 
 def _free(X: np.ndarray) -> tuple[Chart, ...]:
-    basis = _row_space(X - X.mean(0))
+    centre, scale = _centre_and_scale(X)
+    basis = _row_space((X - centre) / scale)
     if len(basis) == 0:
         return ()
-    coordinates = (X - X.mean(0)) @ basis.T
     charts = []
     for k in range(len(X)):
-        Z = coordinates - coordinates[k]
-        Z[k] = 0.0
-        charts.append(Chart(Z, np.column_stack([basis, -basis @ X[k]])))
+        chart = _chart(((X - X[k]) / scale) @ basis.T, basis * scale, (X**2).sum(1))
+        embed = np.concatenate([chart.embed, np.zeros((1, len(basis)))])
+        charts.append(replace(chart, embed=embed, lift=np.column_stack([chart.lift, -chart.lift @ X[k]])))
     return tuple(charts)
+
+
+def _chart(Z: np.ndarray, back: np.ndarray, squares: np.ndarray) -> Chart:
+    """The points are z @ back, so a neuron u is any theta with back @ theta = u."""
+    least = np.linalg.inv(back) if back.shape[0] == back.shape[1] else np.linalg.pinv(back, rcond=1e-300)
+    return Chart(Z, metric=np.asarray(np.linalg.qr(least, mode="r")), embed=back.T, lift=least.T, squares=squares)
+
+
+def _centre_and_scale(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """So that coordinates are of size one whatever the units and the origin of the data."""
+    centre = X.mean(0)
+    spread = np.abs(X - centre).max(0)
+    return centre, np.where(spread > 0, spread, 1.0)
 
 
 def _row_space(A: np.ndarray) -> np.ndarray:
     """Orthonormal rows that span the rows of A: directions across it change nothing and only cost."""
+    if not A.any():
+        return np.zeros((0, A.shape[1]))
     _, s, basis = np.linalg.svd(A, full_matrices=False)
-    return np.asarray(basis[s > _RANK_TOLERANCE * max(s[0], 1e-300) * max(A.shape)])
+    basis = basis[s > _RANK_TOLERANCE * s[0] * max(A.shape)]
+    return np.eye(A.shape[1]) if len(basis) == A.shape[1] else np.asarray(basis)

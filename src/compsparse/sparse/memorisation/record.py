@@ -26,11 +26,17 @@ class MemoriseStatus(Enum):
     STALLED = "solved to the accuracy of the cone solver: no cell is left to add"
     TIME = "the time limit ended it: the best network so far, with its gap"
     ROUNDS = "the limit of rounds ended it: the best network so far, with its gap"
+    UNMET = "not solved: no network that meets the labels was found in double precision"
 
     @property
     def is_cut_short(self) -> bool:
         """Whether a limit ended the search."""
         return self in (MemoriseStatus.TIME, MemoriseStatus.ROUNDS)
+
+    @property
+    def is_solved(self) -> bool:
+        """Whether the labels are met and no limit ended the search."""
+        return not self.is_cut_short and self is not MemoriseStatus.UNMET
 
 
 @dataclass(frozen=True)
@@ -40,9 +46,10 @@ class Memorised:
     Attributes:
         theta: (K, d+1) neurons (w, b), each of cost one: norm(w, b) = 1, norm(w) = 1 if the bias is free.
         z: (K,) their coefficients, so that ``value`` is the sum of their sizes.
-        certificate: of the least cost: no network that memorises the data costs less than its lower bound, which
-            is rigorous if every cell was priced and heuristic if cells were found by search.
-        residual: largest abs(f(x_i) - y_i), or for margins the largest shortfall.
+        certificate: of the least cost: no network that memorises the data costs less than its lower bound, and some
+            network costs no more than its upper bound. Both are checked after the fact from the data alone, with
+            rounding errors bounded; it is rigorous if every neuron was accounted for and heuristic if not.
+        residual: largest abs(f(x_i) - y_i), or for margins the largest shortfall; no less than the exact one.
         status: how the search ended.
         n_cells: how many cells there are, None if they were not counted.
     """
@@ -70,8 +77,11 @@ class Memorised:
 
     @property
     def gap(self) -> float:
-        """How much of its cost the network might save at most: (value - lower bound) / value."""
-        return max(0.0, self.value - self.certificate.lower) / max(self.value, 1e-300)
+        """How much of its cost the network might save at most, its residual mended: (upper - lower bound) / upper.
+
+        NaN where nothing is known: the bounds cross, or the labels are not met at any known cost.
+        """
+        return self.certificate.relative_gap
 
     @property
     def n_neurons(self) -> int:

@@ -32,9 +32,9 @@ def price_by_search(
     most, found = 0.0, []
     per_chart = max(8, n_starts // len(problem.charts))
     for k, chart in enumerate(problem.charts):
-        near = [u for number, u in warm if number == k]
+        near = [chart.metric @ u for number, u in warm if number == k]
         random = rng.normal(size=(per_chart, chart.Z.shape[1]))
-        mixes = rng.normal(size=(per_chart, problem.n)) @ (lam[:, None] * chart.Z)
+        mixes = rng.normal(size=(per_chart, problem.n)) @ (lam[:, None] * chart.white)
         starts = np.concatenate([random, mixes, np.array(near).reshape(-1, random.shape[1])])
         cells = _search_chart(problem, k, lam, starts, max(20, 4 * most_blocks // len(problem.charts)))
         found += [(price, k, pattern, sign, u) for price, pattern, sign, u in cells if price > threshold]
@@ -54,34 +54,33 @@ def _search_chart(
 ) -> list[tuple[float, np.ndarray, int, np.ndarray]]:
     chart = problem.charts[k]
     signs = np.repeat([1.0, -1.0], len(starts))
-    value, pattern, _ = _ascend(problem, chart, lam, signs, np.tile(starts, (2, 1)), _COARSE)
+    value, pattern = _ascend(problem, chart, lam, signs, np.tile(starts, (2, 1)), _COARSE)
     priced = _priced(problem, chart, lam, value, pattern, signs, most)
-    again = [(u, sign) for _, _, sign, u in priced]
+    again = [(chart.metric @ u, sign) for _, _, sign, u in priced]
     if not again:
         return []
     signs = np.array([sign for _, sign in again], dtype=np.float64)
-    value, pattern, _ = _ascend(problem, chart, lam, signs, np.array([u for u, _ in again]), _FINE)
+    value, pattern = _ascend(problem, chart, lam, signs, np.array([v for v, _ in again]), _FINE)
     priced += _priced(problem, chart, lam, value, pattern, signs, most)
     return list({(np.packbits(found[1]).tobytes(), found[2]): found for found in priced}.values())
 
 
 def _ascend(
-    problem: Problem, chart: Chart, lam: np.ndarray, signs: np.ndarray, u: np.ndarray, steps: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Ascent of sign * lam . neuron / cost; returns the best value, pattern and direction each start met."""
-    u = u / np.maximum(np.linalg.norm(u, axis=1, keepdims=True), 1e-300)
-    best = np.full(len(u), -np.inf)
-    kept, where = np.zeros((len(u), problem.n), dtype=bool), u.copy()
+    problem: Problem, chart: Chart, lam: np.ndarray, signs: np.ndarray, v: np.ndarray, steps: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Ascent of sign * lam . neuron / cost; returns the best value and the pattern there of each start."""
+    v = v / np.maximum(np.linalg.norm(v, axis=1, keepdims=True), 1e-300)
+    best, kept = np.full(len(v), -np.inf), np.zeros((len(v), problem.n), dtype=bool)
     for step in steps:
-        active = u @ chart.Z.T > 0
-        gradient = signs[:, None] * ((active * lam) @ chart.Z)
-        cost = costs(chart, active, u, problem.norm)
-        value = np.divide((gradient * u).sum(1), cost, out=np.full(len(u), -np.inf), where=cost > 0)
+        active = v @ chart.white.T > 0
+        gradient = signs[:, None] * ((active * lam) @ chart.white)
+        cost = costs(chart, active, v @ chart.whitening.T, problem.norm)
+        value = np.divide((gradient * v).sum(1), cost, out=np.full(len(v), -np.inf), where=cost > 0)
         gain = value > best
-        best[gain], kept[gain], where[gain] = value[gain], active[gain], u[gain]
-        u = u + step * gradient / np.maximum(np.linalg.norm(gradient, axis=1, keepdims=True), 1e-300)
-        u /= np.maximum(np.linalg.norm(u, axis=1, keepdims=True), 1e-300)
-    return best, kept, where
+        best[gain], kept[gain] = value[gain], active[gain]
+        v = v + step * gradient / np.maximum(np.linalg.norm(gradient, axis=1, keepdims=True), 1e-300)
+        v /= np.maximum(np.linalg.norm(v, axis=1, keepdims=True), 1e-300)
+    return best, kept
 
 
 def _priced(
@@ -109,16 +108,19 @@ def _priced(
 
 
 def cell_price(problem: Problem, chart: Chart, lam: np.ndarray, pattern: np.ndarray) -> tuple[float, np.ndarray]:
-    """max lam . (neuron) over neurons of unit cost in the closed cell, and where."""
+    """max lam . (neuron) over neurons of unit cost in the closed cell, and where; 0 if it cannot be computed."""
     rows = chart.rows
-    gradient = (pattern * lam) @ chart.Z
-    G = np.where(pattern, 1.0, -1.0)[rows, None] * chart.Z[rows]
-    if problem.norm == "weight-decay":
-        G = G / np.linalg.norm(G, axis=1, keepdims=True)
+    sign = np.where(pattern, 1.0, -1.0)[rows, None]
+    if problem.norm == "label-noise":
+        root = factors(chart, pattern[None], problem.norm)[0][0]
+        return _conic_price((pattern * lam) @ chart.Z, sign * chart.Z[rows], root)
+    gradient, G = (pattern * lam) @ chart.white, sign * chart.white[rows]
+    G = G / np.maximum(np.linalg.norm(G, axis=1, keepdims=True), 1e-300)
+    try:
         mu, price = nnls(G.T, -gradient)
-        return float(price), gradient + G.T @ mu
-    root = factors(chart, pattern[None], problem.norm)[0][0]
-    return _conic_price(gradient, G, root)
+    except RuntimeError:  # too many iterations
+        return 0.0, chart.whitening @ gradient
+    return float(price), chart.whitening @ (gradient + G.T @ mu)
 
 
 def _conic_price(gradient: np.ndarray, G: np.ndarray, root: np.ndarray) -> tuple[float, np.ndarray]:

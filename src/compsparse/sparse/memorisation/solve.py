@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -17,40 +16,22 @@ from compsparse.checks import (
     deadline_in,
     generator_from,
 )
-from compsparse.errors import ConfigError, TrainingError
-from compsparse.sparse.memorisation.atoms import (
-    Atoms,
-    AtomSolution,
-    fitted,
-    joined,
-    merged,
-    misfit,
-    polished,
-    reduced,
-    short_of,
-    snapped,
-    solve_atoms,
-    starting_atoms,
-    values,
-)
+from compsparse.errors import ConfigError, DataError
+from compsparse.sparse.memorisation.assembly import AssembledNetwork, best_network, label_scale
+from compsparse.sparse.memorisation.atoms import Atoms, AtomSolution, line_atoms, solve_atoms, starting_atoms
 from compsparse.sparse.memorisation.cells import MOST_INCIDENCES, cells_of, incidences
-from compsparse.sparse.memorisation.columns import (
-    Generated,
-    Pricer,
-    StoppingRule,
-    Warm,
-    admissible,
-    generate,
-    lower_bound,
-)
+from compsparse.sparse.memorisation.checking import admissible, dual_bound, lipschitz_bound, lower_bound
+from compsparse.sparse.memorisation.columns import Generated, Pricer, StoppingRule, Warm, generate
 from compsparse.sparse.memorisation.cone import ConeBlock, solve_cone
 from compsparse.sparse.memorisation.pricing import ExhaustivePricing, Prices, price_all
 from compsparse.sparse.memorisation.problem import Bias, Goal, Norm, Problem, make_problem, with_one
 from compsparse.sparse.memorisation.record import Memorised, MemoriseStatus
-from compsparse.sparse.memorisation.search import price_by_search
+from compsparse.sparse.memorisation.search import cell_price, price_by_search
 
 MemoriseMethod = Literal["auto", "exact", "columns"]
 _MOST_EXACT_CELLS = 300
+_FEW_INCIDENCES = 20_000  # that are listed in no time
+_MOST_NODES = 3_000_000
 _ABOVE_ONE = 1e-10
 _FITS = 1e-8
 _QUANTITY = "least cost of a shallow ReLU network that memorises the data"
@@ -138,29 +119,45 @@ def _free_of_charge(problem: Problem, seconds: float) -> Memorised:
 def _solve(
     problem: Problem, method: MemoriseMethod, rule: StoppingRule, rng: np.random.Generator, started: float
 ) -> Memorised:
-    pricings = _enumerated(problem)
+    pricings = _enumerated(problem, method)
     if method == "exact" and pricings is None:
         raise ConfigError(
             f"{problem.n} points in {problem.X.shape[1]} dimensions have too many cells for method='exact': "
-            "use method='columns', whose gap is then heuristic"
+            "use method='columns'"
         )
     n_cells = None if pricings is None else sum(p.cells.count for p in pricings)
     exact = method == "exact" or (method == "auto" and n_cells is not None and n_cells <= _MOST_EXACT_CELLS)
-    atoms = starting_atoms(problem, rng)
-    start = solve_atoms(problem, atoms)
+    atoms, start = _start(problem, rng, rule)
+    pricer = _pricer(problem, pricings, rng, rule)
     if exact and pricings is not None:
-        done, used = _all_at_once(problem, pricings, rule), "cone program over all cells"
+        done, used = _all_at_once(problem, pricings, pricer, rule), "cone program over all cells"
     else:
-        blocks, pricer = _support(problem, atoms, start, pricings), _pricer(problem, pricings, rng)
-        done = generate(problem, blocks, pricer, rule, exhaustible=pricings is not None)
-        used = "column generation, " + ("every cell priced" if pricings is not None else "cells found by search")
-    return _finished(problem, (atoms, start), done, used, n_cells=n_cells, tol=rule.tol, started=started)
+        done = generate(problem, _support(problem, atoms, start, pricings), pricer, rule)
+        used = "column generation, " + ("every neuron priced" if done.rigorous else "cells found by search")
+    return _finished(problem, (atoms, start), done, used, n_cells=n_cells, rule=rule, started=started)
 
 
-def _enumerated(problem: Problem) -> list[ExhaustivePricing] | None:
-    if sum(map(incidences, problem.charts)) > MOST_INCIDENCES:
+def _start(problem: Problem, rng: np.random.Generator, rule: StoppingRule) -> tuple[Atoms, AtomSolution | None]:
+    """A first network: of random neurons, or along a line if there is no time for more."""
+    atoms = starting_atoms(problem, rng)
+    start = solve_atoms(problem, atoms, rule.seconds_left)
+    if start is None and rule.is_late:
+        atoms = line_atoms(problem, rng)
+        start = solve_atoms(problem, atoms)
+    return atoms, start
+
+
+def _enumerated(problem: Problem, method: MemoriseMethod) -> list[ExhaustivePricing] | None:
+    """The cells of every chart, where they are needed or few."""
+    needed = method == "exact" or problem.norm == "label-noise"
+    if sum(map(incidences, problem.charts)) > (MOST_INCIDENCES if needed else _FEW_INCIDENCES):
         return None
-    return [ExhaustivePricing(k, cells_of(chart), problem.norm) for k, chart in enumerate(problem.charts)]
+    try:
+        return [ExhaustivePricing(k, cells_of(chart), problem.norm) for k, chart in enumerate(problem.charts)]
+    except DataError:
+        if method == "exact":
+            raise
+        return None
 
 
 def _support(
@@ -180,7 +177,10 @@ def _support(
     return list(blocks.values())
 
 
-def _pricer(problem: Problem, pricings: list[ExhaustivePricing] | None, rng: np.random.Generator) -> Pricer:
+def _pricer(
+    problem: Problem, pricings: list[ExhaustivePricing] | None, rng: np.random.Generator, rule: StoppingRule
+) -> Pricer:
+    """Prices by search while that finds something, then by one of the ways that leave nothing out."""
     most = max(20, int(1.5 * problem.n))
 
     def listed(lam: np.ndarray, warm: Warm, full: bool) -> Prices:
@@ -191,16 +191,40 @@ def _pricer(problem: Problem, pricings: list[ExhaustivePricing] | None, rng: np.
         n_starts = 8000 if full else 1500
         return price_by_search(problem, lam, warm, rng, threshold=1 + _ABOVE_ONE, n_starts=n_starts, most_blocks=most)
 
+    def branched(lam: np.ndarray, warm: Warm, full: bool) -> Prices:
+        if not full:
+            return searched(lam, warm, False)
+        found = _branched(problem, lam, rule)
+        return found if found.exhaustive or found.blocks else searched(lam, warm, True)
+
+    if problem.norm == "weight-decay":
+        return branched
     return searched if pricings is None else listed
 
 
-def _all_at_once(problem: Problem, pricings: list[ExhaustivePricing], rule: StoppingRule) -> Generated:
+def _branched(problem: Problem, lam: np.ndarray, rule: StoppingRule) -> Prices:
+    """The largest price of all directions, and the cells of those that are too dear."""
+    budget = iter(range(_MOST_NODES // 2000))
+    bound = dual_bound(problem, lam, rule.tol / 4, lambda: rule.is_late or next(budget, None) is None)
+    blocks = []
+    for theta, k, sign in zip(bound.neurons, bound.through, bound.signs, strict=True):
+        chart = problem.charts[k]
+        u = theta @ chart.embed
+        pattern = chart.Z @ u > 1e-12 * np.linalg.norm(chart.Z, axis=1) * np.linalg.norm(u)
+        if cell_price(problem, chart, sign * lam, pattern)[0] > 1 + _ABOVE_ONE:
+            blocks.append(ConeBlock(int(k), pattern, int(sign), chart.rows))
+    return Prices(bound.most, list({b.key: b for b in blocks}.values()), exhaustive=bound.is_complete)
+
+
+def _all_at_once(problem: Problem, pricings: list[ExhaustivePricing], pricer: Pricer, rule: StoppingRule) -> Generated:
     blocks = [b for pricing in pricings for b in pricing.all_blocks() if b.pattern.any()]
     cone = solve_cone(problem, blocks, rule.seconds_left)
+    if not cone.solved:
+        return Generated(blocks, cone, 0.0, rigorous=True, rounds=1, ended=MemoriseStatus.TIME)
     lam = admissible(problem, cone.multipliers)
-    lower = lower_bound(problem, lam, price_all(pricings, lam, 1.0, True, 0).most) if cone.solved else 0.0
-    ended = MemoriseStatus.STALLED if cone.solved else MemoriseStatus.TIME
-    return Generated(blocks, cone, lower, rigorous=True, rounds=1, ended=ended)
+    prices = pricer(lam, [], True)
+    lower = lower_bound(problem, lam, prices.most)
+    return Generated(blocks, cone, lower, rigorous=prices.exhaustive, rounds=1, ended=MemoriseStatus.STALLED)
 
 
 def _finished(
@@ -210,21 +234,24 @@ def _finished(
     used: str,
     *,
     n_cells: int | None,
-    tol: float,
+    rule: StoppingRule,
     started: float,
 ) -> Memorised:
-    """The basic solution over the directions of the cone program, as a record."""
-    of, best = _network(problem, *first, done)
-    chosen = np.flatnonzero(best.z)
-    theta, z = of.directions(problem, chosen), best.z[chosen]
-    residual = short_of(problem, values(problem.X, theta, z, best.constant))
-    found = Memorised(
-        theta=theta,
-        z=z,
+    """The best network over the directions of the cone program, as a record."""
+    best = best_network(problem, *first, done)
+    certificate = _certificate(problem, best, done)
+    status: MemoriseStatus = MemoriseStatus.STALLED if done.ended is MemoriseStatus.GAP else done.ended
+    if not status.is_cut_short and certificate.relative_gap <= rule.tol:
+        status = MemoriseStatus.GAP
+    if not best.proved.residual <= _FITS * label_scale(problem):
+        status = MemoriseStatus.UNMET
+    return Memorised(
+        theta=best.theta,
+        z=best.z,
         constant=best.constant,
-        certificate=_certificate(best.value, done, residual),
-        residual=residual,
-        status=MemoriseStatus.STALLED if done.ended is MemoriseStatus.GAP else done.ended,
+        certificate=certificate,
+        residual=best.proved.residual,
+        status=status,
         method=used,
         norm=problem.norm,
         bias=problem.bias,
@@ -233,50 +260,26 @@ def _finished(
         rounds=done.rounds,
         seconds=time.perf_counter() - started,
         multipliers=done.cone.multipliers if done.cone is not None else best.multipliers,
-        balance=_balance(problem, theta),
+        balance=_balance(problem, best.theta),
     )
-    return replace(found, status=MemoriseStatus.GAP) if found.gap <= tol else found
 
 
-def _certificate(value: float, done: Generated, residual: float) -> Certificate:
+def _certificate(problem: Problem, best: AssembledNetwork, done: Generated) -> Certificate:
     """The network that was found bounds the least cost from above, the multipliers bound it from below."""
-    if done.rigorous:
-        rigour, obtained = Rigour.RIGOROUS, "every cell was priced"
-    else:
-        obtained = "there are too many cells to list, so the lower bound is from a search and may be too high"
+    rigour, lower, upper = Rigour.RIGOROUS, done.lower, best.proved.upper
+    obtained = "multipliers give no neuron a price above one, and the network was summed up again at the data"
+    steepest = lipschitz_bound(problem)
+    if steepest >= lower:
+        lower, obtained = (
+            steepest,
+            "no network is steeper than its cost, and the network was summed up again at the data",
+        )
+    elif not done.rigorous:
         rigour = Rigour.HEURISTIC
-    assumes = (f"labels that are met to within {residual:.0e} are met",)
-    return Certificate(_QUANTITY, value, done.lower, value, rigour, assumes, obtained)
-
-
-def _network(problem: Problem, atoms: Atoms, start: AtomSolution | None, done: Generated) -> tuple[Atoms, AtomSolution]:
-    """A basic solution over the directions of the cone program; with random ones if those alone do not fit."""
-    pool = atoms
-    if done.cone is not None and done.cone.solved:
-        final, feasible = fitted(problem, *_in_use(problem, done), done.cone.constant)
-        basic = solve_atoms(problem, final)
-        if basic is None or basic.value > feasible.value * (1 + 1e-9):
-            basic = reduced(problem, final, feasible)
-        answer = polished(problem, final, basic)
-        if misfit(problem, *answer) <= _FITS * np.abs(problem.y).max():
-            return answer
-        pool = joined(final, atoms)
-        start = solve_atoms(problem, pool)
-    if start is None:
-        raise TrainingError("the linear program over random neurons failed: the data may be too badly scaled")
-    return polished(problem, pool, start)
-
-
-def _in_use(problem: Problem, done: Generated) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:
-    """Charts, directions and signs that the cone program uses, moved onto the hyperplanes they nearly touch."""
-    assert done.cone is not None
-    largest = max(float(np.linalg.norm(u)) for u in done.cone.u)
-    found: dict[tuple[int, int], list[np.ndarray]] = {}
-    for block, u in zip(done.blocks, done.cone.u, strict=True):
-        if float(np.linalg.norm(u)) > 1e-8 * largest:
-            found.setdefault((block.chart, block.sign), []).append(snapped(problem.charts[block.chart], u))
-    sums = [(k, sign, u) for (k, sign), us in found.items() for u in merged(np.array(us))]
-    return np.array([k for k, _, _ in sums]), [u for *_, u in sums], np.array([s for _, s, _ in sums], float)
+        obtained = "the lower bound is from a search over neurons that may lack the dearest, and may be too high"
+    if lower > upper * (1 + 1e-12):
+        rigour, obtained = Rigour.HEURISTIC, "the bounds contradict each other, so one of them was computed wrongly"
+    return Certificate(_QUANTITY, best.value, lower, upper, rigour, (), obtained)
 
 
 def _balance(problem: Problem, theta: np.ndarray) -> np.ndarray:
