@@ -24,7 +24,8 @@ from compsparse.sparse.memorisation.norms import balanced_label_noise_penalty, n
 from compsparse.sparse.memorisation.problem import Problem
 
 _SNAPS = (ON_HYPERPLANE, 1e-9, 1e-11, 0.0)
-_GOOD_ENOUGH = 1e-7  # relative gap of a network beside which no other is tried
+_FITS = 1e-8
+_GOOD_ENOUGH = 2e-9  # relative gap of a network beside which no other is tried
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ def best_network(problem: Problem, atoms: Atoms, start: AtomSolution | None, don
         for near in _SNAPS:
             neurons, answer = _basic(problem, done, near)
             tried.append(_summed_up(problem, *answer))
-            if tried[-1].proved.upper <= done.lower * (1 + _GOOD_ENOUGH):
+            if tried[-1].proved.upper <= done.lower * (1 + _GOOD_ENOUGH) and meets_labels(problem, tried[-1]):
                 return tried[-1]
             pool = joined(neurons, pool)
         start = solve_atoms(problem, pool) or start
@@ -59,7 +60,7 @@ def best_network(problem: Problem, atoms: Atoms, start: AtomSolution | None, don
         tried += [_summed_up(problem, *polished(problem, of, start, near)) for near in _SNAPS]
     if not any(np.isfinite(network.proved.upper) for network in tried):
         tried.append(_along_a_line(problem))
-    return min(tried, key=lambda network: (network.proved.upper, network.proved.residual))
+    return min(tried, key=lambda network: (not meets_labels(problem, network), network.proved.upper))
 
 
 def _summed_up(problem: Problem, atoms: Atoms, solution: AtomSolution) -> AssembledNetwork:
@@ -118,8 +119,7 @@ def _in_use(problem: Problem, done: Generated, near: float) -> tuple[np.ndarray,
     return np.array([k for k, _, _ in sums]), [u for *_, u in sums], np.array([s for _, s, _ in sums], float)
 
 
-def label_scale(problem: Problem) -> float:
-    """The size that differences of labels have."""
-    if problem.goal == "margin":
-        return 1.0
-    return float(np.ptp(problem.y)) or float(np.abs(problem.y).max())
+def meets_labels(problem: Problem, network: AssembledNetwork) -> bool:
+    """Whether the residual is small beside the differences of labels."""
+    size = float(np.ptp(problem.y)) or float(np.abs(problem.y).max())
+    return network.proved.residual <= _FITS * (1.0 if problem.goal == "margin" else size)

@@ -117,13 +117,13 @@ def fitted(
 
     In a cell the network is linear in u, so the least correction is one least-squares problem.
     """
-    short = short_of(problem, _values(problem, chart, u, sign, constant))
+    best = (short_of(problem, _values(problem, chart, u, sign, constant)), u, constant)
     for _ in range(_CORRECTIONS):
-        moved_u, moved_constant = _corrected(problem, chart, u, sign, constant, near)
-        now = short_of(problem, _values(problem, chart, moved_u, sign, moved_constant))
-        if not now < short:
-            break
-        u, constant, short = moved_u, moved_constant, now
+        u, constant = _corrected(problem, chart, u, sign, constant, near)
+        short = short_of(problem, _values(problem, chart, u, sign, constant))
+        if short < best[0]:
+            best = (short, u, constant)
+    _, u, constant = best
     moved = [make_atoms(problem, [(int(k), v[None])]) for k, v in zip(chart, u, strict=True)]
     kept = [j for j, m in enumerate(moved) if m.u]
     z = np.array([sign[j] * _cost_ratio(u[j], moved[j]) for j in kept])

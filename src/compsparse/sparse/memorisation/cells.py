@@ -23,7 +23,7 @@ MOST_INCIDENCES = 1_000_000
 """Most (ray, cell) pairs that are worth enumerating."""
 _MOST_TERMS = 1000
 _ZERO = 1e-10
-_EXACT, _CLEAR = 1e-13, 1e-6  # between them rounding may decide
+_EXACT, _CLEAR = 4e-15, 1e-8  # between them rounding may decide
 _ROWS_AT_ONCE = 20_000
 
 
@@ -171,12 +171,13 @@ def _around_rays(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.
     doubtful = False
     for at in range(0, len(subsets), _ROWS_AT_ONCE):
         chosen = subsets[at : at + _ROWS_AT_ONCE]
-        r, good, doubt = _null_vectors(A[chosen])
-        doubtful |= doubt
-        chosen, r = chosen[good], r[good]
+        r, least = _null_vectors(A[chosen])
+        good = least > _ZERO
+        doubtful |= bool(((least > _EXACT) & (least < _CLEAR)).any())
+        chosen, r, least = chosen[good], r[good], least[good]
         values = r @ A.T
         zero = np.abs(values) < _ZERO
-        doubtful |= bool(((np.abs(values) > _EXACT) & (np.abs(values) < _CLEAR)).any())
+        doubtful |= bool(((np.abs(values) > _EXACT) & (np.abs(values) < 10 * _EXACT / least[:, None])).any())
         np.put_along_axis(zero, chosen, True, axis=1)
         simple = zero.sum(1) == p - 1
         active = values > 0
@@ -222,18 +223,16 @@ def _local_patterns(A: np.ndarray, ray: np.ndarray) -> tuple[np.ndarray, bool]:
     return np.unique(np.concatenate([patterns, ~patterns]), axis=0), doubtful
 
 
-def _null_vectors(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
-    """The unit vector orthogonal to the p-1 rows of each matrix (k, p-1, p), whether it is the only one, and doubt."""
+def _null_vectors(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The unit vector orthogonal to the p-1 rows of each matrix (k, p-1, p), and how far others are from being so."""
     k, _, p = A.shape
     if p == 1:
-        return np.ones((k, 1)), np.ones(k, dtype=bool), False
+        return np.ones((k, 1)), np.ones(k)
     if p == 2:
-        return np.stack([-A[:, 0, 1], A[:, 0, 0]], axis=1), np.ones(k, dtype=bool), False
+        return np.stack([-A[:, 0, 1], A[:, 0, 0]], axis=1), np.ones(k)
     if p == 3:
         cross = np.cross(A[:, 0], A[:, 1])
         least = np.linalg.norm(cross, axis=1)
-        vectors = cross / np.maximum(least, 1e-300)[:, None]
-    else:
-        _, s, basis = np.linalg.svd(A)
-        least, vectors = s[:, -1], basis[:, -1]
-    return vectors, least > _ZERO, bool(((least > _EXACT) & (least < _CLEAR)).any())
+        return cross / np.maximum(least, 1e-300)[:, None], least
+    _, s, basis = np.linalg.svd(A)
+    return basis[:, -1], s[:, -1]

@@ -1,8 +1,7 @@
 """Pricing: max over a cell's cone of lam . (neuron) / cost, which dual feasibility bounds by 1.
 
 It is the norm of the projection of +-R^-T Lambda_s on the image of the cell's cone, Lambda_s =
-sum_{i in s} lam_i z_i: a small non-negative least-squares problem, needed only where norm(R^-T Lambda_s) > 1. Where R
-is the same in all cells, branch and bound needs no list of them (:mod:`.largest_price`).
+sum_{i in s} lam_i z_i: a small non-negative least-squares problem, needed only where norm(R^-T Lambda_s) > 1.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from compsparse.sparse.memorisation.problem import Norm
 
 _CELLS_AT_ONCE = 8192
 _CELLS_AT_FIRST = 3000
+_SWEEPS = 40
 _APART = (0.3, 0.1, 0.03, 0.01)
 
 
@@ -47,12 +47,27 @@ class ExhaustivePricing:
     def __init__(self, number: int, cells: HyperplaneCells, norm: Norm):
         self.number, self.cells, self.norm = number, cells, norm
         self.roots, self.whiten = factors(cells.chart, cells.patterns, norm)
-        self.opposite = factors(cells.chart, self._opposite(), norm)
+        if norm == "label-noise":
+            self.opposite = factors(cells.chart, self._opposite(), norm)
+        else:
+            self.opposite = self.roots, self.whiten
+            self._collect_facets()
 
     def _opposite(self) -> np.ndarray:
         other = ~self.cells.patterns
         other[:, np.setdiff1d(np.arange(other.shape[1]), self.cells.chart.rows)] = False
         return other
+
+    def _collect_facets(self) -> None:
+        """Unit normals of each cell's facets in white coordinates, padded with zeros, (S, F, p)."""
+        cells = self.cells
+        unit = cells.chart.white / np.maximum(np.linalg.norm(cells.chart.white, axis=1, keepdims=True), 1e-300)
+        S, p = len(cells.patterns), unit.shape[1]
+        starts, rows = cells.facet_table if p > 1 else (np.arange(S + 1), np.full(S, cells.chart.rows[0]))
+        cell = np.repeat(np.arange(S), np.diff(starts))
+        place = np.arange(len(rows)) - starts[cell]
+        self.normals = np.zeros((S, int(np.diff(starts).max()), p))
+        self.normals[cell, place] = unit[rows] * np.where(cells.patterns[cell, rows], 1.0, -1.0)[:, None]
 
     def price(self, lam: np.ndarray, threshold: float, full: bool) -> tuple[float, list[PricedCell], bool]:
         """The largest price, the cells above the threshold, and whether all were priced.
@@ -70,14 +85,34 @@ class ExhaustivePricing:
             size = np.linalg.norm(white, axis=1)
             for sign in (1, -1):
                 chosen = np.flatnonzero(size > min(1.0, threshold))
+                chosen, bound = self._bounded(sign * white, chosen, size, threshold)
                 if not full and len(chosen) > _CELLS_AT_FIRST:
-                    chosen, complete = chosen[np.argsort(-size[chosen])[:_CELLS_AT_FIRST]], False
+                    chosen, complete = chosen[np.argsort(-bound)[:_CELLS_AT_FIRST]], False
                 for s in map(int, chosen):
                     value, where = self._projected(s, sign * white[s], roots[s])
                     top = max(top, value)
                     if value > threshold:
                         found.append((value, s, side, sign, side * where))
         return top, sorted(found, key=lambda f: -f[0]), complete
+
+    def _bounded(
+        self, white: np.ndarray, chosen: np.ndarray, size: np.ndarray, threshold: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Drops cells whose price a cheap dual bound shows to be small: norm(Lambda + G^T mu) for any mu >= 0."""
+        if self.norm == "label-noise":
+            return chosen, size[chosen]
+        w, mu = white[chosen].copy(), np.zeros((len(chosen), self.normals.shape[1]))
+        for sweep in range(_SWEEPS):
+            normals = self.normals[chosen]
+            for j in range(normals.shape[1]):
+                step = np.maximum(-np.einsum("si,si->s", normals[:, j], w), -mu[:, j])
+                mu[:, j] += step
+                w += step[:, None] * normals[:, j]
+            bound = np.linalg.norm(w, axis=1)
+            if sweep % 4 == 3 or sweep == _SWEEPS - 1:
+                keep = bound > min(1.0, threshold)
+                chosen, w, mu, bound = chosen[keep], w[keep], mu[keep], bound[keep]
+        return chosen, bound
 
     def _gradients(self, lam: np.ndarray) -> np.ndarray:
         weighted = lam[:, None] * self.cells.chart.Z

@@ -191,7 +191,7 @@ def _chart(Z: np.ndarray, back: np.ndarray, squares: np.ndarray) -> Chart:
 def _centre_and_scale(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """So that coordinates are of size one whatever the units and the origin of the data."""
     centre = X.mean(0)
-    spread = np.abs(X - centre).max(0)
+    spread = X.std(0)
     return centre, np.where(spread > 0, spread, 1.0)
 
 

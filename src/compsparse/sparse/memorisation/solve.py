@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -17,7 +18,7 @@ from compsparse.checks import (
     generator_from,
 )
 from compsparse.errors import ConfigError, DataError
-from compsparse.sparse.memorisation.assembly import AssembledNetwork, best_network, label_scale
+from compsparse.sparse.memorisation.assembly import AssembledNetwork, best_network, meets_labels
 from compsparse.sparse.memorisation.atoms import Atoms, AtomSolution, line_atoms, solve_atoms, starting_atoms
 from compsparse.sparse.memorisation.cells import MOST_INCIDENCES, cells_of, incidences
 from compsparse.sparse.memorisation.checking import admissible, dual_bound, lipschitz_bound, lower_bound
@@ -30,10 +31,9 @@ from compsparse.sparse.memorisation.search import cell_price, price_by_search
 
 MemoriseMethod = Literal["auto", "exact", "columns"]
 _MOST_EXACT_CELLS = 300
-_FEW_INCIDENCES = 20_000  # that are listed in no time
 _MOST_NODES = 3_000_000
+_MANY_CELLS = 20_000
 _ABOVE_ONE = 1e-10
-_FITS = 1e-8
 _QUANTITY = "least cost of a shallow ReLU network that memorises the data"
 
 
@@ -134,7 +134,9 @@ def _solve(
     else:
         done = generate(problem, _support(problem, atoms, start, pricings), pricer, rule)
         used = "column generation, " + ("every neuron priced" if done.rigorous else "cells found by search")
-    return _finished(problem, (atoms, start), done, used, n_cells=n_cells, rule=rule, started=started)
+    best = best_network(problem, atoms, start, done)
+    done = _sharpened(problem, done, best, pricer, rule)
+    return _record(problem, best, done, used, n_cells=n_cells, rule=rule, started=started)
 
 
 def _start(problem: Problem, rng: np.random.Generator, rule: StoppingRule) -> tuple[Atoms, AtomSolution | None]:
@@ -148,9 +150,8 @@ def _start(problem: Problem, rng: np.random.Generator, rule: StoppingRule) -> tu
 
 
 def _enumerated(problem: Problem, method: MemoriseMethod) -> list[ExhaustivePricing] | None:
-    """The cells of every chart, where they are needed or few."""
-    needed = method == "exact" or problem.norm == "label-noise"
-    if sum(map(incidences, problem.charts)) > (MOST_INCIDENCES if needed else _FEW_INCIDENCES):
+    """The cells of every chart, if there are not too many."""
+    if sum(map(incidences, problem.charts)) > MOST_INCIDENCES:
         return None
     try:
         return [ExhaustivePricing(k, cells_of(chart), problem.norm) for k, chart in enumerate(problem.charts)]
@@ -191,15 +192,22 @@ def _pricer(
         n_starts = 8000 if full else 1500
         return price_by_search(problem, lam, warm, rng, threshold=1 + _ABOVE_ONE, n_starts=n_starts, most_blocks=most)
 
-    def branched(lam: np.ndarray, warm: Warm, full: bool) -> Prices:
-        if not full:
-            return searched(lam, warm, False)
-        found = _branched(problem, lam, rule)
-        return found if found.exhaustive or found.blocks else searched(lam, warm, True)
+    first = searched if pricings is None else listed
+    if problem.norm == "label-noise" or (pricings is not None and _is_a_sure_long_list(pricings)):
+        return first
 
-    if problem.norm == "weight-decay":
-        return branched
-    return searched if pricings is None else listed
+    def branched(lam: np.ndarray, warm: Warm, full: bool) -> Prices:
+        found = _branched(problem, lam, rule) if full else None
+        if found is not None and (found.exhaustive or found.blocks):
+            return found
+        return replace(first(lam, warm, full), exhaustive=False)
+
+    return branched
+
+
+def _is_a_sure_long_list(pricings: list[ExhaustivePricing]) -> bool:
+    """Whether every cell is known for sure, and there are so many that going through them beats branch and bound."""
+    return sum(p.cells.count for p in pricings) > _MANY_CELLS and not any(p.cells.doubtful for p in pricings)
 
 
 def _branched(problem: Problem, lam: np.ndarray, rule: StoppingRule) -> Prices:
@@ -227,9 +235,24 @@ def _all_at_once(problem: Problem, pricings: list[ExhaustivePricing], pricer: Pr
     return Generated(blocks, cone, lower, rigorous=prices.exhaustive, rounds=1, ended=MemoriseStatus.STALLED)
 
 
-def _finished(
+def _sharpened(
+    problem: Problem, done: Generated, best: AssembledNetwork, pricer: Pricer, rule: StoppingRule
+) -> Generated:
+    """The better of two lower bounds, the other from the multipliers of the linear program over the network's neurons.
+
+    Its neurons are off by the accuracy of the cone program, their prices by the square of that.
+    """
+    if rule.is_late or best.proved.upper - done.lower <= rule.tol * best.proved.upper:
+        return done
+    lam = admissible(problem, best.multipliers)
+    prices = pricer(lam, [], True)
+    lower = lower_bound(problem, lam, prices.most)
+    return replace(done, lower=lower, rigorous=True) if prices.exhaustive and lower > done.lower else done
+
+
+def _record(
     problem: Problem,
-    first: tuple[Atoms, AtomSolution | None],
+    best: AssembledNetwork,
     done: Generated,
     used: str,
     *,
@@ -237,13 +260,11 @@ def _finished(
     rule: StoppingRule,
     started: float,
 ) -> Memorised:
-    """The best network over the directions of the cone program, as a record."""
-    best = best_network(problem, *first, done)
     certificate = _certificate(problem, best, done)
     status: MemoriseStatus = MemoriseStatus.STALLED if done.ended is MemoriseStatus.GAP else done.ended
     if not status.is_cut_short and certificate.relative_gap <= rule.tol:
         status = MemoriseStatus.GAP
-    if not best.proved.residual <= _FITS * label_scale(problem):
+    if not meets_labels(problem, best):
         status = MemoriseStatus.UNMET
     return Memorised(
         theta=best.theta,
