@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import nnls
 
 from compsparse.sparse.memorisation.cells import HyperplaneCells
 from compsparse.sparse.memorisation.cone import ConeBlock
+from compsparse.sparse.memorisation.cone_projection import projection
 from compsparse.sparse.memorisation.norms import factors
 from compsparse.sparse.memorisation.problem import Norm
 
@@ -129,9 +129,8 @@ class ExhaustivePricing:
         if not good.any():
             return 0.0, signed[:, 0]
         rays = rays[:, good] / size[good]
-        try:
-            alpha, _ = nnls(rays, white)
-        except RuntimeError:  # too many iterations: nothing is known of the cell but the norm
+        alpha = projection(rays, white)
+        if alpha is None:  # nothing is known of the cell but the norm
             return float(np.linalg.norm(white)), signed[:, 0]
         return float(np.linalg.norm(rays @ alpha)), signed[:, good] @ (alpha / size[good])
 

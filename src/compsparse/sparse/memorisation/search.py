@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 from scipy import sparse
-from scipy.optimize import nnls
 
 from compsparse.sparse.memorisation.cone import ConeBlock
+from compsparse.sparse.memorisation.cone_projection import projection
 from compsparse.sparse.memorisation.norms import costs, factors
 from compsparse.sparse.memorisation.pricing import Prices, spread
 from compsparse.sparse.memorisation.problem import Chart, Problem
@@ -116,11 +116,11 @@ def cell_price(problem: Problem, chart: Chart, lam: np.ndarray, pattern: np.ndar
         return _conic_price((pattern * lam) @ chart.Z, sign * chart.Z[rows], root)
     gradient, G = (pattern * lam) @ chart.white, sign * chart.white[rows]
     G = G / np.maximum(np.linalg.norm(G, axis=1, keepdims=True), 1e-300)
-    try:
-        mu, price = nnls(G.T, -gradient)
-    except RuntimeError:  # too many iterations
+    mu = projection(G.T, -gradient)
+    if mu is None:
         return 0.0, chart.whitening @ gradient
-    return float(price), chart.whitening @ (gradient + G.T @ mu)
+    direction = gradient + G.T @ mu
+    return float(np.linalg.norm(direction)), chart.whitening @ direction
 
 
 def _conic_price(gradient: np.ndarray, G: np.ndarray, root: np.ndarray) -> tuple[float, np.ndarray]:
