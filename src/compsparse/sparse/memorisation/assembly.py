@@ -51,7 +51,8 @@ def best_network(problem: Problem, atoms: Atoms, start: AtomSolution | None, don
         for near in _SNAPS:
             neurons, answer = _basic(problem, done, near)
             tried.append(_summed_up(problem, *answer))
-            if tried[-1].proved.upper <= done.lower * (1 + _GOOD_ENOUGH) and meets_labels(problem, tried[-1]):
+            is_best = tried[-1].proved.upper <= done.lower * (1 + _GOOD_ENOUGH)
+            if (is_best or done.ended.is_cut_short) and meets_labels(problem, tried[-1]):
                 return tried[-1]
             pool = joined(neurons, pool)
         start = solve_atoms(problem, pool) or start
