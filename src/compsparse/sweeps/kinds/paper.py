@@ -27,15 +27,17 @@ def rhm_protocol(width: int = 64) -> dict[str, Any]:
     }
 
 
+def srhm_sizes(learner: Learner, n_levels: int, n_empty: int, tuple_size: int = 2) -> dict[str, Any]:
+    """What a run of Tomasini and Wyart 2024 learns, and with which network."""
+    return {"learner": learner, "n_levels": n_levels, "n_empty": n_empty, "tuple_size": tuple_size}
+
+
 def srhm_protocol(
     learner: Learner, n_levels: int, n_empty: int, tuple_size: int = 2, width: int = 512
 ) -> dict[str, Any]:
     """Tomasini and Wyart 2024: batches of 4 per class, constant rate, until the training loss is 0.001."""
     return {
-        "learner": learner,
-        "n_levels": n_levels,
-        "n_empty": n_empty,
-        "tuple_size": tuple_size,
+        **srhm_sizes(learner, n_levels, n_empty, tuple_size),
         "width": width,
         "learning_rate": _rate(learner, n_levels, n_empty, tuple_size),
         "batch_size": None,
