@@ -103,7 +103,8 @@ def test_impossible_runs_are_refused(fields, words):
 def test_rates_of_the_paper():
     rates = {
         ("cnn", 2, 1): 0.1, ("cnn", 2, 4): 0.03, ("cnn", 2, 6): 0.01, ("cnn", 3, 2): 0.01, ("cnn", 3, 4): 0.003,
-        ("cnn", 2, 0): 0.01, ("lcn", 2, 2): 0.01, ("lcn", 3, 4): 0.003, ("fcn", 2, 1): 0.01, ("fcn", 3, 2): 0.001,
+        ("cnn", 2, 3): 0.1, ("cnn", 2, 0): 0.01, ("cnn", 1, 4): 0.03, ("lcn", 2, 2): 0.01, ("lcn", 3, 4): 0.003,
+        ("fcn", 2, 2): 0.01, ("fcn", 3, 2): 0.003, ("fcn", 3, 4): 0.001,
     }  # fmt: skip
     for (learner, depth, s0), rate in rates.items():
         assert srhm_protocol(learner, depth, s0)["learning_rate"] == rate

@@ -86,7 +86,7 @@ def sparse_cnn_law(profile: Profile, progress: Progress) -> Finding:
 
     In the full profile sizes are others than those at which the learning rate was chosen.
     """
-    models: _Models = ((3, 3, (0, 1, 2, 3)), (3, 4, (0, 1, 2)))
+    models: _Models = ((3, 3, (0, 1, 2)), (3, 4, (0, 1)))
     if profile == "full":
         models = ((2, 7, (0, 1, 2, 4)), (2, 9, (0, 1, 2, 4)), (3, 3, (0, 1, 2, 3)), (3, 5, (0, 1, 2)))
     return _sparse_law("cnn", models, lambda depth: 2, lambda depth, s0: 2.4 * (s0 + 1) ** 2, profile, progress)
