@@ -44,7 +44,9 @@ def claims_list(json_: JsonOption = False) -> None:
 
 @claims_app.command("run")
 def claims_run(
-    names: Annotated[list[str] | None, typer.Argument(help="Which claims or checks; all by default.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Which claims or checks; all that have the profile by default.")
+    ] = None,
     profile: Annotated[str, typer.Option(help="quick (two CPU cores, at most two minutes) or full (a GPU).")] = "quick",
     results: ResultsOption = _RESULTS,
     json_: JsonOption = False,
@@ -54,7 +56,9 @@ def claims_run(
 
     check_choice("profile", profile, PROFILES)
     check_folder(results)
-    chosen = [get_claim(name) for name in names] if names else list(all_claims().values())
+    chosen = [get_claim(name) for name in names or all_claims()]
+    if not names:
+        chosen = [claim for claim in chosen if profile in claim.profiles]
     colours = {Outcome.SUPPORTED: "green", Outcome.REFUTED: "red", Outcome.INCONCLUSIVE: "yellow"}
     verdicts = []
     for claim in chosen:

@@ -75,7 +75,8 @@ class Spec:
         return hashlib.sha256(content.encode()).hexdigest()[:32]
 
     def _named_by(self) -> dict[str, Any]:
-        defaults = {f.name: f.default for f in fields(self) if f.name in self.later_fields}
+        kind: Any = type(self)
+        defaults = {f.name: f.default for f in fields(kind) if f.name in self.later_fields}
         return {name: v for name, v in self.to_dict().items() if name not in defaults or v != defaults[name]}
 
     def to_dict(self) -> dict[str, Any]:

@@ -174,13 +174,14 @@ def _sparse_points(
     learner: Learner, models: _Models, guess: Callable[[int, int], float], full: bool, progress: Progress
 ) -> list[Measured]:
     points: list[Measured] = []
+    seeds_and_sizes = (4, (0.6, 0.8, 1.0, 1.3, 1.7)) if full else (2 if learner == "cnn" else 1, (0.7, 0.9, 1.2, 1.6))
     total = sum(len(empties) for _, _, empties in models)
     for depth, v, empties in models:
         for s0 in empties:
-            width, n_epochs = (256, 200) if full else (32, 60)
+            width, n_epochs = (256, 200) if full else (32, 40)
             setting = hierarchy_run(learner, v, depth, s0, width=width, n_epochs=n_epochs)
             at = guess(depth, s0) * setting.model.natural_size
-            points.append(_measured(setting, at, 4 if full else 2, (0.6, 0.8, 1.0, 1.3, 1.7)))
+            points.append(_measured(setting, at, *seeds_and_sizes))
             progress.update(len(points), total, f"L={depth}, v={v}, s0={s0}")
     return points
 

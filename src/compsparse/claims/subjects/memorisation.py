@@ -85,9 +85,8 @@ def cells_are_polynomial(profile: Profile, progress: Progress) -> Finding:
 
 def width_drops_out(profile: Profile, progress: Progress) -> Finding:
     """The norm that descent finds at several widths, against the optimum."""
-    n, cases, replicas = 5, 6 if profile == "quick" else 12, 4 if profile == "quick" else 8
-    n_steps = 20_000 if profile == "quick" else 100_000
-    widths = (2, 5, 20, 80) if profile == "quick" else (2, 3, 5, 10, 20, 80, 320)
+    n, widths = 5, (2, 5, 20, 80)
+    cases, replicas, n_steps = (5, 3, 15_000) if profile == "quick" else (12, 4, 40_000)
     data = [_on_a_line(n, FIRST_SEED + seed) for seed in range(cases)]
     X, y, groups = _together(data)
     optima = [memorise(*points, time_limit=None).value for points in data]
@@ -147,7 +146,7 @@ def _together(data: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray
 def label_noise_finds_the_sparse_optimum(profile: Profile, progress: Progress) -> Finding:
     """The implicit penalty of SGD with label noise against its optimum, as steps grow in number."""
     n, width, cases = 5, 30, 6 if profile == "quick" else 20
-    lengths = (2_000, 8_000, 24_000) if profile == "quick" else (5_000, 20_000, 80_000, 320_000)
+    lengths = (2_000, 8_000, 24_000) if profile == "quick" else (5_000, 20_000, 80_000)
     data = [_on_a_line(n, FIRST_SEED + seed) for seed in range(cases)]
     X, y, groups = _together(data)
     by_length: dict[int, list[float]] = {}

@@ -173,8 +173,8 @@ class Affine(nn.Module):
         assert self.bias_scale is not None
         if self.n_biases > 1:
             out = self.scale * torch.bmm(x, weight)
-            places = out.unflatten(1, (-1, self.n_biases)) + self.bias_scale * self.bias.flatten(0, 1)[:, None]
-            return places.flatten(1, 2)
+            places = out.view(len(out), -1, self.n_biases, out.shape[-1])
+            return (places + self.bias_scale * self.bias.flatten(0, 1)[:, None]).flatten(1, 2)
         return torch.baddbmm(self.bias.flatten(0, 1), x, weight, beta=self.bias_scale, alpha=self.scale)
 
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, Self, get_args, get_type_hints
 import numpy as np
 import torch
 
-from compsparse.checks import check_choice, check_count, check_flag, check_number
+from compsparse.checks import check_choice, check_count, check_flag, check_kind, check_number
 from compsparse.errors import ConfigError
 from compsparse.measures import diffeomorphism_sensitivity, synonym_sensitivity
 from compsparse.networks.replicas import select
@@ -294,7 +294,8 @@ class BestTest:
         if not len(places):
             return
         due = state.replicas[places]
-        found = misclassified(select(state.network, places.tolist()), [self.tests[r] for r in due])
+        network = check_kind("network", select(state.network, places.tolist()), SymbolNetwork)
+        found = misclassified(network, [self.tests[r] for r in due])
         self.errors[due] = np.minimum(self.errors[due], found)
         self.next_look[due] = state.step + self.steps_between[due]
 

@@ -115,12 +115,12 @@ def _among(ordered: np.ndarray, codes: np.ndarray) -> np.ndarray:
     table = np.zeros(2**_TABLE_BITS, dtype=bool)
     table[_hashes(ordered)] = True
     likely = np.flatnonzero(table[_hashes(codes)])
-    return likely[_contains(ordered, codes[likely])]
+    return np.asarray(likely[_contains(ordered, codes[likely])])
 
 
 def _hashes(codes: np.ndarray) -> np.ndarray:
     """Knuth's multiplicative hash to a place in the table."""
-    return (codes.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(64 - _TABLE_BITS)
+    return np.asarray((codes.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(64 - _TABLE_BITS))
 
 
 def _contains(ordered: np.ndarray, values: np.ndarray) -> np.ndarray:
