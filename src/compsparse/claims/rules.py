@@ -14,11 +14,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 from scipy import stats
 
-from compsparse.checks import check_number
+from compsparse.checks import brief, check_kind, check_list, check_number, check_numbers
 from compsparse.claims.claim import Outcome
 from compsparse.errors import ConfigError, DataError
 from compsparse.measures import Law
@@ -39,11 +40,13 @@ class Interval:
     high: float
 
     def __post_init__(self) -> None:
-        if not self.low <= self.high:
+        are_numbers = all(isinstance(end, Real) and not isinstance(end, bool) for end in (self.low, self.high))
+        if not are_numbers or not self.low <= self.high:
             raise DataError(f"an interval goes from low to high, got {self.low!r} to {self.high!r}")
 
     def over(self, other: Interval) -> Interval:
         """Where the ratio of two positive numbers lies, whatever ties them."""
+        check_kind("other", other, Interval)
         return Interval(self.low / other.high if other.high > 0 else 0.0, _quotient(self.high, other.low))
 
     def text(self, digits: int = 2) -> str:
@@ -59,7 +62,10 @@ def _quotient(a: float, b: float) -> float:
 
 def mean_interval(values: Sequence[float] | np.ndarray, confidence: float = 0.95) -> Interval:
     """The interval of a mean by Student's t; of a single value it is the whole line."""
-    x = _finite(values)
+    check_number("confidence", confidence, above=0, below=1)
+    x = check_numbers("the values of an interval", values, shape=(None,))
+    if not len(x):
+        raise DataError("an interval is taken of at least one number")
     if len(x) < 2:
         return Interval(-math.inf, math.inf)
     half = float(stats.t.ppf((1 + confidence) / 2, len(x) - 1) * x.std(ddof=1) / math.sqrt(len(x)))
@@ -68,18 +74,11 @@ def mean_interval(values: Sequence[float] | np.ndarray, confidence: float = 0.95
 
 def geometric_interval(values: Sequence[float] | np.ndarray, confidence: float = 0.95) -> Interval:
     """The interval of a geometric mean of positive numbers, by Student's t on logarithms."""
-    x = _finite(values)
+    x = check_numbers("the values of an interval", values, shape=(None,))
     if np.any(x <= 0):
         raise DataError("a geometric mean needs positive numbers")
     logs = mean_interval(np.log(x), confidence)
     return Interval(math.exp(logs.low), math.exp(logs.high) if logs.high < 700 else math.inf)
-
-
-def _finite(values: Sequence[float] | np.ndarray) -> np.ndarray:
-    x = np.asarray(values, dtype=float)
-    if x.ndim != 1 or not len(x) or not np.all(np.isfinite(x)):
-        raise DataError("an interval is taken of finite numbers, at least one")
-    return x
 
 
 # ---- laws ------------------------------------------------------------------------------------
@@ -134,6 +133,8 @@ def judge_exponent(stated: StatedExponent, interval: Interval) -> Outcome:
     >>> judge_exponent(StatedExponent(2, rivals=(1, 3)), Interval(0.9, 2.1)).value
     'inconclusive'
     """
+    check_kind("stated", stated, StatedExponent)
+    check_kind("interval", interval, Interval)
     low, high = stated.value - stated.margin, stated.value + stated.margin
     if interval.low > high or interval.high < low:
         return Outcome.REFUTED
@@ -150,6 +151,9 @@ def exponent_interval(law: Law, name: str) -> Interval:
 
 def judge_law(law: Law, stated: Mapping[str, StatedExponent]) -> Outcome:
     """All stated exponents of a law at once."""
+    check_kind("law", law, Law)
+    if not isinstance(stated, Mapping) or not all(name in law.exponents for name in stated):
+        raise ConfigError(f"what is stated must be of exponents of the law, {list(law.exponents)}, got {stated!r}")
     return all_of(judge_exponent(said, exponent_interval(law, name)) for name, said in stated.items())
 
 
@@ -162,9 +166,11 @@ def judge_at_most(interval: Interval, bar: float, *, refuted_above: float | None
     Args:
         refuted_above: another bar, for statements that are refuted only well beyond the first.
     """
-    if interval.high <= bar:
+    check_number("bar", bar)
+    beyond = bar if refuted_above is None else check_number("refuted_above", refuted_above, least=bar)
+    if check_kind("interval", interval, Interval).high <= bar:
         return Outcome.SUPPORTED
-    return Outcome.REFUTED if interval.low > (bar if refuted_above is None else refuted_above) else Outcome.INCONCLUSIVE
+    return Outcome.REFUTED if interval.low > beyond else Outcome.INCONCLUSIVE
 
 
 def judge_at_least(interval: Interval, bar: float, *, refuted_below: float | None = None) -> Outcome:
@@ -173,23 +179,27 @@ def judge_at_least(interval: Interval, bar: float, *, refuted_below: float | Non
     Args:
         refuted_below: another bar, for statements that are refuted only well below the first.
     """
-    if interval.low >= bar:
+    check_number("bar", bar)
+    beyond = bar if refuted_below is None else check_number("refuted_below", refuted_below, most=bar)
+    if check_kind("interval", interval, Interval).low >= bar:
         return Outcome.SUPPORTED
-    return (
-        Outcome.REFUTED if interval.high < (bar if refuted_below is None else refuted_below) else Outcome.INCONCLUSIVE
-    )
+    return Outcome.REFUTED if interval.high < beyond else Outcome.INCONCLUSIVE
 
 
 def judge_within(interval: Interval, low: float, high: float) -> Outcome:
     """Whether a number lies from low to high: the whole interval does, or none of it, or it is open."""
-    if low <= interval.low and interval.high <= high:
+    check_number("high", high, least=check_number("low", low))
+    if low <= check_kind("interval", interval, Interval).low and interval.high <= high:
         return Outcome.SUPPORTED
     return Outcome.REFUTED if interval.low > high or interval.high < low else Outcome.INCONCLUSIVE
 
 
 def all_of(outcomes: Iterable[Outcome]) -> Outcome:
     """A statement with several parts: refuted with one of them, supported with all of them."""
-    found = set(outcomes)
+    listed = check_list("outcomes", outcomes)
+    if not all(isinstance(outcome, Outcome) for outcome in listed):
+        raise ConfigError(f"outcomes must be Outcomes, got {brief(outcomes)}")
+    found = set(listed)
     if Outcome.REFUTED in found:
         return Outcome.REFUTED
     return Outcome.SUPPORTED if found == {Outcome.SUPPORTED} else Outcome.INCONCLUSIVE
