@@ -20,7 +20,7 @@ from compsparse.claims.rules import (
     mean_interval,
 )
 from compsparse.errors import ConfigError, DataError
-from compsparse.measures import fit_law
+from compsparse.measures import fit_law, threshold
 
 SQUARE = StatedExponent(2.0, rivals=(1.0, 3.0))
 SIZES = np.array([1.0, 2.0, 3.0, 5.0])
@@ -76,6 +76,25 @@ def test_intervals_of_exponents_hold_the_truth_19_times_in_20(noise, shape):
     intervals = [exponent_interval(fitted(2.3, noise, rng, **shape), "x") for _ in range(trials)]
     held = np.mean([i.low <= 2.3 <= i.high for i in intervals])
     assert held == pytest.approx(0.95, abs=4 * math.sqrt(0.95 * 0.05 / trials))
+
+
+def measured_p_star(true, rng, n_seeds=3):
+    """P* of learning curves like those of networks: every seed has a place and a steepness of its own."""
+    sizes = np.round(true * np.array([0.5, 0.71, 1.0, 1.41, 2.0]))
+    places = true * np.exp(0.15 * rng.standard_normal((n_seeds, len(sizes)))) / 8 ** (1 / 3)
+    errors = 0.9 / (1 + (sizes / places) ** 3)
+    return threshold(dict(zip(sizes, errors.T.tolist(), strict=True)), n_resamples=1).value
+
+
+def test_intervals_hold_the_truth_when_sizes_are_read_off_learning_curves():
+    """End to end: curves of three seeds, thresholds, a law with a prefactor a model, its interval."""
+    rng, trials, held = np.random.default_rng(2), 400, 0
+    x, groups = np.tile([1.0, 2.0, 3.0], 2), [0, 0, 0, 1, 1, 1]
+    for _ in range(trials):
+        y = [measured_p_star(400 * 3.0**g * s**2.0, rng) for s, g in zip(x, groups, strict=True)]
+        interval = exponent_interval(fit_law({"x": x}, y, groups=groups), "x")
+        held += interval.low <= 2.0 <= interval.high
+    assert held / trials == pytest.approx(0.95, abs=4 * math.sqrt(0.95 * 0.05 / trials))
 
 
 def test_the_full_runs_that_were_called_support_do_not_support():
