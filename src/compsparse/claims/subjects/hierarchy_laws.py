@@ -178,7 +178,7 @@ def _sparse_points(
     total = sum(len(empties) for _, _, empties in models)
     for depth, v, empties in models:
         for s0 in empties:
-            width, n_epochs = (256, 200) if full else (32, 40)
+            width, n_epochs = (256, 100) if full else (32, 40)
             setting = hierarchy_run(learner, v, depth, s0, width=width, n_epochs=n_epochs)
             at = guess(depth, s0) * setting.model.natural_size
             points.append(_measured(setting, at, *seeds_and_sizes))

@@ -101,7 +101,7 @@ class _Shift:
 def carries_over_to_sparsity(profile: Profile, progress: Progress) -> Finding:
     """Error at positions that training never used."""
     full = profile == "full"
-    v, n_seeds, narrow, wide = (9, 5, 1, 2) if full else (5, 3, 1, 2)
+    v, n_seeds, narrow, wide = (9, 5, 1, 2) if full else (4, 3, 1, 2)
     learners: tuple[Learner, ...] = ("cnn", "plain-cnn", "residual-cnn") if full else ("cnn", "residual-cnn")
     found: dict[str, _Shift] = {}
     for i, learner in enumerate(learners):
