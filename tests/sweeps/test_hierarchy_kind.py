@@ -29,8 +29,8 @@ def test_keys_of_hierarchies_stay():
     other = HierarchyRun(n_train=100, learner="lcn", seed=3, n_empty=1, batch_size=None)
     assert other.key == "1d8e4c441774e998356f886f09838d13"
     keys = [spec.key for sweep in presets().values() for spec in sweep.specs()]
-    assert len(keys) == 333
-    assert hashlib.sha256("".join(keys).encode()).hexdigest()[:32] == "5de6090d0868d9200fb0bcf95c3b4255"
+    assert len(keys) == 393
+    assert hashlib.sha256("".join(keys).encode()).hexdigest()[:32] == "ff276ccafc6ec8d40e291107ce005397"
 
 
 def test_fields_that_came_later_name_a_run_only_where_they_say_something():

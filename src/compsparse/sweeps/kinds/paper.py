@@ -115,7 +115,7 @@ PRESETS = {
         HierarchyRun,
         {},
         {"seed": _SEEDS},
-        _settings("lcn", (6, 8, 10), (2, 3), (0, 1, 2, 4)),
+        _settings("lcn", (4,), (2, 3), (1, 2, 4)) + _settings("lcn", (6, 8, 10), (2, 3), (0, 1, 2, 4)),
         _search(500, 2_000_000),
     ),
     "srhm-figure-4c": Sweep(
@@ -123,7 +123,7 @@ PRESETS = {
         HierarchyRun,
         {},
         {"seed": _SEEDS},
-        _settings("cnn", (6, 8, 10, 12), (2, 3), (0, 1, 2, 4, 6)),
+        _settings("cnn", (4,), (2, 3), (1, 2, 4, 6)) + _settings("cnn", (6, 8, 10, 12), (2, 3), (0, 1, 2, 4, 6)),
         _search(500, 2_000_000),
     ),
     "srhm-figure-6": _curves("lcn", v=8, s0=1, sizes=(1000, 2000, 4000, 8000, 16_000)),
@@ -138,9 +138,13 @@ PRESETS = {
     "srhm-figure-10": Sweep(
         "srhm-figure-10",
         HierarchyRun,
-        {"n_features": 4},
+        {},
         {"seed": _SEEDS},
-        [srhm_protocol("lcn", 2, s0, tuple_size=3) for s0 in (0, 1, 2)],
+        [
+            {"n_features": v, **srhm_protocol("lcn", depth, s0, tuple_size=3)}
+            for v, depth in ((4, 2), (6, 2), (4, 3))
+            for s0 in (0, 1, 2)
+        ],
         _search(4000, 5_000_000),
     ),
     "srhm-figure-12": _curves("lcn", v=8, s0=1, sizes=(1000, 4000, 16_000, 32_000)),
