@@ -32,18 +32,24 @@ def run(name: str, folder: Path) -> Verdict:
     return verdict
 
 
-def verdicts(claims: list[Claim], folder: Path, processes: int) -> list[Verdict]:
-    """All of them, told as they come."""
-    found = []
+def verdicts(claims: list[Claim], folder: Path, processes: int) -> tuple[list[Verdict], list[str]]:
+    """All of them, told as they come, and the names of those whose experiment ended in an error."""
+    found: list[Verdict] = []
+    failed: list[str] = []
     # CUDA cannot be used in a forked process
     with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
-        for future in as_completed([pool.submit(run, claim.name, folder) for claim in claims]):
+        futures = {pool.submit(run, claim.name, folder): claim.name for claim in claims}
+        for future in as_completed(futures):
+            if future.exception() is not None:
+                failed.append(futures[future])
+                print(f"{failed[-1]}: ended in {future.exception()!r}", flush=True)
+                continue
             verdict = future.result()
             found.append(verdict)
             what = "check " if verdict.is_check else ""
             print(f"{what}{verdict.claim} ({verdict.profile}): {verdict.word} in {verdict.seconds:.0f} s")
             print(f"  expected: {verdict.expected}\n  measured: {verdict.measured}", flush=True)
-    return found
+    return found, failed
 
 
 def main() -> None:
@@ -53,10 +59,11 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=Path("claims-results"))
     parser.add_argument("--processes", type=int, default=1, help="how many run at a time")
     arguments = parser.parse_args()
-    found = verdicts(chosen(arguments.names, arguments.subjects), arguments.results, arguments.processes)
+    found, failed = verdicts(chosen(arguments.names, arguments.subjects), arguments.results, arguments.processes)
     figures = {f"{v.claim}.{key}": value for v in found for key, value in v.numbers.items()}
-    figures |= {f"{v.claim}.seconds": v.seconds for v in found}
-    finish(figures, {f"{v.claim}.seconds": ("<=", 600) for v in found})
+    figures |= {f"{v.claim}.seconds": v.seconds for v in found} | {f"{name}.errors": 1.0 for name in failed}
+    bars = {f"{v.claim}.seconds": ("<=", 600.0) for v in found} | {f"{name}.errors": ("<=", 0.0) for name in failed}
+    finish(figures, bars)
 
 
 if __name__ == "__main__":
