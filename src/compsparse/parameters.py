@@ -60,6 +60,7 @@ PARAMETERS: dict[str, Rule] = {
     "rename_inputs": check_flag,
     "replace": check_flag,
     "unit": check_flag,
+    "shifted": check_flag,
     "whitened": check_flag,
     "batch_size": _or_none(_count(most=_LARGEST)),
     "n_replicas": _or_none(_count(most=MOST_REPLICAS)),

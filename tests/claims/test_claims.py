@@ -122,6 +122,43 @@ def test_the_page_of_claims_shows_every_chart(tmp_path, width, dark):
         assert troubles == []
 
 
+CHECK = Claim("one", "One is one.", "Peano 1889", "proved", toy, is_check=True)
+
+
+def test_checks_stand_apart_and_have_words_of_their_own(tmp_path):
+    claim, check = run_claim(TOY), run_claim(CHECK)
+    assert (claim.word, check.word) == ("refuted", "fails")
+    keep(check, tmp_path)
+    assert kept(tmp_path) == [check]
+    page = claims_page(tmp_path / "claims.html", [check, claim]).read_text()
+    claims, checks = page.split("<h2>Checks</h2>")
+    assert ("toy (quick)" in claims, "toy (quick)" in checks) == (True, False)
+    assert ("one (quick)" in claims, "one (quick)" in checks) == (False, True)
+
+
+def test_verdicts_from_before_there_were_checks_are_claims(tmp_path):
+    path = keep(run_claim(TOY), tmp_path)
+    data = json.loads(path.read_text())
+    del data["is_check"]
+    path.write_text(json.dumps(data))
+    assert kept(tmp_path) == [run_claim(TOY).__class__.from_dict(data)]
+    assert not kept(tmp_path)[0].is_check
+
+
+def test_checks_are_listed_apart():
+    listed = CliRunner().invoke(app, ["claims", "list"], env={"COLUMNS": "200"}).output
+    claims, checks = listed.split("┃ check ", maxsplit=1)
+    for name, claim in all_claims().items():
+        assert name in (checks if claim.is_check else claims)
+    shown = json.loads(CliRunner().invoke(app, ["claims", "list", "--json"]).output)
+    assert {c["name"] for c in shown["claims"] if c["is_check"]} == {
+        "memorisation-needs-n-neurons",
+        "memorisation-cells",
+        "l1-equals-l0",
+        "unrolled-starts-as-ista",
+    }
+
+
 def test_an_empty_store_is_said_so(tmp_path):
     with pytest.raises(DataError, match="no verdicts to report"):
         claims_page(tmp_path / "claims.html", kept(tmp_path))

@@ -3,7 +3,7 @@
 import numpy as np
 
 from compsparse.claims import Outcome
-from compsparse.claims.subjects import depth, locality, subgraph
+from compsparse.claims.subjects import depth, discovery, locality, subgraph
 from compsparse.claims.trials import Trials
 from compsparse.graph import balanced_tree
 
@@ -21,7 +21,9 @@ def test_depth_is_judged_by_what_was_measured():
         return result
 
     assert depth._judge((4, 8, 16), points([0.005, 0.005, 0.005])).outcome is Outcome.SUPPORTED
-    assert depth._judge((4, 8, 16), points([0.5, 0.5, 0.5])).outcome is Outcome.SUPPORTED
+    assert depth._judge((4, 8, 16), points([0.005, 0.005, 0.5])).outcome is Outcome.SUPPORTED
+    # where no shallow net meets the bar at the smallest n, the gap may have been as large there
+    assert depth._judge((4, 8, 16), points([0.5, 0.5, 0.5])).outcome is Outcome.INCONCLUSIVE
     bounded = points([0.005, 0.005, 0.5])
     bounded = [p for p in bounded if (p.inputs, p.parameters) != (4, 6400)] + [
         depth._Point(4, "shallow", 50_000, flat(0.005))
@@ -50,6 +52,9 @@ def test_subgraphs_are_judged_by_what_was_measured():
     assert outcome(1e-4, 1e-4, 2e-4, 2e-4, 0.1, 0.2, 0.05) is Outcome.SUPPORTED
     assert outcome(1e-4, 1e-2, 2e-2, 4e-2, 0.1, 0.2, 0.05) is Outcome.REFUTED
     assert outcome(1e-4, 1e-4, 1e-4, 1e-4, 1e-4, 1e-4, 0.05) is Outcome.REFUTED
+    mixed = {n: flat(e) for n, e in zip(names, (1e-4, 1e-4, 2e-4, 2e-4, 0.1, 0.2, 0.05), strict=True)}
+    mixed["+4 edges a node"] = Trials(np.array([1e-4, 1e-4, 1e-2]))
+    assert subgraph._judge(mixed).outcome is Outcome.INCONCLUSIVE
 
 
 def test_extra_and_lost_edges_are_what_they_say():
@@ -62,9 +67,9 @@ def test_extra_and_lost_edges_are_what_they_say():
 
 
 def test_locality_is_judged_by_what_was_measured():
-    def outcome(dense, local, shared):
+    def outcome(dense, local, shared, spread=1.0):
         errors = {
-            (name, n): flat(e)
+            (name, n): Trials(e * np.array([1, spread, 1 / spread]) ** (1 if name == "dense" else -1))
             for name, e in zip(locality._NAMES, (dense, local, shared), strict=True)
             for n in (100, 1000)
         }
@@ -72,3 +77,15 @@ def test_locality_is_judged_by_what_was_measured():
 
     assert outcome(1e-1, 1e-3, 5e-4) is Outcome.SUPPORTED
     assert outcome(1e-1, 8e-2, 1e-4) is Outcome.REFUTED
+    assert outcome(1e-1, 1e-2, 5e-3, spread=30) is Outcome.INCONCLUSIVE
+
+
+def test_found_graphs_are_judged_by_every_seed():
+    def outcome(found, same, more):
+        points = [discovery._Point(100, "discovered graph", found), discovery._Point(100, "dense network", same)]
+        points.append(discovery._Point(400, "dense network", more))
+        return discovery._outcome(points, ["dense network"], 100)
+
+    assert outcome((0.01, 0.02), (0.5, 0.4), (0.1, 0.2)) is Outcome.SUPPORTED
+    assert outcome((0.01, 0.15), (0.5, 0.4), (0.1, 0.2)) is Outcome.INCONCLUSIVE
+    assert outcome((0.6, 0.7), (0.5, 0.4), (0.1, 0.2)) is Outcome.REFUTED

@@ -29,6 +29,18 @@ def test_a_threshold_is_found_from_a_poor_guess(monkeypatch, guess, is_poor):
     assert found.curve()[max(found.curve())] == [50 / max(found.curve())] * 2
 
 
+def test_seeds_count_from_the_first(monkeypatch):
+    seeds = set()
+
+    def fake(specs, *, device, progress):
+        seeds.update(s.seed for s in specs)
+        return [{"test_error": min(0.9, 50 / s.n_train)} for s in specs]
+
+    monkeypatch.setattr(HierarchyRun, "run", staticmethod(fake))
+    measure_p_star(SMALL, 500, n_seeds=2, first_seed=20_000)
+    assert seeds == {20_000, 20_001}
+
+
 def test_a_threshold_beyond_the_model_is_said_to_be(monkeypatch):
     asked = []
 
@@ -48,6 +60,7 @@ def test_a_threshold_beyond_the_model_is_said_to_be(monkeypatch):
     [
         ({"n_seeds": 0}, "n_seeds must be"),
         ({"guess": -1}, "guess must be"),
+        ({"first_seed": -1}, "first_seed must be"),
         ({"device": "abacus"}, "cannot use device"),
     ],
 )

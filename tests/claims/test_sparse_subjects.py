@@ -5,9 +5,17 @@ import pytest
 from scipy import integrate
 
 from compsparse.claims import Outcome
-from compsparse.claims.subjects import depth_separation, sparse_inference, sparse_recovery
+from compsparse.claims.subjects import (
+    depth_separation,
+    memorisation,
+    sparse_inference,
+    sparse_recovery,
+    unrolled_networks,
+)
 from compsparse.claims.trials import Trials
 from compsparse.networks import dense
+from compsparse.progress import Silent
+from compsparse.sparse import SparseCodes, fista, gaussian_dictionary, ista
 
 
 def test_heavy_tailed_inputs_have_the_density_of_sinc_squared():
@@ -78,8 +86,102 @@ def test_the_midpoint_of_a_logistic_curve():
     assert sparse_recovery.logistic_midpoint(points) == pytest.approx(0.37, abs=0.005)
 
 
+def three(centre, spread=1.01):
+    return Trials(centre * np.array([1 / spread, 1.0, spread]))
+
+
+@pytest.mark.parametrize(
+    ("learned", "spread", "outcome"),
+    [(0.01, 1.1, Outcome.SUPPORTED), (0.5, 1.1, Outcome.REFUTED), (0.09, 1.5, Outcome.INCONCLUSIVE)],
+)
+def test_unrolled_networks_are_judged_by_every_seed(learned, spread, outcome):
+    depths = (1, 2)
+    plain = {(name, depth): three(0.1) for name in ("ISTA", "FISTA") for depth in depths}
+    errors = plain | {(name, d): three(learned, spread) for name in unrolled_networks._FAMILIES for d in depths}
+    gaps = plain | {("SLISTA", depth): three(0.01) for depth in depths}
+    assert unrolled_networks._judge_unrolled(depths, errors, gaps).outcome is outcome
+
+
+def test_ista_and_fista_get_the_lambda_that_is_best_for_them_on_other_signals():
+    W = gaussian_dictionary(16, 32, random_state=0)
+    task = SparseCodes(W, 3)
+    found = unrolled_networks._plain_errors(W, task, (1, 4))
+    fresh = task.sample(5000, random_state=7)
+    for name, method in (("ISTA", ista), ("FISTA", fista)):
+        for depth in (1, 4):
+            errors = [
+                ((method(fresh.X, W, lam, depth).numpy() - fresh.Z) ** 2).sum() / (fresh.Z**2).sum()
+                for lam in unrolled_networks._LAMBDAS
+            ]
+            assert found[name, depth].median == pytest.approx(min(errors), rel=0.03)
+            at_given = ((method(fresh.X, W, unrolled_networks._LAM, depth).numpy() - fresh.Z) ** 2).sum()
+            assert found[name, depth].median <= 1.01 * at_given / (fresh.Z**2).sum()
+
+
+def test_untrained_networks_are_ista():
+    assert unrolled_networks.unrolled_starts_as_ista("quick", Silent()).outcome is Outcome.SUPPORTED
+
+
+@pytest.mark.parametrize(
+    ("widths", "outcome"),
+    [
+        ([16, 33, 63, 129, 255], Outcome.SUPPORTED),
+        ([16, 16 * 2**4.1, 16 * 2**8, 16 * 2**12.1, 16 * 2**16], Outcome.REFUTED),
+        ([2**2, 2**4, 2**8, 2**16, 2**32], Outcome.REFUTED),
+        ([16, 1000, 10, 3000, 40], Outcome.INCONCLUSIVE),
+    ],
+)
+def test_polynomial_widths_are_judged_by_the_interval_of_their_exponent(widths, outcome):
+    sizes = [8, 16, 32, 64, 128]
+    assert sparse_inference._polynomial(sizes, widths, *sparse_inference._growth(sizes, widths)[1:]) is outcome
+
+
+def test_the_midpoint_has_an_interval_that_narrows_with_draws():
+    points = [(x, 1 / (1 + np.exp(40 * (x - 0.37)))) for x in np.linspace(0.2, 0.5, 9)]
+    few, many = (sparse_recovery._midpoint_interval(points, draws) for draws in (20, 2000))
+    assert few.low < many.low < 0.37 < many.high < few.high
+
+
+@pytest.mark.parametrize(
+    ("best", "outcome"),
+    [
+        ({2: 0.2, 3: 0.4, 4: 0.6}, Outcome.SUPPORTED),
+        ({2: 0.2, 3: 0.15, 4: 0.05}, Outcome.REFUTED),
+        ({2: 0.2, 3: 0.4, 4: 0.45}, Outcome.INCONCLUSIVE),
+    ],
+)
+def test_shallow_errors_are_judged_as_they_grow(best, outcome):
+    assert depth_separation._outcome((2, 3, 4), best) is outcome
+
+
+@pytest.mark.parametrize(
+    ("wide", "outcome"),
+    [
+        ([1.01, 1.02, 1.03], Outcome.SUPPORTED),
+        ([1.3, 1.35, 1.4], Outcome.REFUTED),
+        ([1.0, 1.2, 1.1], Outcome.INCONCLUSIVE),
+        ([1.0, np.inf, np.inf], Outcome.INCONCLUSIVE),
+        ([0.5, 1.0, 1.0], Outcome.INCONCLUSIVE),  # below the optimum: a mistake, no answer
+    ],
+)
+def test_widths_are_judged_by_intervals_over_data_sets(wide, outcome):
+    ratios = {2: [1.5, 1.4, np.inf], 5: [1.2, 1.3, 1.1], 20: [1.01, 1.02, 1.0], 80: wide}
+    assert memorisation._judge_widths(5, 4, ratios).outcome is outcome
+
+
+@pytest.mark.parametrize(
+    ("last", "outcome"),
+    [
+        ([1.1, 1.2, 1.15], Outcome.SUPPORTED),
+        ([1.8, 1.9, 1.85], Outcome.REFUTED),
+        ([2.9, 3.2, 3.1], Outcome.REFUTED),
+        ([1.1, 2.5, 1.2], Outcome.INCONCLUSIVE),
+    ],
+)
+def test_label_noise_is_judged_by_intervals_over_data_sets(last, outcome):
+    assert memorisation._judge_label_noise({100: [2.5, 2.4, 2.6], 1000: last}, "three sets").outcome is outcome
+
+
 @pytest.mark.slow
 def test_codes_below_the_coherence_bound_are_found():
-    from compsparse.progress import Silent
-
     assert sparse_recovery.l1_equals_l0("quick", Silent()).outcome is Outcome.SUPPORTED

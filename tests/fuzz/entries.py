@@ -260,7 +260,7 @@ for kind, model in (("RandomHierarchy", _MODEL), ("SparseRandomHierarchy", _SPAR
     add(f"{kind}.sample", model.sample, lambda: {"n": 3, "random_state": 0, "replace": False})
     add(f"{kind}.sample with repeats", model.sample, lambda: {"n": 3, "random_state": 0})
     add(f"{kind}.draw", model.draw, lambda: {"n": 3, "random_state": 0})
-    add(f"{kind}.split", model.split, lambda: {"n_train": 3, "n_test": 2, "random_state": 0})
+    add(f"{kind}.split", model.split, lambda: {"n_train": 3, "n_test": 2, "random_state": 0, "balanced": True})
     add(f"{kind}.symbols_at", model.symbols_at, lambda: {"level": 1})
     add(
         f"{kind}.batches",
@@ -371,19 +371,19 @@ add("load", networks.load, lambda: {"path": _FOLDER / "network.safetensors", "de
 add("to_onnx", networks.to_onnx, lambda: {"network": _network(None), "path": _FOLDER / "network.onnx"}, slow=True)
 
 _SYMBOLS = {"n_slots": 4, "n_symbols": 4, "n_outputs": 2}
-_SYMBOL_OPTIONS = {"whitened": True, "n_replicas": 2, "random_state": 0, "seeds": None}
+_SYMBOL_OPTIONS = {"whitened": True, "shifted": False, "n_replicas": 2, "random_state": 0, "seeds": None}
 for name, more in (
     ("CommonCNN", {"n_blocks": 1, "width": 4, "kernel": 3, "variant": "residual"}),
     ("FullyConnectedNetwork", {"n_layers": 1, "width": 4}),
-    ("HierarchicalCNN", {"patch": 2, "n_layers": 2, "width": 4}),
-    ("HierarchicalLCN", {"patch": 2, "n_layers": 2, "width": 4}),
+    ("HierarchicalCNN", {"patch": 2, "n_layers": 2, "width": 4, "bias_per_position": True}),
+    ("HierarchicalLCN", {"patch": 2, "n_layers": 2, "width": 4, "bias_per_position": True}),
     ("TransformerNetwork", {"n_layers": 1, "width": 4, "n_heads": 2}),
 ):
     add(name, getattr(symbols, name), lambda more=more: {**_SYMBOLS, **more, **_SYMBOL_OPTIONS})
 _CLASSIFIER = symbols.HierarchicalCNN(4, 4, 4, patch=2, width=4, random_state=0)
 add("SymbolNetwork call", _CLASSIFIER, lambda: {"x": torch.zeros(2, 4, dtype=torch.int8)})
 add("SymbolNetwork.activations", _CLASSIFIER.activations, lambda: {"x": torch.zeros(2, 4, dtype=torch.int8)})
-add("symbol_codes", symbols.symbol_codes, lambda: {"n_symbols": 4, "whitened": True})
+add("symbol_codes", symbols.symbol_codes, lambda: {"n_symbols": 4, "whitened": False, "shifted": True})
 
 # ---- training -----------------------------------------------------------------------------------
 

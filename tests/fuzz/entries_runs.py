@@ -332,8 +332,22 @@ add(
         "status": "proved",
         "experiment": _experiment,
         "profiles": ("quick",),
+        "is_check": False,
     },
 )
+_INTERVAL, _STATED = claims.Interval(1.0, 2.0), claims.StatedExponent(2.0, (1.0, 3.0))
+add("Interval", claims.Interval, lambda: {"low": 0.0, "high": 1.0})
+add("Interval.over", _INTERVAL.over, lambda: {"other": _INTERVAL})
+add("StatedExponent", claims.StatedExponent, lambda: {"value": 2.0, "rivals": (1.0, 3.0), "margin": 0.1})
+add("judge_exponent", claims.judge_exponent, lambda: {"stated": _STATED, "interval": _INTERVAL})
+_LAW = measures.fit_law({"x": [1, 2, 3]}, [1, 4, 10])
+add("judge_law", claims.judge_law, lambda: {"law": _LAW, "stated": {"x": _STATED}})
+add("judge_at_most", claims.judge_at_most, lambda: {"interval": _INTERVAL, "bar": 1.0, "refuted_above": 2.0})
+add("judge_at_least", claims.judge_at_least, lambda: {"interval": _INTERVAL, "bar": 1.0, "refuted_below": 0.5})
+add("judge_within", claims.judge_within, lambda: {"interval": _INTERVAL, "low": 1.0, "high": 3.0})
+add("all_of", claims.all_of, lambda: {"outcomes": [claims.Outcome.REFUTED]})
+for _name in ("mean_interval", "geometric_interval"):
+    add(_name, getattr(claims, _name), lambda: {"values": [1.0, 2.0], "confidence": 0.9})
 add(
     "Finding",
     claims.Finding,

@@ -38,7 +38,7 @@ def five_dimensional(network: HierarchicalCNN | HierarchicalLCN, x: torch.Tensor
         batch, channels, positions = h.shape
         patches = h.view(batch, 1, channels, positions // network.patch, network.patch)
         weight = layer.weight[0].view(layer.count, network.patch, channels, -1).permute(3, 2, 0, 1)
-        bias = layer.bias[0, :, 0].T
+        bias = layer.bias[0].flatten(0, 1).T
         h = torch.relu((patches * weight).sum((2, 4)) / math.sqrt(channels) + 0.1 * bias)
     return h.mean(-1) @ network.readout.layer.weight[0, 0] / network.width
 
@@ -49,6 +49,17 @@ def test_hierarchical_networks_are_their_definition(family, n_layers):
     network = family(27, 3, 4, patch=3, n_layers=n_layers, width=5, random_state=0)
     x = symbols(6, 27)
     torch.testing.assert_close(network(x), five_dimensional(network, x))
+
+
+def test_a_bias_per_position_is_what_it_says():
+    network = HierarchicalCNN(27, 3, 4, patch=3, width=5, bias_per_position=True, random_state=0)
+    assert [tuple(layer.bias.shape) for layer in network.layers] == [(1, 1, 9, 5), (1, 1, 3, 5), (1, 1, 1, 5)]
+    x = symbols(6, 27)
+    torch.testing.assert_close(network(x), five_dimensional(network, x))
+    replicas = HierarchicalCNN(27, 3, 4, patch=3, width=5, bias_per_position=True, n_replicas=2, random_state=0)
+    torch.testing.assert_close(replicas(x)[1], five_dimensional(select(replicas, [1]), x))
+    local = HierarchicalLCN(27, 3, 4, patch=3, width=5, bias_per_position=True, random_state=0)
+    torch.testing.assert_close(local(x), HierarchicalLCN(27, 3, 4, patch=3, width=5, random_state=0)(x))
 
 
 def test_shared_weights_are_local_ones_that_agree():
@@ -100,6 +111,18 @@ def test_encoded_rows_are_read_as_they_are():
     network = MAKE["cnn"](random_state=0)
     x = symbols(5, 8)
     torch.testing.assert_close(network(symbol_codes(3)[x.long() + 1]), network(x))
+
+
+@pytest.mark.parametrize("v", [2, 5, 8])
+def test_shifted_codes_are_those_of_the_launch_scripts(v):
+    codes = symbol_codes(v, shifted=True)
+    absent = -1 / math.sqrt(v - 1)
+    torch.testing.assert_close(codes[0], torch.full((v,), absent))
+    torch.testing.assert_close(codes[1:], torch.where(torch.eye(v) > 0, 1.0, absent))
+    network = HierarchicalCNN(8, v, 4, patch=2, width=5, shifted=True, random_state=0)
+    torch.testing.assert_close(network.codes, codes)
+    with pytest.raises(ConfigError, match="whitened or shifted, not both"):
+        symbol_codes(v, whitened=True, shifted=True)
 
 
 def test_whitened_codes_have_mean_zero_and_variance_one():

@@ -12,7 +12,7 @@ from compsparse.networks.replicas import replica_buffers
 from compsparse.training import TrainingConfig, train
 from compsparse.training.data import BatchStream, TrainingData
 from compsparse.training.record import ReplicaStatus, TrainingStatus
-from compsparse.training.schedules import cosine
+from compsparse.training.schedules import cosine, cosine_over
 from compsparse.training.sgd import ReplicaSGD
 
 X = torch.randn(300, 4, generator=torch.Generator().manual_seed(0))
@@ -119,3 +119,15 @@ def test_a_network_with_masks_per_replica_comes_back_whole():
     assert masks
     assert all(torch.equal(a, b) for a, (_, _, b) in zip(masks, replica_buffers(network), strict=True))
     assert network(X).shape == (2, 300, 1)
+
+
+def test_a_cosine_over_a_share_is_torchs_annealing_and_comes_back():
+    parameter = torch.nn.Parameter(torch.zeros(1))
+    optimizer = torch.optim.SGD([parameter], lr=1.0)
+    annealing = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=0.8 * 50)
+    for epoch in range(50):
+        assert cosine_over(0.8)(epoch / 50) == pytest.approx(optimizer.param_groups[0]["lr"], abs=1e-6)
+        optimizer.step()
+        annealing.step()
+    with pytest.raises(ConfigError, match="share must be"):
+        cosine_over(0.0)

@@ -3,21 +3,43 @@
 from compsparse.claims.claim import PROFILES, Claim, Finding, Outcome, Profile, Standing, Verdict
 from compsparse.claims.page import claims_page
 from compsparse.claims.registry import all_claims, get_claim
+from compsparse.claims.rules import (
+    Interval,
+    StatedExponent,
+    all_of,
+    geometric_interval,
+    judge_at_least,
+    judge_at_most,
+    judge_exponent,
+    judge_law,
+    judge_within,
+    mean_interval,
+)
 from compsparse.claims.running import UnreadableVerdicts, keep, kept, run_claim
 
 __all__ = [
     "PROFILES",
     "Claim",
     "Finding",
+    "Interval",
     "Outcome",
     "Profile",
     "Standing",
+    "StatedExponent",
     "UnreadableVerdicts",
     "Verdict",
     "all_claims",
+    "all_of",
     "claims_page",
+    "geometric_interval",
     "get_claim",
+    "judge_at_least",
+    "judge_at_most",
+    "judge_exponent",
+    "judge_law",
+    "judge_within",
     "keep",
     "kept",
+    "mean_interval",
     "run_claim",
 ]

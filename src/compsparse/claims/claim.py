@@ -1,4 +1,8 @@
-"""Claims: statements of the theory that can be run and come back with a verdict."""
+"""Claims: statements of the theory that can be run and come back with a verdict.
+
+A claim can be refuted by data. What only a mistake in a program could refute (a theorem on every finite case, an
+identity) is a *check*: it is run and kept like a claim, and shown apart.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from enum import Enum
 from numbers import Real
 from typing import Any, Literal, get_args
 
-from compsparse.checks import check_choice
+from compsparse.checks import check_choice, check_flag
 from compsparse.errors import ConfigError, DataError
 from compsparse.progress import Progress
 from compsparse.report.figure import Figure
@@ -26,6 +30,17 @@ class Outcome(Enum):
     SUPPORTED = "supported"
     REFUTED = "refuted"
     INCONCLUSIVE = "inconclusive"
+
+    def word(self, is_check: bool) -> str:
+        """The outcome as it is shown: checks hold or fail, or could not be made.
+
+        >>> Outcome.SUPPORTED.word(is_check=True)
+        'holds'
+        """
+        return _CHECK_WORDS[self.value] if is_check else self.value
+
+
+_CHECK_WORDS = {"supported": "holds", "refuted": "fails", "inconclusive": "not made"}
 
 
 @dataclass(frozen=True)
@@ -66,6 +81,7 @@ class Claim:
         experiment: called with a profile (``quick``: two CPU cores, at most two minutes; ``full``: a
             GPU, minutes) and a progress listener.
         profiles: the profiles the experiment knows.
+        is_check: whether only a mistake in a program could refute the statement.
     """
 
     name: str
@@ -74,8 +90,10 @@ class Claim:
     status: Standing
     experiment: Callable[[Profile, Progress], Finding]
     profiles: tuple[Profile, ...] = ("quick",)
+    is_check: bool = False
 
     def __post_init__(self) -> None:
+        check_flag("is_check", self.is_check)
         for name in ("name", "statement", "source", "status"):
             if not isinstance(getattr(self, name), str):
                 raise ConfigError(f"the {name} of a claim must be a text, got {getattr(self, name)!r}")
@@ -105,6 +123,12 @@ class Verdict:
     caveats: tuple[str, ...]
     seconds: float
     version: str
+    is_check: bool = False
+
+    @property
+    def word(self) -> str:
+        """The outcome as it is shown."""
+        return self.outcome.word(self.is_check)
 
     def to_dict(self) -> dict[str, Any]:
         """The verdict in JSON values."""
@@ -124,6 +148,7 @@ class Verdict:
         """
         if not isinstance(data, Mapping):
             raise DataError("a verdict must be a JSON object")
+        data = {"is_check": False, **data}  # verdicts kept before there were checks
         for name, (is_right, wanted) in _PARTS.items():
             if name not in data:
                 raise DataError(f"it has no {name}")
@@ -163,6 +188,7 @@ _PARTS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "numbers": (lambda v: isinstance(v, dict) and all(map(_is_number, v.values())), "numbers by name"),
     "figures": (lambda v: isinstance(v, (list, tuple)), "a list of figures"),
     "caveats": (lambda v: isinstance(v, (list, tuple)) and all(map(_is_text, v)), "a list of texts"),
+    "is_check": (lambda v: isinstance(v, bool), "true or false"),
     "seconds": (lambda v: _is_number(v) and math.isfinite(v), "a finite number"),
 }
 """What a verdict must hold, by name."""

@@ -58,6 +58,7 @@ def measure_p_star(
     guess: float,
     *,
     n_seeds: int = 3,
+    first_seed: int = 0,
     around: Sequence[float] = _AROUND,
     device: str | None = None,
     progress: Progress | None = None,
@@ -66,13 +67,16 @@ def measure_p_star(
 
     Args:
         guess: about where P* is; a poor one costs rounds.
-        n_seeds: runs at every size; seeds count from 0.
+        n_seeds: runs at every size.
+        first_seed: where their seeds count from.
         around: the first sizes, as multiples of the guess.
     """
     if not isinstance(setting, HierarchyRun):
         raise ConfigError(f"setting must be a HierarchyRun, got {setting!r}")
     check_number("guess", guess, above=0)
     check_count("n_seeds", n_seeds, most=_MOST_SEEDS)
+    check_count("first_seed", first_seed, least=0, most=2**62)
+    seeds = range(first_seed, first_seed + n_seeds)
     if isinstance(around, (str, Mapping)) or not isinstance(around, Sequence) or not len(around):
         raise ConfigError(f"around must be multiples of the guess, at least one, got {around!r}")
     for ratio in around:
@@ -83,7 +87,7 @@ def measure_p_star(
     sizes = _within([guess * r for r in around], most)
     runs: list[tuple[HierarchyRun, dict[str, Any]]] = []
     for _ in range(_MOST_ROUNDS):
-        specs = [replace(setting, n_train=n, seed=seed) for n in sizes for seed in range(n_seeds)]
+        specs = [replace(setting, n_train=n, seed=seed) for n in sizes for seed in seeds]
         runs += zip(specs, HierarchyRun.run(specs, device=device, progress=listener), strict=True)
         found = Measured(setting, threshold(_errors(runs), _ERROR), tuple(runs))
         tried = {run.n_train for run, _ in runs}

@@ -1,4 +1,4 @@
-"""The page of claims: one row a claim, then each with its charts."""
+"""The page of claims: one row a claim, then each with its charts; checks in a section of their own."""
 
 from __future__ import annotations
 
@@ -19,17 +19,24 @@ def claims_page(path: str | Path, verdicts: Sequence[Verdict]) -> Path:
         raise ConfigError(f"a page of claims is made of verdicts, got {verdicts!r}")
     if not verdicts:
         raise DataError("there are no verdicts to report: run `compsparse claims run` first")
-    overview = Section("", _overview(verdicts))
-    details = [Section(f"{v.claim} ({v.profile})", _detail(v), v.figures) for v in verdicts]
+    claims, checks = ([v for v in verdicts if v.is_check is is_check] for is_check in (False, True))
+    sections = [Section("", _overview(claims, "claim")), *map(_section, claims)] if claims else []
+    if checks:
+        lead = "<p>Only a mistake in a program could make these fail: they say nothing of the world.</p>"
+        sections += [Section("Checks", lead + _overview(checks, "check")), *map(_section, checks)]
     lead = "Statements of the theory of compositional sparsity, run and judged by what was measured."
     footer = (
         f"compsparse {escape(verdicts[0].version)}. A verdict holds for the settings that were run, not beyond them."
     )
-    return write_page(path, "Claims of compositional sparsity", lead, [overview, *details], footer)
+    return write_page(path, "Claims of compositional sparsity", lead, sections, footer)
 
 
-def _overview(verdicts: Sequence[Verdict]) -> str:
-    head = "<th>claim</th><th>statement</th><th>source</th><th>expected</th><th>measured</th><th>verdict</th>"
+def _section(verdict: Verdict) -> Section:
+    return Section(f"{verdict.claim} ({verdict.profile})", _detail(verdict), verdict.figures)
+
+
+def _overview(verdicts: Sequence[Verdict], what: str) -> str:
+    head = f"<th>{what}</th><th>statement</th><th>source</th><th>expected</th><th>measured</th><th>verdict</th>"
     rows = "".join(
         f"<tr><td><code>{escape(v.claim)}</code></td><td>{escape(v.statement)}</td>"
         f"<td>{escape(v.source)} ({escape(v.status)})</td><td>{escape(v.expected)}</td>"
@@ -40,7 +47,7 @@ def _overview(verdicts: Sequence[Verdict]) -> str:
 
 
 def _outcome(verdict: Verdict) -> str:
-    return f'<span class="verdict {verdict.outcome.value}">{verdict.outcome.value}</span>'
+    return f'<span class="verdict {verdict.outcome.value}">{verdict.word}</span>'
 
 
 def _detail(verdict: Verdict) -> str:

@@ -1,4 +1,4 @@
-"""All claims by name: every module in ``claims/subjects`` lists its own in ``CLAIMS``."""
+"""All claims and checks by name: every module in ``claims/subjects`` lists its own in ``CLAIMS``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from compsparse.errors import ConfigError
 
 @lru_cache(maxsize=1)
 def all_claims() -> dict[str, Claim]:
-    """All claims, by name."""
+    """All claims and checks, by name; ``is_check`` tells them apart."""
     found: dict[str, Claim] = {}
     for module_info in pkgutil.iter_modules(subjects.__path__):
         module = importlib.import_module(f"{subjects.__name__}.{module_info.name}")

@@ -46,6 +46,7 @@ def run_claim(claim: Claim, profile: Profile = "quick", progress: Progress | Non
         caveats=finding.caveats,
         seconds=time.perf_counter() - started,
         version=compsparse.__version__,
+        is_check=claim.is_check,
     )
 
 

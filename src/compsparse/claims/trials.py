@@ -12,13 +12,14 @@ from typing import TypeVar
 import numpy as np
 import torch
 
+from compsparse.claims.seeds import FIRST_SEED, TEST_SEED
 from compsparse.networks.replicas import ReplicatedNetwork
 from compsparse.progress import Progress
+from compsparse.sparse import SparseCodes
 from compsparse.tasks import Task
 from compsparse.training import Loss, TrainingConfig, TrainingData, train
 
 _TEST_ROWS = 10_000
-TEST_SEED = 10**6
 
 _Network = TypeVar("_Network", bound=ReplicatedNetwork)
 Make = Callable[[int], _Network]
@@ -82,10 +83,10 @@ def run_trials(
     network = make(n_seeds * n_restarts).to(gpu_if_any() or "cpu")
     test = task.sample(_TEST_ROWS, random_state=TEST_SEED)
     scale, centre = float(test.clean.std()), float(test.clean.mean())
-    samples = [task.sample(n, random_state=seed) for seed in range(n_seeds)]
+    samples = [task.sample(n, random_state=FIRST_SEED + seed) for seed in range(n_seeds)]
     drawn = [(s.X, (s.y[:, None] - centre) / scale) for s in samples]
     data = _replica_data(network, drawn, n_validation=n // 5)
-    record = train(network, data, config, random_state=0, progress=progress)
+    record = train(network, data, config, random_state=FIRST_SEED, progress=progress)
     if finish is not None:
         finish(network, data)
     with torch.no_grad():
@@ -96,6 +97,16 @@ def run_trials(
 
 
 # ---- several columns -----------------------------------------------------------------------------
+
+
+def code_draws(task: SparseCodes) -> Draw:
+    """Signals and the codes that made them."""
+
+    def draw(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+        drawn = task.sample(rows, random_state=seed)
+        return drawn.X, drawn.Z
+
+    return draw
 
 
 def run_vector_trials(
@@ -111,14 +122,14 @@ def run_vector_trials(
 def train_on_draws(
     network: ReplicatedNetwork, draw: Draw, rows: int, config: TrainingConfig, *, loss: Loss | None = None
 ) -> TrainingData:
-    """Trains the network in place, replica r on the rows of seed r, on a GPU if there is one.
+    """Trains the network in place, replica r on the rows of the r-th seed, on a GPU if there is one.
 
     A tenth of each sample validates: it picks each replica's best weights.
     """
     network.to(gpu_if_any() or "cpu")
-    drawn = [draw(rows, seed) for seed in range(network.n_replicas)]
+    drawn = [draw(rows, FIRST_SEED + seed) for seed in range(network.n_replicas)]
     data = _replica_data(network, drawn, n_validation=rows // 10)
-    train(network, data, config, loss=loss, random_state=0)
+    train(network, data, config, loss=loss, random_state=FIRST_SEED)
     return data
 
 

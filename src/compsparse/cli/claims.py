@@ -26,22 +26,27 @@ _RESULTS = Path("claims-results")
 
 @claims_app.command("list")
 def claims_list(json_: JsonOption = False) -> None:
-    """List the claims with their sources."""
+    """List the claims with their sources, then the checks: what only a mistake in a program could refute."""
     from compsparse.claims import all_claims
 
     claims = all_claims().values()
     if json_:
-        print_json({"claims": [{k: getattr(c, k) for k in ("name", "statement", "source", "status")} for c in claims]})
+        parts = ("name", "statement", "source", "status", "is_check")
+        print_json({"claims": [{k: getattr(c, k) for k in parts} for c in claims]})
         return
-    listing = Table(Column("claim", no_wrap=True), "statement", "source", "status", "profiles")
-    for c in claims:
-        listing.add_row(*map(cell, (c.name, c.statement, c.source, c.status, ", ".join(c.profiles))))
-    out.print(listing)
+    for what, is_check in (("claim", False), ("check", True)):
+        listing = Table(Column(what, no_wrap=True), "statement", "source", "status", "profiles")
+        for c in claims:
+            if c.is_check is is_check:
+                listing.add_row(*map(cell, (c.name, c.statement, c.source, c.status, ", ".join(c.profiles))))
+        out.print(listing)
 
 
 @claims_app.command("run")
 def claims_run(
-    names: Annotated[list[str] | None, typer.Argument(help="Which claims; all of them by default.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Which claims or checks; all that have the profile by default.")
+    ] = None,
     profile: Annotated[str, typer.Option(help="quick (two CPU cores, at most two minutes) or full (a GPU).")] = "quick",
     results: ResultsOption = _RESULTS,
     json_: JsonOption = False,
@@ -51,7 +56,9 @@ def claims_run(
 
     check_choice("profile", profile, PROFILES)
     check_folder(results)
-    chosen = [get_claim(name) for name in names] if names else list(all_claims().values())
+    chosen = [get_claim(name) for name in names or all_claims()]
+    if not names:
+        chosen = [claim for claim in chosen if profile in claim.profiles]
     colours = {Outcome.SUPPORTED: "green", Outcome.REFUTED: "red", Outcome.INCONCLUSIVE: "yellow"}
     verdicts = []
     for claim in chosen:
@@ -60,8 +67,9 @@ def claims_run(
         keep(verdict, results)
         verdicts.append(verdict)
         if not json_:
-            outcome = (verdict.outcome.value, colours[verdict.outcome])
-            head = Text.assemble((printable(claim.name), "bold"), ": ", outcome, f" ({verdict.seconds:.0f} s)")
+            outcome = (verdict.word, colours[verdict.outcome])
+            what = "check " if verdict.is_check else ""
+            head = Text.assemble(what, (printable(claim.name), "bold"), ": ", outcome, f" ({verdict.seconds:.0f} s)")
             out.print(head, highlight=False)
             say(f"  expected: {verdict.expected}\n  measured: {verdict.measured}")
     if json_:

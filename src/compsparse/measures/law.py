@@ -57,6 +57,8 @@ def fit_law(
 ) -> Law:
     """Fits a power law.
 
+    Errors are infinite where there are only as many sizes as parameters, since nothing is left to judge the fit by.
+
     Args:
         variables: the values of each variable, by its name.
         groups: a label per point; each group has a prefactor of its own and only exponents are shared. The
@@ -86,10 +88,16 @@ def fit_law(
         raise DataError(f"{len(target):,} points in {len(set(labels)):,} groups are too many for one fit")
     offsets = np.array([[label == other for other in dict.fromkeys(labels)] for label in labels], dtype=float)
     design, log_y = np.column_stack([np.log(columns).T, offsets]), np.log(target)
-    if np.linalg.matrix_rank(design) < design.shape[1]:
+    n, n_parameters = design.shape
+    if n < n_parameters:
+        raise DataError(
+            f"{n} size{'' if n == 1 else 's'} cannot determine a law of {n_parameters} parameters (an exponent for "
+            "each variable, a prefactor for each group): measure more of them"
+        )
+    if np.linalg.matrix_rank(design) < n_parameters:
         raise DataError(f"{len(target)} points do not determine the exponents of {list(variables)}")
     solution = np.linalg.lstsq(design, log_y, rcond=None)[0]
-    freedom = len(target) - design.shape[1]
+    freedom = n - n_parameters
     residual = float(np.sqrt(np.sum((log_y - design @ solution) ** 2) / freedom)) if freedom else 0.0
     spread = residual * np.sqrt(np.diag(np.linalg.inv(design.T @ design)))
     half = spread * stats.t.ppf((1 + confidence) / 2, freedom) if freedom else np.full(len(solution), np.inf)

@@ -26,12 +26,15 @@ class Spec:
     Attributes:
         kind: the name of the kind of run, for the store and for TOML files.
         version: raise it when the same fields would now give other results; old results are then not used.
+        later_fields: fields that the kind was given later; where they have their defaults, keys are what they were
+            before, and old results are found.
         curve: the field and the metric that a sweep is drawn by, across and up.
         level: where the size at which the metric falls so low is worth knowing.
     """
 
     kind: ClassVar[str]
     version: ClassVar[int] = 1
+    later_fields: ClassVar[frozenset[str]] = frozenset()
     curve: ClassVar[tuple[str, str] | None] = None
     level: ClassVar[float | None] = None
 
@@ -68,8 +71,13 @@ class Spec:
     @cached_property
     def key(self) -> str:
         """The name of this content: the start of the SHA-256 of kind, version and fields."""
-        content = canonical({"kind": self.kind, "version": self.version, "fields": self.to_dict()})
+        content = canonical({"kind": self.kind, "version": self.version, "fields": self._named_by()})
         return hashlib.sha256(content.encode()).hexdigest()[:32]
+
+    def _named_by(self) -> dict[str, Any]:
+        kind: Any = type(self)
+        defaults = {f.name: f.default for f in fields(kind) if f.name in self.later_fields}
+        return {name: v for name, v in self.to_dict().items() if name not in defaults or v != defaults[name]}
 
     def to_dict(self) -> dict[str, Any]:
         """All fields, defaults included, in their declared types: 1 in a field of floats is 1.0."""

@@ -103,13 +103,18 @@ def _are_shares(table: np.ndarray) -> bool:
 
 @dataclass(frozen=True)
 class TrainingState:
-    """What callbacks see at each evaluation: the replicas in the program and the best loss of each so far."""
+    """What callbacks see at each evaluation: the replicas in the program and the best loss of each so far.
+
+    Attributes:
+        trains: whether each of them still trains; one that has ended stays until the program is made smaller.
+    """
 
     step: int
     n_steps: int
     network: ReplicatedNetwork
     replicas: np.ndarray
     validation_loss: np.ndarray
+    trains: np.ndarray
 
 
 Callback = Callable[[TrainingState], bool | None]
@@ -418,7 +423,8 @@ class _Run:
 
     def _state(self, step: int) -> TrainingState:
         alive = self.alive.numpy()
-        return TrainingState(step, self.config.n_steps, self.network, alive, self.best_loss.numpy()[alive])
+        best, trains = self.best_loss.numpy()[alive], self.trains.numpy()[alive]
+        return TrainingState(step, self.config.n_steps, self.network, alive, best, trains)
 
     def _record(self, status: TrainingStatus, step: int, seconds: float) -> Training:
         if self.data.validation is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from compsparse.checks import check_choice
+from compsparse.checks import check_choice, check_number
 
 Schedule = Callable[[float], float]
 """From the share of training done to a factor on the peak learning rate."""
@@ -19,6 +19,16 @@ def constant(done: float) -> float:
 def cosine(done: float) -> float:
     """From the peak rate to zero along half a cosine."""
     return 0.5 * (1 + math.cos(math.pi * done))
+
+
+def cosine_over(share: float) -> Schedule:
+    """A cosine that reaches zero after a share of training and then comes back, as torch's annealing does.
+
+    >>> round(cosine_over(0.8)(0.8), 9), round(cosine_over(0.8)(1.0), 3)
+    (0.0, 0.146)
+    """
+    check_number("share", share, above=0, most=1)
+    return lambda done: cosine(done / share)
 
 
 def one_cycle(done: float, warm_up: float = 0.3, start: float = 0.04) -> float:

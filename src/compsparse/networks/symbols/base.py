@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from compsparse.checks import RandomState, check_count, check_flag, check_options
-from compsparse.errors import DataError
+from compsparse.errors import ConfigError, DataError
 from compsparse.networks.replicas import (
     ReplicatedNetwork,
     check_tensor,
@@ -28,13 +28,14 @@ class SymbolNetworkOptions(TypedDict, total=False):
     """What every symbol network can be told.
 
     Attributes:
-        whitened: see :func:`symbol_codes`.
+        whitened, shifted: see :func:`symbol_codes`.
         n_replicas: how many independent copies to hold; None for an ordinary module.
         random_state: seed of the initial weights; replica r gets the same ones in any company.
         seeds: a list with one seed per replica instead.
     """
 
     whitened: bool
+    shifted: bool
     n_replicas: int | None
     random_state: RandomState
     seeds: Sequence[int] | None
@@ -56,7 +57,7 @@ class SymbolNetwork(ReplicatedNetwork):
         n_slots, n_outputs = check_count("n_slots", n_slots), check_count("n_outputs", n_outputs)
         check_parameters(n_replicas=options.get("n_replicas"), random_state=options.get("random_state"))
         super().__init__(n_slots, n_outputs, options.get("n_replicas"))
-        codes = symbol_codes(n_symbols, whitened=options.get("whitened", False))
+        codes = symbol_codes(n_symbols, whitened=options.get("whitened", False), shifted=options.get("shifted", False))
         self.n_symbols = codes.shape[1]
         self.register_buffer("codes", codes, persistent=False)
 
@@ -106,15 +107,26 @@ class SymbolNetwork(ReplicatedNetwork):
         return leading == 2
 
 
-def symbol_codes(n_symbols: int, *, whitened: bool = False) -> Tensor:
-    """The code of an empty slot, then of every symbol: zeros and one-hot, or these whitened.
+def symbol_codes(n_symbols: int, *, whitened: bool = False, shifted: bool = False) -> Tensor:
+    """The code of an empty slot, then of every symbol: zeros and one-hot, or these changed.
 
-    Whitened, every channel has mean 0 and variance 1 over the symbols, and an empty slot is coded as the
-    absence of each.
+    Args:
+        whitened: every channel has mean 0 and variance 1 over the symbols, and an empty slot is coded as the
+            absence of each.
+        shifted: the absence of a symbol is -1/sqrt(v - 1) and its presence stays 1: what the launch scripts of
+            Tomasini and Wyart 2024 call whitening.
+
+    >>> symbol_codes(5, shifted=True)[:2].tolist()
+    [[-0.5, -0.5, -0.5, -0.5, -0.5], [1.0, -0.5, -0.5, -0.5, -0.5]]
     """
-    n_symbols = check_count("n_symbols", n_symbols, least=2 if check_flag("whitened", whitened) else 1)
+    if check_flag("whitened", whitened) & check_flag("shifted", shifted):
+        raise ConfigError("codes are whitened or shifted, not both")
+    n_symbols = check_count("n_symbols", n_symbols, least=2 if whitened or shifted else 1)
     check_size(f"codes of {n_symbols:,} symbols", 2.0 * n_symbols * (n_symbols + 1), "take fewer symbols", bytes_each=4)
     codes = torch.cat([torch.zeros(1, n_symbols), torch.eye(n_symbols)])
+    if shifted:
+        absent = 1 / math.sqrt(n_symbols - 1)
+        return codes * (1 + absent) - absent
     return (codes * n_symbols - 1) / math.sqrt(n_symbols - 1) if whitened else codes
 
 
@@ -129,6 +141,9 @@ class Affine(nn.Module):
 
     Weights are standard normal numbers and the answer is scaled: ``scale * W x + bias_scale * b``. With a
     scale of 1/sqrt(channels) all learning rates mean the same at every width (the mean-field convention).
+
+    Args:
+        n_biases: rows come in runs of so many, each place of a run with a bias of its own.
     """
 
     def __init__(
@@ -140,14 +155,15 @@ class Affine(nn.Module):
         *,
         scale: float,
         bias_scale: float | None = 0.1,
+        n_biases: int = 1,
     ):
         super().__init__()
-        check_weights(float(count) * (fan_in + 1) * fan_out, len(generators))
-        self.count, self.scale, self.bias_scale = count, scale, bias_scale
+        check_weights(float(count) * (fan_in + n_biases) * fan_out, len(generators))
+        self.count, self.scale, self.bias_scale, self.n_biases = count, scale, bias_scale, n_biases
         self.weight = nn.Parameter(per_replica_normal((count, fan_in, fan_out), generators))
         self.bias = None
         if bias_scale is not None:
-            self.bias = nn.Parameter(per_replica_normal((count, 1, fan_out), generators))
+            self.bias = nn.Parameter(per_replica_normal((count, n_biases, fan_out), generators))
 
     def forward(self, x: Tensor) -> Tensor:
         """From (R * count, rows, fan_in) to (R * count, rows, fan_out)."""
@@ -155,6 +171,10 @@ class Affine(nn.Module):
         if self.bias is None:
             return self.scale * torch.bmm(x, weight)
         assert self.bias_scale is not None
+        if self.n_biases > 1:
+            out = self.scale * torch.bmm(x, weight)
+            places = out.view(len(out), -1, self.n_biases, out.shape[-1])
+            return (places + self.bias_scale * self.bias.flatten(0, 1)[:, None]).flatten(1, 2)
         return torch.baddbmm(self.bias.flatten(0, 1), x, weight, beta=self.bias_scale, alpha=self.scale)
 
 

@@ -9,7 +9,7 @@ from typing import ClassVar, Unpack
 import torch
 from torch import Tensor, nn
 
-from compsparse.checks import check_count
+from compsparse.checks import check_count, check_flag
 from compsparse.errors import ConfigError
 from compsparse.networks.symbols.base import Affine, Readout, SymbolNetwork, SymbolNetworkOptions, initial_generators
 
@@ -21,6 +21,8 @@ class HierarchicalNetwork(SymbolNetwork):
         patch: neighbouring positions that a filter reads, and the distance to the next.
         n_layers: None takes as many as reduce the input to one position.
         width: channels of every layer.
+        bias_per_position: every position has a bias of its own, as in the code of the papers; else all patches share
+            one, where they share weights. Locally connected networks have it anyway.
     """
 
     shared: ClassVar[bool]
@@ -33,9 +35,12 @@ class HierarchicalNetwork(SymbolNetwork):
         patch: int,
         n_layers: int | None = None,
         width: int = 64,
+        *,
+        bias_per_position: bool = False,
         **options: Unpack[SymbolNetworkOptions],
     ):
         super().__init__(n_slots, n_symbols, n_outputs, **options)
+        own_biases = check_flag("bias_per_position", bias_per_position) and self.shared
         patch, width = check_count("patch", patch), check_count("width", width)
         self.patch, self.width = patch, width
         generators = initial_generators(options)
@@ -44,7 +49,9 @@ class HierarchicalNetwork(SymbolNetwork):
         for _ in range(_depth(n_slots, patch, n_layers)):
             positions //= patch
             count = 1 if self.shared else positions
-            self.layers.append(Affine(count, patch * channels, width, generators, scale=1 / math.sqrt(channels)))
+            n_biases = positions if own_biases else 1
+            layer = Affine(count, patch * channels, width, generators, scale=1 / math.sqrt(channels), n_biases=n_biases)
+            self.layers.append(layer)
             channels = width
         self.readout = Readout(width, n_outputs, generators)
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, Self, get_args, get_type_hints
 import numpy as np
 import torch
 
-from compsparse.checks import check_choice, check_count, check_flag, check_number
+from compsparse.checks import check_choice, check_count, check_flag, check_kind, check_number
 from compsparse.errors import ConfigError
 from compsparse.measures import diffeomorphism_sensitivity, synonym_sensitivity
 from compsparse.networks.replicas import select
@@ -29,12 +29,15 @@ from compsparse.sweeps.spec import Spec
 from compsparse.tasks.hierarchy import HierarchySample, RandomHierarchy, SparseRandomHierarchy, learn_hierarchy
 from compsparse.training import TrainingConfig, train
 from compsparse.training.data import TrainingData
+from compsparse.training.loop import Callback, TrainingState
 from compsparse.training.losses import CrossEntropy
 from compsparse.training.record import Training
+from compsparse.training.schedules import cosine_over
 
 Learner = Literal["cnn", "lcn", "fcn", "plain-cnn", "residual-cnn", "transformer", "clustering"]
 _MEAN_FIELD: tuple[Learner, ...] = ("cnn", "lcn", "fcn")
 _ROWS_AT_ONCE = 200_000
+_EPOCHS_BETWEEN = 10
 _PROBES = 1000
 """Data on which sensitivities are measured."""
 _MOST_COUNT = 10**9
@@ -54,6 +57,12 @@ class HierarchyRun(Spec):
             label statistics and trains nothing.
         n_train: P, different data to train on.
         n_test: test data, all different from those; fewer where the model has no more.
+        whitened, shifted: how symbols are coded, see :func:`~compsparse.networks.symbols.symbol_codes`.
+        bias_per_position: of cnn, see :class:`~compsparse.networks.symbols.hierarchical.HierarchicalNetwork`.
+        balanced: every class as often as any other, in training and test data.
+        cosine_share: the share of the epochs after which a cosine schedule is at zero; it then comes back.
+        test_at: ``end`` tests the trained network; ``best`` gives the least test error of looks every ten epochs, as
+            the papers plot, which chooses by the test data.
         learning_rate: of cnn, lcn and fcn times their width, since their readout is a mean over units.
         batch_size: None takes 4 per class.
         sensitivities: measure S_k and D_k of every layer at level 1; every tuple is changed, none left by chance.
@@ -62,6 +71,9 @@ class HierarchyRun(Spec):
 
     kind: ClassVar[str] = "hierarchy"
     version: ClassVar[int] = 1
+    later_fields: ClassVar[frozenset[str]] = frozenset(
+        {"shifted", "bias_per_position", "balanced", "cosine_share", "test_at"}
+    )
     curve: ClassVar[tuple[str, str]] = ("n_train", "test_error")
     level: ClassVar[float] = 0.1
 
@@ -77,14 +89,19 @@ class HierarchyRun(Spec):
     n_layers: int | None = None
     width: int = 64
     whitened: bool = False
+    shifted: bool = False
+    bias_per_position: bool = False
+    balanced: bool = False
     learning_rate: float = 0.1
     momentum: float = 0.9
     weight_decay: float = 0.0
     batch_size: int | None = 128
     schedule: Literal["constant", "cosine"] = "cosine"
+    cosine_share: float = 1.0
     optimizer: Literal["sgd", "adamw"] = "sgd"
     n_epochs: int = 250
     stop_at_loss: float = 0.01
+    test_at: Literal["end", "best"] = "end"
     n_test: int = 20_000
     sensitivities: bool = False
     seed: int = 0
@@ -110,8 +127,11 @@ class HierarchyRun(Spec):
         check_number("momentum", self.momentum, least=0, below=1)
         check_number("weight_decay", self.weight_decay, least=0)
         check_number("stop_at_loss", self.stop_at_loss, least=0)
-        check_flag("whitened", self.whitened)
-        check_flag("sensitivities", self.sensitivities)
+        check_number("cosine_share", self.cosine_share, above=0, most=1)
+        for name in ("whitened", "shifted", "bias_per_position", "balanced", "sensitivities"):
+            check_flag(name, getattr(self, name))
+        if self.whitened and self.shifted:
+            raise ConfigError("symbols are whitened or shifted, not both")
         for name, choices in _choices().items():
             check_choice(name, getattr(self, name), choices)
 
@@ -166,7 +186,8 @@ class HierarchyRun(Spec):
     def split(self) -> tuple[HierarchySample, HierarchySample]:
         """Training and test data."""
         n_test = min(self.n_test, self.model.n_data - self.n_train)
-        return self.model.split(self.n_train, n_test, random_state=np.random.default_rng([self.seed, self.n_train]))
+        rng = np.random.default_rng([self.seed, self.n_train])
+        return self.model.split(self.n_train, n_test, random_state=rng, balanced=self.balanced)
 
     def pack_key(self) -> Hashable:
         """Runs that differ in their data alone: replicas of one network, with SGD of several sizes."""
@@ -190,11 +211,12 @@ class HierarchyRun(Spec):
         data = [spec.split() for spec in specs]
         network = specs[0].network(n_replicas=len(specs), seeds=[spec.seed for spec in specs])
         network.to(device or "cpu")
-        training = train_runs(network, specs, [train for train, _ in data], progress)
+        looks = BestTest(specs, [test for _, test in data]) if specs[0].test_at == "best" else None
+        training = train_runs(network, specs, [train for train, _ in data], progress, [looks] if looks else [])
         errors = misclassified(network, [test for _, test in data])
         results: list[dict[str, Any]] = [
             {
-                "test_error": error,
+                "test_error": error if looks is None else min(error, float(looks.errors[r])),
                 "n_tested": len(test),
                 "train_loss": _finite(training.train_loss[r]),
                 "n_steps": int(training.best_step[r]),
@@ -210,14 +232,16 @@ class HierarchyRun(Spec):
     def network(self, n_replicas: int | None = None, seeds: Sequence[int] | None = None) -> SymbolNetwork:
         """The untrained network, of so many replicas, with a seed for each."""
         model = self.model
-        settings: SymbolNetworkOptions = {"whitened": self.whitened, "n_replicas": n_replicas, "seeds": seeds}
+        settings: SymbolNetworkOptions = {"whitened": self.whitened, "shifted": self.shifted, "seeds": seeds}
+        settings["n_replicas"] = n_replicas
+        own = self.bias_per_position
         shape = (model.n_inputs, model.n_features, model.n_labels)
         depth = self.n_layers or model.n_levels
         match self.learner:
             case "cnn":
-                return HierarchicalCNN(*shape, model.patch, depth, self.width, **settings)
+                return HierarchicalCNN(*shape, model.patch, depth, self.width, bias_per_position=own, **settings)
             case "lcn":
-                return HierarchicalLCN(*shape, model.patch, depth, self.width, **settings)
+                return HierarchicalLCN(*shape, model.patch, depth, self.width, bias_per_position=own, **settings)
             case "fcn":
                 return FullyConnectedNetwork(*shape, depth, self.width, **settings)
             case "transformer":
@@ -238,7 +262,7 @@ class HierarchyRun(Spec):
             weight_decay=self.weight_decay,
             optimizer=self.optimizer,
             momentum=self.momentum,
-            schedule=self.schedule,
+            schedule=cosine_over(self.cosine_share) if self.schedule == "cosine" else self.schedule,
             stop_at_loss=self.stop_at_loss,
         )
 
@@ -246,7 +270,7 @@ class HierarchyRun(Spec):
 @lru_cache(maxsize=1)
 def _choices() -> dict[str, tuple[str, ...]]:
     hints = get_type_hints(HierarchyRun)
-    return {name: get_args(hints[name]) for name in ("learner", "placement", "schedule", "optimizer")}
+    return {name: get_args(hints[name]) for name in ("learner", "placement", "schedule", "optimizer", "test_at")}
 
 
 @lru_cache(maxsize=1024)
@@ -256,8 +280,32 @@ def _model(*, n_empty: int, placement: Literal["A", "B"], **sizes: Any) -> Rando
     return SparseRandomHierarchy(**sizes, n_empty=n_empty, placement=placement)
 
 
+class BestTest:
+    """The least test error of each replica, at looks about ten epochs apart: a callback of training."""
+
+    def __init__(self, specs: Sequence[HierarchyRun], tests: Sequence[HierarchySample]):
+        self.tests, self.errors = tests, np.ones(len(specs))
+        self.steps_between = np.array([_EPOCHS_BETWEEN * math.ceil(s.n_train / s.rows_per_step) for s in specs])
+        self.next_look = self.steps_between.copy()
+
+    def __call__(self, state: TrainingState) -> None:
+        """Tests the replicas that still train and are due."""
+        places = np.flatnonzero(state.trains & (state.step >= self.next_look[state.replicas]))
+        if not len(places):
+            return
+        due = state.replicas[places]
+        network = check_kind("network", select(state.network, places.tolist()), SymbolNetwork)
+        found = misclassified(network, [self.tests[r] for r in due])
+        self.errors[due] = np.minimum(self.errors[due], found)
+        self.next_look[due] = state.step + self.steps_between[due]
+
+
 def train_runs(
-    network: SymbolNetwork, specs: Sequence[HierarchyRun], samples: Sequence[HierarchySample], progress: Progress
+    network: SymbolNetwork,
+    specs: Sequence[HierarchyRun],
+    samples: Sequence[HierarchySample],
+    progress: Progress,
+    callbacks: Sequence[Callback] = (),
 ) -> Training:
     """Trains a network whose replicas are the runs, each on its own sample."""
     device = next(network.parameters()).device
@@ -268,7 +316,9 @@ def train_runs(
         train=tuple(torch.arange(end - len(s), end) for s, end in zip(samples, ends, strict=True)),
     )
     seeds = [spec.seed for spec in specs]
-    return train(network, data, specs[0].config(), loss=CrossEntropy(), progress=progress, seeds=seeds)
+    return train(
+        network, data, specs[0].config(), loss=CrossEntropy(), callbacks=callbacks, progress=progress, seeds=seeds
+    )
 
 
 @torch.no_grad()

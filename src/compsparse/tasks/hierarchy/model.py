@@ -181,12 +181,12 @@ class RandomHierarchy:
         return batches(self, n, batch_size, random_state)
 
     def split(
-        self, n_train: int, n_test: int, random_state: RandomState = None
+        self, n_train: int, n_test: int, random_state: RandomState = None, *, balanced: bool = False
     ) -> tuple[HierarchySample, HierarchySample]:
-        """Training and test data, all different; see :mod:`compsparse.tasks.hierarchy.sampling`."""
-        from compsparse.tasks.hierarchy.sampling import split
+        """Training and test data, all different; see :mod:`compsparse.tasks.hierarchy.splitting`."""
+        from compsparse.tasks.hierarchy.splitting import split
 
-        return split(self, n_train, n_test, random_state)
+        return split(self, n_train, n_test, random_state, balanced=balanced)
 
     def datum(self, numbers: Sequence[int] | np.ndarray) -> HierarchySample:
         """The data with these numbers from 0 to ``n_data`` - 1; ``sample.numbers`` is the way back."""

@@ -18,7 +18,7 @@ import numpy as np
 from compsparse.checks import brief
 from compsparse.errors import ConfigError
 from compsparse.tasks.hierarchy.model import RandomHierarchy
-from compsparse.tasks.hierarchy.trees import HierarchySample, small_int, sub_patches, write
+from compsparse.tasks.hierarchy.trees import HierarchySample, blocks, small_int, sub_patches, write
 
 # ---- placements -------------------------------------------------------------------------------------
 
@@ -30,6 +30,9 @@ def rank(model: RandomHierarchy, slots: np.ndarray) -> np.ndarray:
     >>> rank(SparseRandomHierarchy(n_empty=1, placement="B"), np.array([[0, 1], [0, 2], [2, 3]]))
     array([0, 1, 5])
     """
+    if model.placement == "A" and model.n_placements < 2**15:
+        powers = np.int16(model.n_empty + 1) ** np.arange(model.s, dtype=np.int16)
+        return np.asarray(slots.astype(np.int16) @ powers - sub_patches(model).astype(np.int16) @ powers)
     places = _places(model)
     values = slots - sub_patches(model) if model.placement == "A" else slots
     return np.asarray(sum((places[j][values[..., j]] for j in range(model.s)), start=places[0][0]))
@@ -112,12 +115,23 @@ def keys(
 def _numbers(
     model: RandomHierarchy, y: np.ndarray, choices: Sequence[np.ndarray], slots: Sequence[np.ndarray]
 ) -> np.ndarray:
+    total: np.ndarray = np.empty(len(y), dtype=integers_up_to(model.n_data))
+    for rows in blocks(model, len(y)):
+        total[rows] = _block_numbers(model, y[rows], [c[rows] for c in choices], [s[rows] for s in slots])
+    return total
+
+
+def _block_numbers(
+    model: RandomHierarchy, y: np.ndarray, choices: Sequence[np.ndarray], slots: Sequence[np.ndarray]
+) -> np.ndarray:
     total: np.ndarray = y.astype(integers_up_to(model.n_data))
     base = model.m * model.n_placements
     for chosen, places in zip(reversed(choices), reversed(slots), strict=True):
+        digits = chosen.astype(integers_up_to(base))
+        if model.n_placements > 1:
+            digits = digits * model.n_placements + rank(model, places)
         for j in range(chosen.shape[1]):
-            digit = chosen[:, j].astype(integers_up_to(base)) * model.n_placements + rank(model, places[:, j])
-            total = total * base + digit
+            total = total * base + digits[:, j]
     return total
 
 

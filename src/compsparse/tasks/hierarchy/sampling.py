@@ -1,4 +1,4 @@
-"""Data drawn at random: whole trees, inputs and labels alone, a stream of batches, or data that all differ.
+"""Data drawn at random: whole trees, inputs and labels alone, or a stream of batches.
 
 Rows are drawn in blocks, so that little more memory is used than the data take. Integers come from numpy's
 rejection method, without bias.
@@ -12,10 +12,9 @@ from functools import lru_cache
 import numpy as np
 
 from compsparse.checks import RandomState, check_count, check_flag, generator_from
-from compsparse.errors import ConfigError
 from compsparse.sizes import check_size
 from compsparse.tasks.hierarchy.model import RandomHierarchy, check_model
-from compsparse.tasks.hierarchy.numbering import datum, keys, unrank
+from compsparse.tasks.hierarchy.numbering import unrank
 from compsparse.tasks.hierarchy.trees import (
     HierarchySample,
     blank,
@@ -28,8 +27,6 @@ from compsparse.tasks.hierarchy.trees import (
 )
 
 _LARGEST_TABLE = 2**16
-_ENUMERABLE = 2**20
-_MOST_ROUNDS = 200
 
 Latent = tuple[np.ndarray, tuple[np.ndarray, ...], tuple[np.ndarray, ...]]
 """Labels, and for every level the choices and the slots: what data are written from."""
@@ -50,6 +47,8 @@ def sample_trees(
     ((3, 4), dtype('int8'), [(3, 2), (3, 1)])
     """
     if not check_flag("replace", replace):
+        from compsparse.tasks.hierarchy.splitting import sample_different
+
         return sample_different(model, n, random_state)
     return write(model, *draw_latent(model, n, random_state))
 
@@ -175,77 +174,3 @@ def _room(model: RandomHierarchy, n: int) -> Latent:
         return np.empty(shape, level.dtype) if level.flags.writeable else np.broadcast_to(level[:1], shape)
 
     return room(first[0]), tuple(map(room, first[1])), tuple(map(room, first[2]))
-
-
-# ---- data that all differ ----------------------------------------------------------------------------
-
-
-def split(
-    model: RandomHierarchy, n_train: int, n_test: int, random_state: RandomState = None
-) -> tuple[HierarchySample, HierarchySample]:
-    """Training and test data, all different from one another.
-
-    >>> model = RandomHierarchy(n_features=4, multiplicity=2, n_levels=2)
-    >>> train, test = split(model, 20, 12, random_state=0)
-    >>> sorted(train.numbers + test.numbers) == list(range(model.n_data))
-    True
-    """
-    n_train, n_test = check_count("n_train", n_train), check_count("n_test", n_test)
-    whole = sample_different(model, n_train + n_test, random_state)
-    return whole.take(slice(n_train)), whole.take(slice(n_train, None))
-
-
-def sample_different(model: RandomHierarchy, n: int, random_state: RandomState = None) -> HierarchySample:
-    """n different data, drawn one after the other, each from those that are left."""
-    check_model(model)
-    n, possible = check_count("n", n), n_possible(model)
-    if n > possible:
-        raise ConfigError(f"{n} different data were asked for, and the model can draw {possible}: ask for fewer")
-    rng = generator_from(random_state)
-    if model.rule_probabilities is None and possible <= 2 * n:
-        return datum(model, rng.permutation(possible)[:n])
-    if model.rule_probabilities is not None and model.n_data <= max(_ENUMERABLE, 2 * n):
-        return _first_of_all(model, n, rng)
-    return write(model, *_without_repeats(model, n, rng))
-
-
-def n_possible(model: RandomHierarchy) -> int:
-    """Data whose probability is not zero."""
-    if model.rule_probabilities is None:
-        return model.n_data
-    n_synonyms = int(np.count_nonzero(model.rule_probabilities))
-    return int(model.n_labels * (n_synonyms * model.n_placements) ** model.n_inner)
-
-
-def _first_of_all(model: RandomHierarchy, n: int, rng: np.random.Generator) -> HierarchySample:
-    """The n largest of log probability + Gumbel noise, which come in the order of successive draws."""
-    everything = datum(model, np.arange(model.n_data))
-    with np.errstate(divide="ignore"):
-        logarithms = np.log(np.asarray(model.rule_probabilities))
-    likely = sum(logarithms[chosen].sum(axis=1) for chosen in everything.choices)
-    order = np.argsort(-(likely + rng.gumbel(size=model.n_data)), kind="stable")
-    return everything.take(order[:n])
-
-
-def _without_repeats(model: RandomHierarchy, n: int, rng: np.random.Generator) -> Latent:
-    kept = draw_latent(model, n, rng)
-    for _ in range(_MOST_ROUNDS):
-        _, first = np.unique(keys(model, *kept), return_index=True)
-        if len(first) >= n:
-            return _rows(kept, np.sort(first)[:n]) if len(kept[0]) > n else kept
-        more = draw_latent(model, max(n - len(first), n // 8, 1), rng)
-        kept = _joined(_rows(kept, np.sort(first)), more)
-    raise ConfigError(
-        f"{n} different data could not be found, only {len(first)}: the rule probabilities make the others too rare; "
-        "ask for fewer"
-    )
-
-
-def _rows(latent: Latent, rows: np.ndarray) -> Latent:
-    y, choices, slots = latent
-    return y[rows], tuple(level[rows] for level in choices), tuple(level[rows] for level in slots)
-
-
-def _joined(a: Latent, b: Latent) -> Latent:
-    choices, slots = (tuple(map(np.concatenate, zip(a[i], b[i], strict=True))) for i in (1, 2))
-    return np.concatenate([a[0], b[0]]), choices, slots
