@@ -23,7 +23,7 @@ from compsparse.sparse.memorisation.atoms import Atoms, AtomSolution, line_atoms
 from compsparse.sparse.memorisation.cells import MOST_INCIDENCES, cells_of, incidences
 from compsparse.sparse.memorisation.checking import admissible, dual_bound, lipschitz_bound, lower_bound
 from compsparse.sparse.memorisation.columns import Generated, Pricer, StoppingRule, Warm, generate
-from compsparse.sparse.memorisation.cone import ConeBlock, solve_cone
+from compsparse.sparse.memorisation.cone import BlockKey, ConeBlock, solve_cone
 from compsparse.sparse.memorisation.pricing import ExhaustivePricing, Prices, price_all
 from compsparse.sparse.memorisation.problem import Bias, Goal, Norm, Problem, make_problem, with_one
 from compsparse.sparse.memorisation.record import Memorised, MemoriseStatus
@@ -34,6 +34,7 @@ _MOST_EXACT_CELLS = 300
 _MOST_NODES = 3_000_000
 _MANY_CELLS = 20_000
 _ABOVE_ONE = 1e-10
+_COARSER = (1e-8, 1e-6, 1e-4)
 _QUANTITY = "least cost of a shallow ReLU network that memorises the data"
 
 
@@ -211,17 +212,30 @@ def _is_a_sure_long_list(pricings: list[ExhaustivePricing]) -> bool:
 
 
 def _branched(problem: Problem, lam: np.ndarray, rule: StoppingRule) -> Prices:
-    """The largest price of all directions, and the cells of those that are too dear."""
+    """The largest price of all directions, and the cells of those that are too dear.
+
+    Multipliers that are only as good as the cone solver's accuracy make hundreds of neurons too dear by that little:
+    then the largest price is told less finely.
+    """
     budget = iter(range(_MOST_NODES // 2000))
-    bound = dual_bound(problem, lam, rule.tol / 4, lambda: rule.is_late or next(budget, None) is None)
-    blocks = []
-    for theta, k, sign in zip(bound.neurons, bound.through, bound.signs, strict=True):
-        chart = problem.charts[k]
-        u = theta @ chart.embed
-        pattern = chart.Z @ u > 1e-12 * np.linalg.norm(chart.Z, axis=1) * np.linalg.norm(u)
-        if cell_price(problem, chart, sign * lam, pattern)[0] > 1 + _ABOVE_ONE:
-            blocks.append(ConeBlock(int(k), pattern, int(sign), chart.rows))
-    return Prices(bound.most, list({b.key: b for b in blocks}.values()), exhaustive=bound.is_complete)
+    blocks: dict[BlockKey, ConeBlock] = {}
+    bound = None
+    for tol in (rule.tol / 4, *(t for t in _COARSER if t > rule.tol)):
+        bound = dual_bound(problem, lam, tol, lambda: rule.is_late or next(budget, None) is None)
+        dearest = 1.0
+        for theta, k, sign in zip(bound.neurons, bound.through, bound.signs, strict=True):
+            chart = problem.charts[k]
+            u = theta @ chart.embed
+            pattern = chart.Z @ u > 1e-12 * np.linalg.norm(chart.Z, axis=1) * np.linalg.norm(u)
+            price = cell_price(problem, chart, sign * lam, pattern)[0]
+            dearest = max(dearest, price)
+            if price > 1 + _ABOVE_ONE:
+                block = ConeBlock(int(k), pattern, int(sign), chart.rows)
+                blocks[block.key] = block
+        if bound.is_complete or rule.is_late or dearest > 1 + _COARSER[1]:
+            break
+    assert bound is not None
+    return Prices(bound.most, list(blocks.values()), exhaustive=bound.is_complete)
 
 
 def _all_at_once(problem: Problem, pricings: list[ExhaustivePricing], pricer: Pricer, rule: StoppingRule) -> Generated:
