@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Column, Table
+from rich.padding import Padding
 from rich.text import Text
 
 from compsparse.checks import check_choice
@@ -34,12 +34,14 @@ def claims_list(json_: JsonOption = False) -> None:
         parts = ("name", "statement", "source", "status", "is_check")
         print_json({"claims": [{k: getattr(c, k) for k in parts} for c in claims]})
         return
-    for what, is_check in (("claim", False), ("check", True)):
-        listing = Table(Column(what, no_wrap=True), "statement", "source", "status", "profiles")
+    for what, is_check in (("Claims", False), ("Checks", True)):
+        out.print(Text(what, style="bold underline"))
         for c in claims:
             if c.is_check is is_check:
-                listing.add_row(*map(cell, (c.name, c.statement, c.source, c.status, ", ".join(c.profiles))))
-        out.print(listing)
+                about = f"  {c.status}; {', '.join(c.profiles)}"
+                out.print(Text.assemble((printable(c.name), "bold"), (about, "dim")), highlight=False)
+                for line in (c.statement, c.source):
+                    out.print(Padding(cell(line), (0, 0, 0, 4)), highlight=False)
 
 
 @claims_app.command("run")
