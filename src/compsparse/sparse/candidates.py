@@ -20,9 +20,8 @@ from compsparse.sparse.homotopy import Space, drop, enter, first_bound, first_ze
 from compsparse.sparse.kernels import Array, combine, gram_kernel, solve, solve_transposed
 
 _STUCK = 30  # steps of length zero in a row that may be due to ties
-_FALL = 0.5  # lam falls to this share of itself in a block
+_FALL = 0.3  # of lam at the end of a block over its start, where no atom was missed in the last one
 _NEAR = 0.8  # atoms whose correlation is this share of the block's last lam become candidates
-_ROUNDS = 60
 
 
 class Slot(NamedTuple):
@@ -38,12 +37,12 @@ class Slot(NamedTuple):
     sign: Array
     z: Array
     y: Array
-    counts: Array  # candidates, active, steps, done
-    state: Array  # lam, gap
+    counts: Array  # candidates, active, steps, rounds without progress
+    state: Array  # lam, least gap so far
 
 
 @gram_kernel
-def _slot(like: Array, d: int, m: int, rank: int, most: int, whole: bool) -> Slot:
+def new_slot(like: Array, d: int, m: int, rank: int, most: int, whole: bool) -> Slot:
     kept = 0 if whole else most
     return Slot(
         np.empty((rank, rank + 8)), np.empty((most, most), like.dtype), np.empty((kept, d), like.dtype),
@@ -53,7 +52,7 @@ def _slot(like: Array, d: int, m: int, rank: int, most: int, whole: bool) -> Slo
 
 
 @gram_kernel
-def _scratch(like: Array, rank: int, most: int) -> Space:
+def new_scratch(like: Array, rank: int, most: int) -> Space:
     def short() -> Array:
         return np.zeros(rank + 1)
 
@@ -80,7 +79,7 @@ def _view(slot: Slot, s: Space, size: int) -> Space:
 
 
 @gram_kernel
-def _count_beyond(c: Array, free: Array, bound: float, positive: bool) -> tuple[int, float]:
+def count_beyond(c: Array, free: Array, bound: float, positive: bool) -> tuple[int, float]:
     """How many atoms that are no candidates have a correlation beyond a bound, and the largest of theirs."""
     count, largest, least = 0, c.dtype.type(0), c.dtype.type(bound)
     for j in range(c.shape[0]):
@@ -91,13 +90,30 @@ def _count_beyond(c: Array, free: Array, bound: float, positive: bool) -> tuple[
 
 
 @gram_kernel
+def _forget(slot: Slot) -> None:
+    """Active atoms alone stay candidates, in the order they became so."""
+    n = slot.counts[1]
+    for k in range(slot.counts[0]):
+        slot.free[slot.atoms[k]] = 1
+    for place, i in enumerate(np.argsort(slot.active[:n])):
+        k = slot.active[i]
+        slot.atoms[place], slot.filled[place], slot.free[slot.atoms[k]] = slot.atoms[k], 0, 0
+        if slot.V.shape[0]:
+            slot.V[place] = slot.V[k]
+        slot.active[i] = place
+    slot.counts[0] = n
+
+
+@gram_kernel
 def _widen(W: Array, c: Array, bound: float, most: int, positive: bool, slot: Slot) -> int:
     """Atoms beyond a bound become candidates, at most about so many, those of largest correlation; returns how many."""
+    if slot.counts[0] + most > slot.atoms.shape[0]:
+        _forget(slot)
     most = min(most, slot.atoms.shape[0] - slot.counts[0])
-    count, largest = _count_beyond(c, slot.free, bound, positive)
+    count, largest = count_beyond(c, slot.free, bound, positive)
     while count > most and largest > bound * (1 + 1e-12):
         bound += 0.5 * (largest - bound)
-        count, _ = _count_beyond(c, slot.free, bound, positive)
+        count, _ = count_beyond(c, slot.free, bound, positive)
     if count == 0:
         return 0
     size = first = slot.counts[0]
@@ -162,7 +178,6 @@ def _block(
     _prepare(c, lam, length, slope, positive, slot, s)
     left, stuck = length, 0
     while slot.counts[2] < most_steps:
-        slot.counts[2] += 1
         solve(s.R, n, s.y, s.u)
         s.u_short[:n] = s.u[:n]
         combine(slot.L, s.active, n, s.u_short, s.a)
@@ -181,6 +196,7 @@ def _block(
             left -= step
         if finished:
             break
+        slot.counts[2] += 1
         if out < join:
             k = s.active[position]
             drop(s, n, position, lam)
@@ -196,183 +212,15 @@ def _block(
     return slot.counts[2] < most_steps
 
 
-# ---- rounds ------------------------------------------------------------------------------
-
-
 @gram_kernel
-def _residual(W: Array, x: Array, slot: Slot, out: Array) -> None:
-    """out = x - W z, summed in double precision."""
-    for t in range(x.shape[0]):
-        out[t] = x[t]
-    for i in range(slot.counts[1]):
-        value = slot.z[i]
-        if value * slot.sign[i] > 0:
-            if slot.V.shape[0]:
-                column = slot.V[slot.active[i]]
-                for t in range(x.shape[0]):
-                    out[t] -= value * column[t]
-            else:
-                atom = slot.atoms[slot.active[i]]
-                for t in range(x.shape[0]):
-                    out[t] -= value * W[t, atom]
-
-
-@gram_kernel
-def _peak(W: Array, r: Array, c: Array, size: float, positive: bool) -> float:
-    """The largest correlation; what single precision cannot tell apart is computed in double precision.
-
-    A sum of d products has an error of at most (d + 2) units of rounding times ``size`` >= |w| |r|.
-    """
-    top = 0.0
-    for j in range(c.shape[0]):
-        top = max(top, c[j] if positive else abs(c[j]))
-    unit = np.float64(np.finfo(c.dtype).eps)
-    if unit < 1e-10:
-        return top
-    doubt = (r.shape[0] + 4) * unit * size
-    peak = 0.0
-    for j in range(c.shape[0]):
-        if (c[j] if positive else abs(c[j])) >= top - 2 * doubt:
-            exact = 0.0
-            for t in range(r.shape[0]):
-                exact += r[t] * W[t, j]
-            peak = max(peak, exact if positive else abs(exact))
-    return peak
-
-
-@gram_kernel
-def _gap(x: Array, r: Array, peak: float, l1: float, lam: float, positive: bool) -> tuple[float, float]:
-    """Objective and duality gap (scaling with 1/2) of a code with this residual and norm."""
-    rr, xr = 0.0, 0.0
-    for t in range(x.shape[0]):
-        rr += r[t] * r[t]
-        xr += x[t] * r[t]
-    most = lam / max(peak, 1e-300)
-    scale = min(max(xr / max(rr, 1e-300), 0.0 if positive else -most), most)
-    objective = rr / 2 + lam * l1
-    return objective, max(objective - scale * xr + scale * scale * rr / 2, 0.0)
-
-
-@gram_kernel
-def _norm(slot: Slot) -> float:
-    total = 0.0
-    for i in range(slot.counts[1]):
-        total += max(slot.z[i] * slot.sign[i], 0.0)
-    return total
-
-
-@gram_kernel
-def _begin(c: Array, positive: bool, slot: Slot) -> None:
-    for k in range(slot.counts[0]):
-        slot.free[slot.atoms[k]] = 1
-    slot.counts[:] = 0
-    top = 0.0
-    for j in range(c.shape[0]):
-        top = max(top, np.float64(c[j]) if positive else abs(np.float64(c[j])))
-    slot.state[0] = top
-
-
-@gram_kernel
-def _advance(
+def advance(
     G: Array, W: Array, c: Array, lam: float, positive: bool, most_steps: int, slot: Slot, scratch: Space
 ) -> bool:
     """One block: new candidates, then down to the next lam."""
     now = slot.state[0]
-    following = max(lam, _FALL * now) if _FALL * now > 1.2 * lam else lam
     n = slot.counts[1]
-    _widen(W, c, (_NEAR if following > lam else 0.95) * following, 16 + n, positive, slot)
+    beyond, _ = count_beyond(c, slot.free, now, positive)
+    fall = _FALL + 0.6 * beyond / (beyond + 8 + 0.25 * n)
+    following = fall * now if fall * now > 1.2 * lam else lam
+    _widen(W, c, (_NEAR if now > lam else 0.95) * following, 16 + n, positive, slot)
     return _block(G, c, following, positive, most_steps, slot, scratch)
-
-
-@gram_kernel
-def _refresh(G: Array, b: Array, slot: Slot, work: Array, ids: Array, c: Array) -> None:
-    """c = b - G z, by rows of the Gram matrix."""
-    n = slot.counts[1]
-    for i in range(n):
-        ids[i] = slot.atoms[slot.active[i]]
-        work[i] = slot.z[i]
-    combine(G, ids, n, work, c)
-    for j in range(c.shape[0]):
-        c[j] = b[j] - c[j]
-
-
-@gram_kernel
-def _settle(
-    G: Array, W: Array, b: Array, c: Array, xx: float, lam: float, tol: float, positive: bool, most_steps: int,
-    slot: Slot, scratch: Space, ids: Array,
-) -> None:  # fmt: skip
-    """Blocks with correlations by the Gram matrix, until the gap should be met."""
-    for _ in range(_ROUNDS):
-        if not _advance(G, W, c, lam, positive, most_steps, slot, scratch):
-            return
-        if slot.state[0] <= lam:
-            _refresh(G, b, slot, scratch.u_short, ids, c)
-            _, beyond = _count_beyond(c, slot.free, lam, positive)
-            excess = max(np.float64(beyond) - lam, 0.0)
-            if excess * _norm(slot) <= 0.2 * tol * xx / 2:
-                return
-        else:
-            _refresh(G, b, slot, scratch.u_short, ids, c)
-
-
-@gram_kernel
-def solve_signals(
-    X: Array, W: Array, G: Array, lams: Array, tols: Array, positive: bool, rank: int, most: int, batch: int,
-    most_steps: int, longest: float, codes: Array, objective: Array, gap: Array, steps: Array,
-) -> None:  # fmt: skip
-    """Codes (n, atoms) of signals (n, d), ``batch`` of them at a time; G is empty where it was not formed."""
-    d, m = W.shape
-    whole = G.shape[0] > 0
-    slots = [_slot(W, d, m, rank, most, whole) for _ in range(min(batch, X.shape[0]))]
-    scratch, ids = _scratch(W, rank, most), np.zeros(rank + 1, np.int64)
-    r, rows = np.zeros((len(slots), d)), np.zeros(len(slots), np.int64)
-    for first in range(0, X.shape[0], batch):
-        x = X[first : first + batch]
-        n = x.shape[0]
-        B = np.dot(x, W)
-        C = B.copy() if whole else B
-        for i in range(n):
-            _begin(C[i], positive, slots[i])
-            slots[i].counts[3] = 0
-        pending = n
-        for i in range(n):
-            rows[i] = i
-        for round_ in range(_ROUNDS):
-            if pending == 0:
-                break
-            for p in range(pending):
-                i = rows[p]
-                slot, lam = slots[i], lams[first + i]
-                if round_ == 0 and slot.state[0] <= lam:
-                    continue
-                if whole and round_ == 0:
-                    xx = np.dot(x[i], x[i])
-                    _settle(G, W, B[i], C[i], xx, lam, tols[first + i], positive, most_steps, slot, scratch, ids)
-                else:
-                    _advance(G, W, C[p], lam, positive, most_steps, slot, scratch)
-            R = np.empty((pending, d), X.dtype)
-            for p in range(pending):
-                _residual(W, x[rows[p]], slots[rows[p]], r[p])
-                R[p] = r[p]
-            C = np.dot(R, W)
-            keep = 0
-            for p in range(pending):
-                i = rows[p]
-                k, slot, lam = first + i, slots[i], lams[first + i]
-                xx, rr = 0.0, 0.0
-                for t in range(d):
-                    xx += np.float64(x[i, t]) * x[i, t]
-                    rr += r[p, t] * r[p, t]
-                peak = _peak(W, r[p], C[p], longest * np.sqrt(rr), positive)
-                objective[k], gap[k] = _gap(x[i], r[p], peak, _norm(slot), lam, positive)
-                done = gap[k] <= tols[k] * xx / 2 or slot.counts[2] >= most_steps
-                if done or round_ == _ROUNDS - 1:
-                    steps[k] = slot.counts[2]
-                    for q in range(slot.counts[1]):
-                        if slot.z[q] * slot.sign[q] > 0:
-                            codes[k, slot.atoms[slot.active[q]]] = slot.z[q]
-                else:
-                    rows[keep] = i
-                    C[keep] = C[p]
-                    keep += 1
-            pending = keep

@@ -19,6 +19,7 @@ import numpy as np
 from compsparse.sparse.kernels import Array, append, combine, gram_kernel, project, remove, solve, solve_transposed
 
 _DEPENDENT = 1e-10  # squared distance from the span, relative to the atom, below which it is in it
+_DEPENDENT_IN_SINGLE = 1e-5
 _PARALLEL = 32.0  # units of rounding: a bound met at a slower rate is never met
 _STUCK = 30  # steps of length zero in a row that may be due to ties
 REACHED, STEPS = 0, 1
@@ -169,15 +170,16 @@ def enter(G: Array, s: Space, n: int, atom: int, side: float, lam: float, slope:
     """
     s.shut[atom] = np.inf
     weight = 0.0
+    least = (_DEPENDENT if np.finfo(G.dtype).eps < 1e-10 else _DEPENDENT_IN_SINGLE) * G[atom, atom]
     rest = project(G, s.R, s.active, n, atom, s.rhs, s.column)
-    if n == s.R.shape[0] or rest <= _DEPENDENT * G[atom, atom]:
+    if n == s.R.shape[0] or rest <= least:
         position, weight = _exchange(s, n, side)
         if position < 0:
             return n
         drop(s, n, position, lam)
         n -= 1
         rest = project(G, s.R, s.active, n, atom, s.rhs, s.column)
-        if rest <= 1e-3 * _DEPENDENT * G[atom, atom]:
+        if rest <= 1e-3 * least:
             return n
     append(s.R, n, s.column, rest, slope * side + s.drift[atom], s.y)
     s.active[n], s.sign[n], s.z[n] = atom, side, side * weight

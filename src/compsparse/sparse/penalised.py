@@ -17,14 +17,15 @@ from numpy.typing import ArrayLike
 from compsparse.checks import check_choice, check_numbers
 from compsparse.errors import ConfigError
 from compsparse.parameters import check_parameters
-from compsparse.sparse.batches import Gram, continued, deadline_of, descended, paths
+from compsparse.sizes import check_size
+from compsparse.sparse.batches import Gram, deadline_of, paths
+from compsparse.sparse.screened import Task, solve
 from compsparse.sparse.signals import check_signals, check_start, per_signal
 from compsparse.sparse.solution import Breakpoints, CodeSolution, PathSolution, lasso_gap, statuses
 
 LassoScaling = Literal["full", "half"]
 LassoMethod = Literal["auto", "homotopy", "proximal"]
-_ROUNDS = (1.0, 1e-2, 1e-4)  # coordinate descent asks more of itself until the gap is met
-_SWEEPS = 20_000
+_FEWER = "solve fewer at a time"
 
 
 def lasso(
@@ -74,25 +75,24 @@ def lasso(
         if method not in ("auto", "proximal"):
             raise ConfigError(f"tensors are solved by method 'proximal', not {method!r}; pass arrays for that")
         return _lasso_of_tensors(X, W, lam, tol, limits, factor=_factor(scaling), positive=positive, start=start)
-    signals, dictionary = check_signals(X, W)
+    signals, dictionary = _arrays(X, W)
     n = len(signals)
     lams, tols = per_signal("lam", lam, n), per_signal("tol", tol, n)
     codes = check_start(start, n, dictionary.shape[1])
+    factor = _factor(scaling)
     if method == "proximal":
         return _proximal_of_arrays(
-            signals, dictionary, lams, tols, limits, factor=_factor(scaling), positive=positive, start=codes
+            signals, dictionary, lams, tols, limits, factor=factor, positive=positive, start=codes
         )
-    gram = Gram(signals, dictionary, positive, n_threads, limits.deadline)
-    factor = _factor(scaling)
-    half = lams / factor
-    found = _by_homotopy(gram, half, tols, codes, max_iter)
-    relative = _relative(found.gap, gram.squares)
+    task = Task(signals, dictionary, lams / factor, tols, positive, max_iter, n_threads, limits.deadline)
+    found = solve(task, codes)
+    relative = _relative(found.gap, task.squares)
     return CodeSolution(
         codes=found.codes,
         objective=factor * found.objective,
         gap=factor * found.gap,
         relative_gap=relative,
-        lam=factor * half,
+        lam=lams,
         status=statuses(relative, tols, found.left),
         iterations=found.steps,
         seconds=time.perf_counter() - started,
@@ -176,51 +176,6 @@ class _Limits(NamedTuple):
     started: float
 
 
-class _Found(NamedTuple):
-    codes: np.ndarray
-    objective: np.ndarray
-    gap: np.ndarray
-    steps: np.ndarray
-    left: np.ndarray
-
-
-def _by_homotopy(
-    gram: Gram, lam: np.ndarray, tol: np.ndarray, start: np.ndarray | None, max_iter: int | None
-) -> _Found:
-    if start is None:
-        found = paths(gram, lam[:, None], tol, max_iter=max_iter)
-    else:
-        found = continued(gram, lam, start, max_iter=max_iter)
-    codes = found.codes[:, 0]
-    objective, gap = lasso_gap(gram.X, gram.W, codes, lam, gram.positive)
-    result = _Found(codes, objective, gap, found.steps, found.left)
-    return result if max_iter is not None else _mended(gram, lam, tol, result)
-
-
-def _mended(gram: Gram, lam: np.ndarray, tol: np.ndarray, found: _Found) -> _Found:
-    """Goes on, in place, where the gap is too large, because of ties or atoms that nearly repeat.
-
-    First by homotopy from the code that was found, in double precision, then by coordinate descent.
-    """
-    codes, objective, gap, steps, left = found
-    for attempt in (None, *_ROUNDS):
-        rows = np.flatnonzero(~left & ~(_relative(gap, gram.squares) <= tol))
-        if not len(rows):
-            break
-        part = gram.part(rows)
-        if attempt is None:
-            again = continued(part, lam[rows], codes[rows])
-        else:
-            again = descended(part, lam[rows], attempt * tol[rows], codes[rows], _SWEEPS)
-        better = lasso_gap(part.X, part.W, again.codes[:, 0], lam[rows], gram.positive)
-        keep = better[1] <= gap[rows]
-        codes[rows[keep]] = again.codes[keep, 0]
-        objective[rows[keep]], gap[rows[keep]] = better[0][keep], better[1][keep]
-        steps[rows] += again.steps
-        left[rows[again.left]] = True
-    return _Found(codes, objective, gap, steps, left)
-
-
 def _proximal_of_arrays(
     signals: np.ndarray,
     dictionary: np.ndarray,
@@ -270,6 +225,24 @@ def _lasso_of_tensors(
 
 
 # ---- checks ------------------------------------------------------------------------------
+
+
+def _arrays(X: Any, W: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Signals and dictionary as they are where both are arrays of one precision, as float64 otherwise."""
+    if not (_is_table(X) and _is_table(W) and X.dtype == W.dtype and X.shape[1] == W.shape[0]):
+        return check_signals(X, W, gram=False)
+    squares = np.einsum("ij,ij->j", W, W)
+    sizes = np.einsum("ij,ij->i", X, X)
+    least, most = (1e-200, 1e200) if X.dtype == np.float64 else (1e-20, 1e20)
+    # sums of squares are finite and not zero only if no entry is NaN or infinite and no column is zero
+    if not (least < squares.min() and squares.max() < most and sizes.max(initial=0) < most):
+        return check_signals(X, W, gram=False)
+    check_size(f"the codes of {len(X):,} signals over {W.shape[1]:,} atoms", 3.0 * len(X) * W.shape[1], _FEWER)
+    return np.ascontiguousarray(X), W if W.flags.f_contiguous else np.ascontiguousarray(W)
+
+
+def _is_table(value: Any) -> bool:
+    return type(value) is np.ndarray and value.ndim == 2 and value.dtype in (np.float64, np.float32) and value.size > 0
 
 
 def _check_options(

@@ -97,8 +97,12 @@ class SparseCodes:
 # ---- checks ------------------------------------------------------------------------------
 
 
-def check_signals(X: ArrayLike, W: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """Signals (n_signals, d) and dictionary (d, n_atoms) as float64, if they belong together."""
+def check_signals(X: ArrayLike, W: ArrayLike, *, gram: bool = True) -> tuple[np.ndarray, np.ndarray]:
+    """Signals (n_signals, d) and dictionary (d, n_atoms) as float64, if they belong together.
+
+    Args:
+        gram: whether the Gram matrix will be formed, and has to fit in memory.
+    """
     dictionary = check_dictionary(W)
     signals = check_numbers("X", X, finite=False, form="a table of numbers, one signal per row")
     d, n_atoms = dictionary.shape
@@ -111,7 +115,7 @@ def check_signals(X: ArrayLike, W: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     if len(bad):
         raise DataError(f"X holds NaN or infinite values, first in {row_text(bad[0])}")
     # the Gram matrix in two precisions, and three tables of codes
-    n_numbers = 2.0 * n_atoms * n_atoms + 3.0 * len(signals) * n_atoms
+    n_numbers = 2.0 * n_atoms * n_atoms * gram + 3.0 * len(signals) * n_atoms
     check_size(f"the codes of {len(signals):,} signals over {n_atoms:,} atoms", n_numbers, "solve fewer at a time")
     return np.ascontiguousarray(signals), dictionary
 

@@ -1,0 +1,217 @@
+"""The Lasso for arrays: which search suits how many signals, in which precision, and what is left to mend."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from compsparse.sparse.batches import Gram, continued, descended, in_batches
+from compsparse.sparse.solution import lasso_gap
+
+_LARGEST_GRAM = 8_192  # atoms up to which the whole Gram matrix may pay
+_CACHED = 2**22  # bytes of a dictionary that stays in the cache: its signals are searched one by one
+_TOGETHER = 16
+_ROUNDS = (1.0, 1e-2, 1e-4)  # coordinate descent asks more of itself until the gap is met
+_SWEEPS = 20_000
+_MOST_MENDING = 12
+
+
+@dataclass(frozen=True)
+class Task:
+    """Signals and dictionary of one precision, penalties and tolerances of each signal (scaling with 1/2)."""
+
+    X: np.ndarray
+    W: np.ndarray
+    lam: np.ndarray
+    tol: np.ndarray
+    positive: bool = False
+    max_iter: int | None = None
+    n_threads: int | None = None
+    deadline: float = np.inf
+
+    @property
+    def squares(self) -> np.ndarray:
+        """|x|^2 of every signal, in double precision."""
+        wide = self.X.astype(np.float64, copy=False)
+        return np.asarray(np.einsum("ij,ij->i", wide, wide))
+
+    def part(self, rows: np.ndarray) -> Task:
+        """The same for some of the signals."""
+        return replace(self, X=self.X[rows], lam=self.lam[rows], tol=self.tol[rows])
+
+
+class Found(NamedTuple):
+    """Codes in the precision of the signals; objectives and gaps are of those codes, in double precision."""
+
+    codes: np.ndarray
+    objective: np.ndarray
+    gap: np.ndarray
+    steps: np.ndarray
+    left: np.ndarray
+
+
+def solve(task: Task, start: np.ndarray | None = None) -> Found:
+    """Codes of all signals: by a search, again in double precision where single was too coarse, then by mending."""
+    n, m = len(task.X), task.W.shape[1]
+    found = Found(np.zeros((n, m), task.W.dtype), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(n, bool))
+    if start is None and _gram_pays(task):
+        _search_by_gram(task, found)
+        _again(task, found, _unmet(task, found), None)
+    else:
+        _search_by_columns(task, found, start)
+    if task.W.dtype != np.float64:
+        _in_double_precision(task, found)
+    elif task.max_iter is None:
+        _mend(task, found)
+    return found
+
+
+def _unmet(task: Task, found: Found) -> np.ndarray:
+    """Signals whose gap is not met, though neither time nor steps ran out."""
+    short = ~found.left & ~(2 * found.gap <= task.tol * task.squares)
+    return np.flatnonzero(short if task.max_iter is None else short & (found.steps < task.max_iter))
+
+
+# ---- searches ----------------------------------------------------------------------------
+
+
+def _gram_pays(task: Task) -> bool:
+    """Whether so many signals use so many Gram rows that computing all of them at once is cheaper."""
+    n, m = len(task.X), task.W.shape[1]
+    if m > _LARGEST_GRAM or 40 * n < m:
+        return False
+    if 8 * n >= m:
+        return True
+    first = slice(0, 4)
+    return bool((np.abs(task.X[first] @ task.W).max(axis=1) > 30 * task.lam[first]).all())
+
+
+def _most_candidates(task: Task) -> int:
+    return min(task.W.shape[1], 4 * min(task.W.shape) + 64)
+
+
+def _most_steps(task: Task) -> int:
+    return 20 * (sum(task.W.shape) + 50) if task.max_iter is None else task.max_iter
+
+
+def _longest(W: np.ndarray) -> float:
+    """An upper bound on the norms of the columns, which the error of a correlation is in proportion to."""
+    return 0.0 if W.dtype == np.float64 else 1.001 * math.sqrt(float(np.einsum("ij,ij->j", W, W).max()))
+
+
+def _search_by_gram(task: Task, found: Found) -> None:
+    from compsparse.sparse.searches import search_by_gram
+
+    G, longest = task.W.T @ task.W, _longest(task.W)
+    most, steps = _most_candidates(task), _most_steps(task)
+
+    def work(a: slice) -> None:
+        search_by_gram(
+            task.X[a], task.W, G, task.lam[a], task.tol[a], task.positive, longest, most, steps,
+            found.codes[a], found.objective[a], found.gap[a], found.steps[a],
+        )  # fmt: skip
+
+    found.left[:] = in_batches(len(task.X), work, task.n_threads, task.deadline)
+    _zero_codes(task, found)
+
+
+def _search_by_columns(task: Task, found: Found, start: np.ndarray | None) -> None:
+    from compsparse.sparse.searches import search_by_columns
+
+    starts = np.zeros((0, task.W.shape[1])) if start is None else start
+    together = 1 if task.W.nbytes <= _CACHED else _TOGETHER
+    longest, most, steps = _longest(task.W), _most_candidates(task), _most_steps(task)
+
+    def work(a: slice) -> None:
+        search_by_columns(
+            task.X[a], task.W, starts[a] if start is not None else starts, task.lam[a], task.tol[a], task.positive, longest, most, together, steps,
+            found.codes[a], found.objective[a], found.gap[a], found.steps[a],
+        )  # fmt: skip
+
+    found.left[:] = in_batches(len(task.X), work, task.n_threads, task.deadline)
+    _zero_codes(task, found)
+    if start is not None:
+        found.codes[found.left] = start[found.left]
+
+
+def _zero_codes(task: Task, found: Found) -> None:
+    """Signals that were left out keep the code of zeros, whose objective and gap are known."""
+    rows = np.flatnonzero(found.left)
+    if len(rows):
+        _judge(task, found, rows)
+
+
+def _judge(task: Task, found: Found, rows: np.ndarray) -> None:
+    """Objectives and gaps of the codes as they are, in double precision."""
+    X, W, codes = (v.astype(np.float64, copy=False) for v in (task.X[rows], task.W, found.codes[rows]))
+    found.objective[rows], found.gap[rows] = lasso_gap(X, W, codes, task.lam[rows], task.positive)
+
+
+# ---- what a search left ------------------------------------------------------------------
+
+
+def _again(task: Task, found: Found, rows: np.ndarray, start: np.ndarray | None) -> None:
+    """Searches some signals by columns and keeps what is better."""
+    if not len(rows):
+        return
+    part, m = task.part(rows), task.W.shape[1]
+    n = len(rows)
+    other = Found(np.zeros((n, m), task.W.dtype), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(n, bool))
+    _search_by_columns(part, other, start)
+    _keep_better(found, rows, other)
+
+
+def _keep_better(found: Found, rows: np.ndarray, other: Found) -> None:
+    keep = other.gap <= found.gap[rows]
+    found.codes[rows[keep]] = other.codes[keep]
+    found.objective[rows[keep]], found.gap[rows[keep]] = other.objective[keep], other.gap[keep]
+    found.steps[rows] += other.steps
+    found.left[rows] |= other.left
+
+
+def _in_double_precision(task: Task, found: Found) -> None:
+    """Goes on in double precision; codes are rounded at the end, and the rounding is counted in their gap."""
+    rows = _unmet(task, found)
+    if not len(rows):
+        return
+    wide = replace(task.part(rows), X=task.X[rows].astype(np.float64), W=task.W.astype(np.float64))
+    other = solve(wide, found.codes[rows].astype(np.float64))
+    rounded = other.codes.astype(task.W.dtype)
+    above, _ = lasso_gap(wide.X, wide.W, rounded.astype(np.float64), wide.lam, wide.positive)
+    gap = other.gap + np.maximum(above - other.objective, 0)
+    _keep_better(found, rows, other._replace(codes=rounded, objective=above, gap=gap))
+
+
+def _mend(task: Task, found: Found) -> None:
+    """Goes on, in place, where the gap is too large, because of ties or atoms that nearly repeat.
+
+    The atoms whose correlation is near the bound are a small dictionary. On it, first homotopy from the code that
+    was found, then coordinate descent; atoms that were missing join until the gap on the whole dictionary is met.
+    """
+    for i in _unmet(task, found):
+        one = task.part(np.array([i]))
+        atoms = np.flatnonzero(found.codes[i])
+        for attempt in range(_MOST_MENDING):
+            correlation = (one.X[0] - task.W @ found.codes[i]) @ task.W
+            near = (correlation if task.positive else np.abs(correlation)) >= 0.9 * one.lam[0]
+            atoms = np.union1d(atoms, np.flatnonzero(near))
+            if not len(atoms) or _mended(one, found, i, atoms, attempt):
+                break
+
+
+def _mended(one: Task, found: Found, i: int, atoms: np.ndarray, attempt: int) -> bool:
+    """Solves signal i on some atoms; whether that ended the search, because the gap is met or time is over."""
+    few = Gram(one.X, np.ascontiguousarray(one.W[:, atoms]), one.positive, 1, one.deadline)
+    start = found.codes[i : i + 1, atoms]
+    if attempt == 0:
+        again = continued(few, one.lam, start)
+    else:
+        again = descended(few, one.lam, _ROUNDS[(attempt - 1) % len(_ROUNDS)] * one.tol, start, _SWEEPS)
+    code = np.zeros((1, one.W.shape[1]))
+    code[0, atoms] = again.codes[0, 0]
+    objective, gap = lasso_gap(one.X, one.W, code, one.lam, one.positive)
+    _keep_better(found, np.array([i]), Found(code, objective, gap, again.steps, again.left))
+    return bool(found.left[i]) or not len(_unmet(one, Found(*(v[i : i + 1] for v in found))))
