@@ -37,7 +37,7 @@ class Slot(NamedTuple):
     sign: Array
     z: Array
     y: Array
-    counts: Array  # candidates, active, steps, rounds without progress
+    counts: Array  # candidates, active, steps, rounds without progress, candidates before the last of them
     state: Array  # lam, least gap so far
 
 
@@ -47,7 +47,7 @@ def new_slot(like: Array, d: int, m: int, rank: int, most: int, whole: bool) -> 
     return Slot(
         np.empty((rank, rank + 8)), np.empty((most, most), like.dtype), np.empty((kept, d), like.dtype),
         np.zeros(most, np.int64), np.zeros(most, np.int64), np.ones(m, like.dtype), np.zeros(rank + 1, np.int64),
-        np.zeros(rank + 1), np.zeros(rank + 1), np.zeros(rank + 1), np.zeros(4, np.int64), np.zeros(2),
+        np.zeros(rank + 1), np.zeros(rank + 1), np.zeros(rank + 1), np.zeros(5, np.int64), np.zeros(2),
     )  # fmt: skip
 
 

@@ -191,6 +191,25 @@ def append(R: Array, n: int, column: Array, rest: float, rhs: float, y: Array) -
     y[n] = (rhs - total) / rho
 
 
+@gram_kernel
+def column_squares(W: Array) -> Array:
+    """|w|^2 of every column, in double precision."""
+    d, m = W.shape
+    out = np.zeros(m)
+    if W.strides[0] <= W.strides[1]:
+        for j in range(m):
+            column, total = W[:, j], 0.0
+            for t in range(d):
+                total += np.float64(column[t]) * column[t]
+            out[j] = total
+    else:
+        for t in range(d):
+            row = W[t]
+            for j in range(m):
+                out[j] += np.float64(row[j]) * row[j]
+    return out
+
+
 # ---- orthogonal matching pursuit ---------------------------------------------------------
 
 

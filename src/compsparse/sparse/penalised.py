@@ -7,6 +7,7 @@ writes it and all of this package. ``half`` is the usual :math:`\tfrac12 \|x - W
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple, get_args
@@ -25,6 +26,7 @@ from compsparse.sparse.solution import Breakpoints, CodeSolution, PathSolution, 
 
 LassoScaling = Literal["full", "half"]
 LassoMethod = Literal["auto", "homotopy", "proximal"]
+_SMALL = 1e6  # numbers that fit everywhere
 _FEWER = "solve fewer at a time"
 
 
@@ -75,7 +77,8 @@ def lasso(
         if method not in ("auto", "proximal"):
             raise ConfigError(f"tensors are solved by method 'proximal', not {method!r}; pass arrays for that")
         return _lasso_of_tensors(X, W, lam, tol, limits, factor=_factor(scaling), positive=positive, start=start)
-    signals, dictionary = _arrays(X, W)
+    arrays = _arrays(X, W)
+    signals, dictionary = arrays.X, arrays.W
     n = len(signals)
     lams, tols = per_signal("lam", lam, n), per_signal("tol", tol, n)
     codes = check_start(start, n, dictionary.shape[1])
@@ -84,7 +87,7 @@ def lasso(
         return _proximal_of_arrays(
             signals, dictionary, lams, tols, limits, factor=factor, positive=positive, start=codes
         )
-    task = Task(signals, dictionary, lams / factor, tols, positive, max_iter, n_threads, limits.deadline)
+    task = Task(*arrays, lams / factor, tols, positive, max_iter, n_threads, limits.deadline)
     found = solve(task, codes)
     relative = _relative(found.gap, task.squares)
     return CodeSolution(
@@ -227,18 +230,31 @@ def _lasso_of_tensors(
 # ---- checks ------------------------------------------------------------------------------
 
 
-def _arrays(X: Any, W: Any) -> tuple[np.ndarray, np.ndarray]:
+class _Arrays(NamedTuple):
+    X: np.ndarray
+    W: np.ndarray
+    squares: np.ndarray
+    longest: float
+
+
+def _arrays(X: Any, W: Any) -> _Arrays:
     """Signals and dictionary as they are where both are arrays of one precision, as float64 otherwise."""
+    from compsparse.sparse.kernels import column_squares
+
     if not (_is_table(X) and _is_table(W) and X.dtype == W.dtype and X.shape[1] == W.shape[0]):
-        return check_signals(X, W, gram=False)
-    squares = np.einsum("ij,ij->j", W, W)
-    sizes = np.einsum("ij,ij->i", X, X)
-    least, most = (1e-200, 1e200) if X.dtype == np.float64 else (1e-20, 1e20)
+        X, W = check_signals(X, W, gram=False)
+    elif 3.0 * len(X) * W.shape[1] > _SMALL:
+        check_size(f"the codes of {len(X):,} signals over {W.shape[1]:,} atoms", 3.0 * len(X) * W.shape[1], _FEWER)
+    X = X if X.flags.c_contiguous else np.ascontiguousarray(X)
+    W = W if W.flags.f_contiguous else np.ascontiguousarray(W)
+    squares, columns = column_squares(X.T), column_squares(W)
     # sums of squares are finite and not zero only if no entry is NaN or infinite and no column is zero
-    if not (least < squares.min() and squares.max() < most and sizes.max(initial=0) < most):
-        return check_signals(X, W, gram=False)
-    check_size(f"the codes of {len(X):,} signals over {W.shape[1]:,} atoms", 3.0 * len(X) * W.shape[1], _FEWER)
-    return np.ascontiguousarray(X), W if W.flags.f_contiguous else np.ascontiguousarray(W)
+    least, most = (0.0, np.inf) if X.dtype == np.float64 else (1e-20, 1e20)
+    largest = float(columns.max())
+    if not (least < columns.min() and largest < most and squares.max(initial=0.0) < most):
+        X, W = check_signals(X, W, gram=False)
+        return _Arrays(X, W, column_squares(X.T), float(np.sqrt(column_squares(W).max())))
+    return _Arrays(X, W, squares, math.sqrt(largest))
 
 
 def _is_table(value: Any) -> bool:
@@ -270,5 +286,5 @@ def _factor(scaling: LassoScaling) -> float:
 
 
 def _relative(gap: np.ndarray, squares: np.ndarray) -> np.ndarray:
-    relative: np.ndarray = np.divide(2 * gap, squares, out=np.zeros_like(gap), where=squares > 0)
+    relative: np.ndarray = 2 * gap / np.maximum(squares, 1e-300)
     return relative

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +24,8 @@ class Task:
 
     X: np.ndarray
     W: np.ndarray
+    squares: np.ndarray  # |x|^2
+    longest: float  # column of W, or more: the error of a correlation is in proportion to it
     lam: np.ndarray
     tol: np.ndarray
     positive: bool = False
@@ -32,15 +33,9 @@ class Task:
     n_threads: int | None = None
     deadline: float = np.inf
 
-    @property
-    def squares(self) -> np.ndarray:
-        """|x|^2 of every signal, in double precision."""
-        wide = self.X.astype(np.float64, copy=False)
-        return np.asarray(np.einsum("ij,ij->i", wide, wide))
-
     def part(self, rows: np.ndarray) -> Task:
         """The same for some of the signals."""
-        return replace(self, X=self.X[rows], lam=self.lam[rows], tol=self.tol[rows])
+        return replace(self, X=self.X[rows], squares=self.squares[rows], lam=self.lam[rows], tol=self.tol[rows])
 
 
 class Found(NamedTuple):
@@ -56,7 +51,7 @@ class Found(NamedTuple):
 def solve(task: Task, start: np.ndarray | None = None) -> Found:
     """Codes of all signals: by a search, again in double precision where single was too coarse, then by mending."""
     n, m = len(task.X), task.W.shape[1]
-    found = Found(np.zeros((n, m), task.W.dtype), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(n, bool))
+    found = _nothing(n, m, task.W.dtype)
     if start is None and _gram_pays(task):
         _search_by_gram(task, found)
         _again(task, found, _unmet(task, found), None)
@@ -69,10 +64,17 @@ def solve(task: Task, start: np.ndarray | None = None) -> Found:
     return found
 
 
+def _nothing(n: int, m: int, dtype: Any) -> Found:
+    return Found(np.zeros((n, m), dtype), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(n, bool))
+
+
 def _unmet(task: Task, found: Found) -> np.ndarray:
     """Signals whose gap is not met, though neither time nor steps ran out."""
-    short = ~found.left & ~(2 * found.gap <= task.tol * task.squares)
-    return np.flatnonzero(short if task.max_iter is None else short & (found.steps < task.max_iter))
+    met = 2 * found.gap <= task.tol * task.squares
+    if met.all():
+        return np.zeros(0, np.int64)
+    met |= found.left
+    return np.flatnonzero(~(met if task.max_iter is None else met | (found.steps >= task.max_iter)))
 
 
 # ---- searches ----------------------------------------------------------------------------
@@ -97,20 +99,15 @@ def _most_steps(task: Task) -> int:
     return 20 * (sum(task.W.shape) + 50) if task.max_iter is None else task.max_iter
 
 
-def _longest(W: np.ndarray) -> float:
-    """An upper bound on the norms of the columns, which the error of a correlation is in proportion to."""
-    return 0.0 if W.dtype == np.float64 else 1.001 * math.sqrt(float(np.einsum("ij,ij->j", W, W).max()))
-
-
 def _search_by_gram(task: Task, found: Found) -> None:
     from compsparse.sparse.searches import search_by_gram
 
-    G, longest = task.W.T @ task.W, _longest(task.W)
+    G = task.W.T @ task.W
     most, steps = _most_candidates(task), _most_steps(task)
 
     def work(a: slice) -> None:
         search_by_gram(
-            task.X[a], task.W, G, task.lam[a], task.tol[a], task.positive, longest, most, steps,
+            task.X[a], task.W, G, task.lam[a], task.tol[a], task.positive, task.longest, most, steps,
             found.codes[a], found.objective[a], found.gap[a], found.steps[a],
         )  # fmt: skip
 
@@ -123,11 +120,11 @@ def _search_by_columns(task: Task, found: Found, start: np.ndarray | None) -> No
 
     starts = np.zeros((0, task.W.shape[1])) if start is None else start
     together = 1 if task.W.nbytes <= _CACHED else _TOGETHER
-    longest, most, steps = _longest(task.W), _most_candidates(task), _most_steps(task)
+    most, steps = _most_candidates(task), _most_steps(task)
 
     def work(a: slice) -> None:
         search_by_columns(
-            task.X[a], task.W, starts[a] if start is not None else starts, task.lam[a], task.tol[a], task.positive, longest, most, together, steps,
+            task.X[a], task.W, starts[a] if start is not None else starts, task.lam[a], task.tol[a], task.positive, task.longest, most, together, steps,
             found.codes[a], found.objective[a], found.gap[a], found.steps[a],
         )  # fmt: skip
 
@@ -157,10 +154,8 @@ def _again(task: Task, found: Found, rows: np.ndarray, start: np.ndarray | None)
     """Searches some signals by columns and keeps what is better."""
     if not len(rows):
         return
-    part, m = task.part(rows), task.W.shape[1]
-    n = len(rows)
-    other = Found(np.zeros((n, m), task.W.dtype), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(n, bool))
-    _search_by_columns(part, other, start)
+    other = _nothing(len(rows), task.W.shape[1], task.W.dtype)
+    _search_by_columns(task.part(rows), other, start)
     _keep_better(found, rows, other)
 
 

@@ -12,7 +12,7 @@ _ROUNDS = 80
 _TOGETHER = 32  # signals whose correlations are one product
 _FEW = 8  # fewer are faster one by one
 _DEPENDENT = 1e-10
-_PATIENCE = 4  # rounds at the last lam without half the gap
+_PATIENCE = 3  # rounds without new candidates or half the gap
 
 
 @gram_kernel
@@ -141,8 +141,10 @@ def _load(W: Array, start: Array, positive: bool, slot: Slot, scratch: Space) ->
 
 @gram_kernel
 def _stagnates(slot: Slot, lam: float, gap: float) -> bool:
-    """Whether rounding keeps the gap from falling, at the last lam."""
-    if slot.state[0] > lam or gap < 0.5 * slot.state[1]:
+    """Whether rounding keeps the gap from falling, at the last lam and with the same candidates."""
+    grown = slot.counts[0] != slot.counts[4]
+    slot.counts[4] = slot.counts[0]
+    if grown or slot.state[0] > lam or gap < 0.5 * slot.state[1]:
         slot.state[1], slot.counts[3] = gap, 0
     else:
         slot.counts[3] += 1

@@ -129,6 +129,11 @@ def check_n_atoms(what: str, value: int, W: np.ndarray) -> int:
 
 def per_signal(name: str, value: ArrayLike, n: int, *, zero: bool = False) -> np.ndarray:
     """One positive number per signal, from one for all or one for each; ``zero``: zero is allowed."""
+    if type(value) is float and 0 < value < np.inf:
+        return np.full(n, value)
+    if type(value) is np.ndarray and value.shape == (n,) and value.dtype == np.float64 and n > 0:
+        if 0 < value.min() and value.max() < np.inf:
+            return value.copy()
     try:
         values = check_numbers(name, value, finite=False, error=ConfigError)
     except ConfigError:
