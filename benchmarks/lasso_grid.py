@@ -161,11 +161,11 @@ class Row(NamedTuple):
     peer_gap: float
 
 
-def asked(p: Problem, peer_gap: float) -> tuple[float, float]:
-    """Our tolerance for the gap of a peer, tightened where rounding to single precision adds to ours; our gap."""
+def asked(p: Problem, peer_gap: float, n: int) -> tuple[float, float]:
+    """Our tolerance for the gap of a peer on n signals, tightened where rounding adds to ours; our gap on these."""
     tol = max(0.5 * peer_gap, 1e-13)
     for _ in range(3):
-        gap = p.gap(ours(p, tol)())
+        gap = p.first(n).gap(ours(p, tol)()[:n])
         if gap <= peer_gap:
             break
         tol = max(tol * 0.1, 1e-13)
@@ -176,7 +176,7 @@ def against_spams(s: Setting, p: Problem, n: int, repeats: int) -> Row:
     theirs = p.first(2) if s.m > 5000 and n > 2 else p
     run, codes_of = spams_call(theirs)
     peer_gap = theirs.gap(codes_of(run()))
-    tol, gap = asked(p, peer_gap)
+    tol, gap = asked(p, peer_gap, len(theirs.X))
     them, us = in_turn([run, ours(p, tol)], repeats)
     return Row(s, n, "spams", them / len(theirs.X) * len(p.X) / us, us / len(p.X) * n, gap, peer_gap)
 
@@ -191,7 +191,7 @@ def signal_rows(s: Setting, problems: dict[int, Problem]) -> Iterator[Row]:
         peer = tuned(call, few, s.dtype)
         (each,) = in_turn([peer.run], 3)
         for n, p in problems.items():
-            tol, gap = asked(p, peer.gap)
+            tol, gap = asked(p, peer.gap, peer.n)
             them, us = each / peer.n * n, in_turn([ours(p, tol)], 3)[0] / len(p.X) * n
             yield Row(s, n, name, them / us, us, gap, peer.gap)
 

@@ -35,6 +35,9 @@ def in_batches(
         else:
             work(batch)
 
+    if n <= _BATCH and deadline == np.inf:
+        work(slice(0, n))
+        return left
     firsts = range(0, n, _BATCH)
     threads = 1 if len(firsts) == 1 else _threads(n_threads)
     if threads == 1:

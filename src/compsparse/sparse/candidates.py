@@ -21,6 +21,8 @@ from compsparse.sparse.kernels import Array, combine, gram_kernel, solve, solve_
 
 _STUCK = 30  # steps of length zero in a row that may be due to ties
 _FALL = 0.3  # of lam at the end of a block over its start, where no atom was missed in the last one
+_FEWEST = 16  # candidates that a block may add, and as many as are active
+_ROOM = 96
 _NEAR = 0.8  # atoms whose correlation is this share of the block's last lam become candidates
 
 
@@ -43,12 +45,35 @@ class Slot(NamedTuple):
 
 @gram_kernel
 def new_slot(like: Array, d: int, m: int, rank: int, most: int, whole: bool) -> Slot:
-    kept = 0 if whole else most
+    """An empty slot; its tables begin small, because fresh memory is slow, and grow with the candidates."""
+    room = min(most, _ROOM)
+    kept, active = 0 if whole else room, min(rank, room)
     return Slot(
-        np.empty((rank, rank + 8)), np.empty((most, most), like.dtype), np.empty((kept, d), like.dtype),
+        np.empty((active, active + 8)), np.empty((room, room), like.dtype), np.empty((kept, d), like.dtype),
         np.zeros(most, np.int64), np.zeros(most, np.int64), np.ones(m, like.dtype), np.zeros(rank + 1, np.int64),
         np.zeros(rank + 1), np.zeros(rank + 1), np.zeros(rank + 1), np.zeros(5, np.int64), np.zeros(2),
     )  # fmt: skip
+
+
+@gram_kernel
+def with_room(slot: Slot) -> Slot:
+    """The slot, or a copy with larger tables where the candidates of the next block may not fit."""
+    room, most, rank = slot.L.shape[0], slot.atoms.shape[0], slot.z.shape[0] - 1
+    size, n = slot.counts[0], slot.counts[1]
+    wanted = size + _FEWEST + n
+    if wanted <= room or room == most:
+        return slot
+    room = min(most, max(wanted, 2 * room))
+    active, d, kept = min(rank, room), slot.V.shape[1], room if slot.V.shape[0] else 0
+    R, L = np.empty((active, active + 8)), np.empty((room, room), slot.L.dtype)
+    V = np.empty((kept, d), slot.V.dtype)
+    R[:n, :n] = slot.R[:n, :n]
+    L[:size, :size] = slot.L[:size, :size]
+    if kept:
+        V[:size] = slot.V[:size]
+    return Slot(
+        R, L, V, slot.filled, slot.atoms, slot.free, slot.active, slot.sign, slot.z, slot.y, slot.counts, slot.state
+    )
 
 
 @gram_kernel
@@ -79,14 +104,37 @@ def _view(slot: Slot, s: Space, size: int) -> Space:
 
 
 @gram_kernel
-def count_beyond(c: Array, free: Array, bound: float, positive: bool) -> tuple[int, float]:
-    """How many atoms that are no candidates have a correlation beyond a bound, and the largest of theirs."""
-    count, largest, least = 0, c.dtype.type(0), c.dtype.type(bound)
-    for j in range(c.shape[0]):
-        value = (c[j] if positive else abs(c[j])) * free[j]
-        count += value > least
-        largest = max(largest, value)
-    return count, largest
+def top_of(c: Array, free: Array, positive: bool) -> float:
+    """The largest correlation of atoms that are no candidates; eight at a time, as the compiler would not by itself."""
+    m, none = c.shape[0], c.dtype.type(0)
+    t0 = t1 = t2 = t3 = t4 = t5 = t6 = t7 = none
+    for q in range(m // 8):
+        v, f = c[8 * q : 8 * q + 8], free[8 * q : 8 * q + 8]
+        if positive:
+            t0, t1, t2, t3 = max(t0, v[0] * f[0]), max(t1, v[1] * f[1]), max(t2, v[2] * f[2]), max(t3, v[3] * f[3])
+            t4, t5, t6, t7 = max(t4, v[4] * f[4]), max(t5, v[5] * f[5]), max(t6, v[6] * f[6]), max(t7, v[7] * f[7])
+        else:
+            t0, t1 = max(t0, abs(v[0]) * f[0]), max(t1, abs(v[1]) * f[1])
+            t2, t3 = max(t2, abs(v[2]) * f[2]), max(t3, abs(v[3]) * f[3])
+            t4, t5 = max(t4, abs(v[4]) * f[4]), max(t5, abs(v[5]) * f[5])
+            t6, t7 = max(t6, abs(v[6]) * f[6]), max(t7, abs(v[7]) * f[7])
+    top = max(max(max(t0, t1), max(t2, t3)), max(max(t4, t5), max(t6, t7)))  # noqa: PLW3301
+    for j in range(m - m % 8, m):
+        top = max(top, (c[j] if positive else abs(c[j])) * free[j])
+    return np.float64(top)
+
+
+@gram_kernel
+def _count_beyond(c: Array, free: Array, bound: float, positive: bool) -> int:
+    """How many atoms that are no candidates have a correlation beyond a bound."""
+    count, least, one, none = np.int32(0), c.dtype.type(bound), np.int32(1), np.int32(0)
+    if positive:
+        for j in range(c.shape[0]):
+            count += one if c[j] * free[j] > least else none
+    else:
+        for j in range(c.shape[0]):
+            count += one if abs(c[j]) * free[j] > least else none
+    return count
 
 
 @gram_kernel
@@ -107,13 +155,14 @@ def _forget(slot: Slot) -> None:
 @gram_kernel
 def _widen(W: Array, c: Array, bound: float, most: int, positive: bool, slot: Slot) -> int:
     """Atoms beyond a bound become candidates, at most about so many, those of largest correlation; returns how many."""
-    if slot.counts[0] + most > slot.atoms.shape[0]:
+    if slot.counts[0] + most > slot.L.shape[0]:
         _forget(slot)
-    most = min(most, slot.atoms.shape[0] - slot.counts[0])
-    count, largest = count_beyond(c, slot.free, bound, positive)
+    most = min(most, slot.L.shape[0] - slot.counts[0])
+    count = _count_beyond(c, slot.free, bound, positive)
+    largest = top_of(c, slot.free, positive) if count > most else 0.0
     while count > most and largest > bound * (1 + 1e-12):
         bound += 0.5 * (largest - bound)
-        count, _ = count_beyond(c, slot.free, bound, positive)
+        count = _count_beyond(c, slot.free, bound, positive)
     if count == 0:
         return 0
     size = first = slot.counts[0]
@@ -219,8 +268,8 @@ def advance(
     """One block: new candidates, then down to the next lam."""
     now = slot.state[0]
     n = slot.counts[1]
-    beyond, _ = count_beyond(c, slot.free, now, positive)
+    beyond = _count_beyond(c, slot.free, now, positive)
     fall = _FALL + 0.6 * beyond / (beyond + 8 + 0.25 * n)
     following = fall * now if fall * now > 1.2 * lam else lam
-    _widen(W, c, (_NEAR if now > lam else 0.95) * following, 16 + n, positive, slot)
+    _widen(W, c, (_NEAR if now > lam else 0.95) * following, _FEWEST + n, positive, slot)
     return _block(G, c, following, positive, most_steps, slot, scratch)

@@ -210,6 +210,19 @@ def column_squares(W: Array) -> Array:
     return out
 
 
+@gram_kernel
+def sizes_of(X: Array, W: Array) -> tuple[Array, float, float, float]:
+    """|x|^2 of every signal and the largest of them; the least and the largest |w|^2 of a column.
+
+    NaN and infinite entries make one of the largest NaN or infinite: sums are not skipped, as comparisons would be.
+    """
+    squares, columns = column_squares(X.T), column_squares(W)
+    least, largest, total = columns[0], columns[0], 0.0
+    for value in columns:
+        least, largest, total = min(least, value), max(largest, value), total + value
+    return squares, np.sum(squares), least, largest if np.isfinite(total) else total
+
+
 # ---- orthogonal matching pursuit ---------------------------------------------------------
 
 

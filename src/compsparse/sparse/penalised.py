@@ -26,6 +26,7 @@ from compsparse.sparse.solution import Breakpoints, CodeSolution, PathSolution, 
 
 LassoScaling = Literal["full", "half"]
 LassoMethod = Literal["auto", "homotopy", "proximal"]
+_SCALINGS, _METHODS = get_args(LassoScaling), get_args(LassoMethod)
 _SMALL = 1e6  # numbers that fit everywhere
 _FEWER = "solve fewer at a time"
 
@@ -239,7 +240,7 @@ class _Arrays(NamedTuple):
 
 def _arrays(X: Any, W: Any) -> _Arrays:
     """Signals and dictionary as they are where both are arrays of one precision, as float64 otherwise."""
-    from compsparse.sparse.kernels import column_squares
+    from compsparse.sparse.kernels import sizes_of
 
     if not (_is_table(X) and _is_table(W) and X.dtype == W.dtype and X.shape[1] == W.shape[0]):
         X, W = check_signals(X, W, gram=False)
@@ -247,13 +248,12 @@ def _arrays(X: Any, W: Any) -> _Arrays:
         check_size(f"the codes of {len(X):,} signals over {W.shape[1]:,} atoms", 3.0 * len(X) * W.shape[1], _FEWER)
     X = X if X.flags.c_contiguous else np.ascontiguousarray(X)
     W = W if W.flags.f_contiguous else np.ascontiguousarray(W)
-    squares, columns = column_squares(X.T), column_squares(W)
-    # sums of squares are finite and not zero only if no entry is NaN or infinite and no column is zero
-    least, most = (0.0, np.inf) if X.dtype == np.float64 else (1e-20, 1e20)
-    largest = float(columns.max())
-    if not (least < columns.min() and largest < most and squares.max(initial=0.0) < most):
+    squares, total, least, largest = sizes_of(X, W)
+    # a sum of squares that is out of range is looked at in double precision, entry by entry
+    low, high = (1e-300, 1e300) if X.dtype == np.float64 else (1e-20, 1e20)
+    if not (low < least and largest < high and total < high):
         X, W = check_signals(X, W, gram=False)
-        return _Arrays(X, W, column_squares(X.T), float(np.sqrt(column_squares(W).max())))
+        squares, _, _, largest = sizes_of(X, W)
     return _Arrays(X, W, squares, math.sqrt(largest))
 
 
@@ -264,8 +264,9 @@ def _is_table(value: Any) -> bool:
 def _check_options(
     scaling: str, positive: bool, *, method: str = "auto", max_iter: int | None = None, n_threads: int | None = None
 ) -> None:
-    check_choice("scaling", scaling, get_args(LassoScaling))
-    check_choice("method", method, get_args(LassoMethod))
+    if scaling not in _SCALINGS or method not in _METHODS:
+        check_choice("scaling", scaling, _SCALINGS)
+        check_choice("method", method, _METHODS)
     check_parameters(positive=positive, max_iter=max_iter, n_threads=n_threads)
 
 

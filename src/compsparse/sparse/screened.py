@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,8 +17,7 @@ _SWEEPS = 20_000
 _MOST_MENDING = 12
 
 
-@dataclass(frozen=True)
-class Task:
+class Task(NamedTuple):
     """Signals and dictionary of one precision, penalties and tolerances of each signal (scaling with 1/2)."""
 
     X: np.ndarray
@@ -35,7 +33,7 @@ class Task:
 
     def part(self, rows: np.ndarray) -> Task:
         """The same for some of the signals."""
-        return replace(self, X=self.X[rows], squares=self.squares[rows], lam=self.lam[rows], tol=self.tol[rows])
+        return self._replace(X=self.X[rows], squares=self.squares[rows], lam=self.lam[rows], tol=self.tol[rows])
 
 
 class Found(NamedTuple):
@@ -136,9 +134,8 @@ def _search_by_columns(task: Task, found: Found, start: np.ndarray | None) -> No
 
 def _zero_codes(task: Task, found: Found) -> None:
     """Signals that were left out keep the code of zeros, whose objective and gap are known."""
-    rows = np.flatnonzero(found.left)
-    if len(rows):
-        _judge(task, found, rows)
+    if found.left.any():
+        _judge(task, found, np.flatnonzero(found.left))
 
 
 def _judge(task: Task, found: Found, rows: np.ndarray) -> None:
@@ -172,7 +169,7 @@ def _in_double_precision(task: Task, found: Found) -> None:
     rows = _unmet(task, found)
     if not len(rows):
         return
-    wide = replace(task.part(rows), X=task.X[rows].astype(np.float64), W=task.W.astype(np.float64))
+    wide = task.part(rows)._replace(X=task.X[rows].astype(np.float64), W=task.W.astype(np.float64))
     other = solve(wide, found.codes[rows].astype(np.float64))
     rounded = other.codes.astype(task.W.dtype)
     above, _ = lasso_gap(wide.X, wide.W, rounded.astype(np.float64), wide.lam, wide.positive)

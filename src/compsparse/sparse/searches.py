@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from compsparse.sparse.candidates import Slot, advance, count_beyond, new_scratch, new_slot
+from compsparse.sparse.candidates import Slot, advance, new_scratch, new_slot, top_of, with_room
 from compsparse.sparse.homotopy import Space
-from compsparse.sparse.kernels import Array, append, combine, gram_kernel, project
+from compsparse.sparse.kernels import Array, append, combine, gram_kernel, project, solve, solve_transposed
 
 _ROUNDS = 80
 _TOGETHER = 32  # signals whose correlations are one product
@@ -46,17 +46,15 @@ def _residual(W: Array, x: Array, slot: Slot, rounded: bool, out: Array) -> floa
 
 
 @gram_kernel
-def _peak(W: Array, r: Array, c: Array, longest: float, positive: bool) -> float:
+def _peak(W: Array, r: Array, c: Array, everything: Array, longest: float, positive: bool) -> float:
     """The largest correlation; what single precision cannot tell apart is computed in double precision.
 
     A sum of d products is off by at most about d units of rounding times |w| |r|.
     """
-    top, rr = c.dtype.type(0), 0.0
-    for j in range(c.shape[0]):
-        top = max(top, c[j] if positive else abs(c[j]))
+    top, rr = top_of(c, everything, positive), 0.0
     unit = np.float64(np.finfo(c.dtype).eps)
     if unit < 1e-10:
-        return np.float64(top)
+        return top
     for t in range(r.shape[0]):
         rr += r[t] * r[t]
     least = top - 2 * (r.shape[0] + 4) * unit * longest * np.sqrt(rr)
@@ -104,14 +102,6 @@ def _return_code(
 
 
 @gram_kernel
-def _largest(c: Array, positive: bool) -> float:
-    top = c.dtype.type(0)
-    for j in range(c.shape[0]):
-        top = max(top, c[j] if positive else abs(c[j]))
-    return np.float64(top)
-
-
-@gram_kernel
 def _clear(slot: Slot, lam: float) -> None:
     for k in range(slot.counts[0]):
         slot.free[slot.atoms[k]] = 1
@@ -120,9 +110,19 @@ def _clear(slot: Slot, lam: float) -> None:
 
 
 @gram_kernel
+def _room_for(slot: Slot, rank: int) -> Slot:
+    """An empty slot with room for as many active atoms as there can be."""
+    while slot.R.shape[0] < rank and slot.L.shape[0] < slot.atoms.shape[0]:
+        slot.counts[0] = slot.L.shape[0]
+        slot = with_room(slot)
+        slot.counts[0] = 0
+    return slot
+
+
+@gram_kernel
 def _load(W: Array, start: Array, positive: bool, slot: Slot, scratch: Space) -> None:
     """Makes the independent atoms of a start active; the others lose their weight."""
-    n, size, most = 0, 0, min(slot.R.shape[0], slot.atoms.shape[0])
+    n, size, most = 0, 0, slot.R.shape[0]
     for j in range(start.shape[0]):
         if start[j] == 0 or (positive and start[j] < 0) or n == most:
             continue
@@ -168,12 +168,14 @@ def search_by_columns(
     slots = [new_slot(W, d, m, rank, most, False) for _ in range(min(together, X.shape[0]))]
     scratch, r = new_scratch(W, rank, most), np.zeros((len(slots), d))
     R, rows = np.empty((len(slots), d), X.dtype), np.zeros(len(slots), np.int64)
+    everything = np.ones(m, X.dtype)
     for first in range(0, X.shape[0], together):
         pending = min(together, X.shape[0] - first)
         for i in range(pending):
             rows[i] = i
             _clear(slots[i], lams[first + i])
             if starts.shape[0]:
+                slots[i] = _room_for(slots[i], rank)
                 _load(W, starts[first + i], positive, slots[i], scratch)
         for count in range(_ROUNDS + 1):
             for p in range(pending):
@@ -191,7 +193,7 @@ def search_by_columns(
                     xx += np.float64(x[t]) * x[t]
                 for q in range(slot.counts[1]):
                     norm += max(slot.z[q] * slot.sign[q], 0.0)
-                objective[k], gap[k] = _gap(x, r[p], _peak(W, r[p], C[p], longest, positive), norm, lam, positive)
+                objective[k], gap[k] = _gap(x, r[p], _peak(W, r[p], C[p], everything, longest, positive), norm, lam, positive)
                 good = gap[k] <= 0.9 * tols[k] * xx / 2
                 if good or slot.counts[2] >= most_steps or count == _ROUNDS or _stagnates(slot, lam, gap[k]):
                     objective[k], more = _return_code(W, x, slot, r[p], lam, objective[k], codes[k])
@@ -199,8 +201,9 @@ def search_by_columns(
                     steps[k] = slot.counts[2]
                     continue
                 if count == 0 and not starts.shape[0]:
-                    slot.state[0] = max(_largest(C[p], positive), lam)
-                advance(slot.L, W, C[p], lam, positive, most_steps, slot, scratch)
+                    slot.state[0] = max(top_of(C[p], slot.free, positive), lam)
+                slots[i] = with_room(slot)
+                advance(slot.L, W, C[p], lam, positive, most_steps, slots[i], scratch)
                 rows[pending] = i
                 pending += 1
             if pending == 0:
@@ -226,19 +229,36 @@ def _refresh(G: Array, b: Array, slot: Slot, work: Array, ids: Array, c: Array) 
 def _settle(
     G: Array, W: Array, b: Array, c: Array, allowed: float, lam: float, positive: bool, most_steps: int, slot: Slot,
     scratch: Space, ids: Array,
-) -> None:  # fmt: skip
+) -> Slot:  # fmt: skip
     """Blocks until no atom that was left out adds more than ``allowed`` to the gap."""
     for _ in range(_ROUNDS):
+        slot = with_room(slot)
         if not advance(G, W, c, lam, positive, most_steps, slot, scratch):
-            return
+            break
         _refresh(G, b, slot, scratch.u_short, ids, c)
         if slot.state[0] <= lam:
             norm = 0.0
             for q in range(slot.counts[1]):
                 norm += max(slot.z[q] * slot.sign[q], 0.0)
-            _, beyond = count_beyond(c, slot.free, lam, positive)
-            if (np.float64(beyond) - lam) * norm <= allowed:
-                return
+            if (top_of(c, slot.free, positive) - lam) * norm <= allowed:
+                break
+    return slot
+
+
+@gram_kernel
+def _refine(W: Array, x: Array, lam: float, slot: Slot, s: Space, r: Array) -> None:
+    """One step on the active atoms against what single precision left, G_AA dz = W_A'r - lam sign."""
+    n = slot.counts[1]
+    _residual(W, x, slot, False, r)
+    for i in range(n):
+        atom, total = slot.atoms[slot.active[i]], 0.0
+        for t in range(x.shape[0]):
+            total += r[t] * W[t, atom]
+        s.rhs[i] = total - lam * slot.sign[i]
+    solve_transposed(slot.R, n, s.rhs, s.work)
+    solve(slot.R, n, s.work, s.rhs)
+    for i in range(n):
+        slot.z[i] += s.rhs[i]
 
 
 @gram_kernel
@@ -250,7 +270,7 @@ def search_by_gram(
     d, m = W.shape
     rank = min(d, m)
     slot, scratch, ids = new_slot(W, d, m, rank, most, True), new_scratch(W, rank, most), np.zeros(rank + 1, np.int64)
-    c, work = np.empty(m, X.dtype), np.empty(d)
+    c, work, everything = np.empty(m, X.dtype), np.empty(d), np.ones(m, X.dtype)
     r, norms, more = np.empty((_TOGETHER, d)), np.zeros(_TOGETHER), np.zeros(_TOGETHER)
     R = np.empty((_TOGETHER, d), X.dtype)
     for first in range(0, X.shape[0], _TOGETHER):
@@ -258,13 +278,15 @@ def search_by_gram(
         B = _correlate(X[first : first + n], W)
         for i in range(n):
             k, x = first + i, X[first + i]
-            xx, lam, top = 0.0, lams[k], _largest(B[i], positive)
+            xx, lam, top = 0.0, lams[k], top_of(B[i], everything, positive)
             for t in range(d):
                 xx += np.float64(x[t]) * x[t]
             _clear(slot, top)
             c[:] = B[i]
             if top > lam:
-                _settle(G, W, B[i], c, 0.1 * tols[k] * xx, lam, positive, most_steps, slot, scratch, ids)
+                slot = _settle(G, W, B[i], c, 0.1 * tols[k] * xx, lam, positive, most_steps, slot, scratch, ids)
+                if slot.state[0] <= lam and np.finfo(W.dtype).eps > 1e-10:
+                    _refine(W, x, lam, slot, scratch, work)
             norms[i] = _residual(W, x, slot, False, r[i])
             R[i] = r[i]
             steps[k] = slot.counts[2]
@@ -275,7 +297,7 @@ def search_by_gram(
         C = _correlate(R[:n], W)
         for i in range(n):
             k = first + i
-            peak = _peak(W, r[i], C[i], longest, positive)
+            peak = _peak(W, r[i], C[i], everything, longest, positive)
             objective[k], gap[k] = _gap(X[k], r[i], peak, norms[i], lams[k], positive)
             objective[k] += more[i]
             gap[k] += more[i]
