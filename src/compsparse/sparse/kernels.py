@@ -55,8 +55,17 @@ def gram_kernel(function: Any) -> Any:
     What is kept is checked against the function's own file only, so its name there holds a digest of this file, whose
     kernels those of other files call.
     """
+    return _compiled(function, _FAST)
+
+
+def sum_kernel(function: Any) -> Any:
+    """The same for what must see NaN and infinite numbers."""
+    return _compiled(function, {"reassoc", "contract"})
+
+
+def _compiled(function: Any, fast: set[str]) -> Any:
     function.__qualname__ = f"{function.__qualname__}_{_EDITION}"
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": _FAST}
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": fast}
     try:
         return njit(cache=True, **options)(function)
     except RuntimeError:  # no folder to keep it in
@@ -191,7 +200,7 @@ def append(R: Array, n: int, column: Array, rest: float, rhs: float, y: Array) -
     y[n] = (rhs - total) / rho
 
 
-@gram_kernel
+@sum_kernel
 def column_squares(W: Array) -> Array:
     """|w|^2 of every column, in double precision."""
     d, m = W.shape
@@ -210,17 +219,14 @@ def column_squares(W: Array) -> Array:
     return out
 
 
-@gram_kernel
+@sum_kernel
 def sizes_of(X: Array, W: Array) -> tuple[Array, float, float, float]:
-    """|x|^2 of every signal and the largest of them; the least and the largest |w|^2 of a column.
-
-    NaN and infinite entries make one of the largest NaN or infinite: sums are not skipped, as comparisons would be.
-    """
+    """|x|^2 of every signal and their sum; the least |w|^2 of a column, and the largest, or NaN where one is NaN."""
     squares, columns = column_squares(X.T), column_squares(W)
     least, largest, total = columns[0], columns[0], 0.0
     for value in columns:
         least, largest, total = min(least, value), max(largest, value), total + value
-    return squares, np.sum(squares), least, largest if np.isfinite(total) else total
+    return squares, np.sum(squares), least, largest + 0 * total
 
 
 # ---- orthogonal matching pursuit ---------------------------------------------------------

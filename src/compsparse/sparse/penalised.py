@@ -20,13 +20,14 @@ from compsparse.errors import ConfigError
 from compsparse.parameters import check_parameters
 from compsparse.sizes import check_size
 from compsparse.sparse.batches import Gram, deadline_of, paths
-from compsparse.sparse.screened import Task, solve
+from compsparse.sparse.screened import LARGEST_GRAM, Task, solve
 from compsparse.sparse.signals import check_signals, check_start, per_signal
 from compsparse.sparse.solution import Breakpoints, CodeSolution, PathSolution, lasso_gap, statuses
 
 LassoScaling = Literal["full", "half"]
 LassoMethod = Literal["auto", "homotopy", "proximal"]
 _SCALINGS, _METHODS = get_args(LassoScaling), get_args(LassoMethod)
+_PATH_TOLERANCE = 1e-12
 _SMALL = 1e6  # numbers that fit everywhere
 _FEWER = "solve fewer at a time"
 
@@ -47,7 +48,9 @@ def lasso(
 ) -> CodeSolution:
     r"""Codes that minimise :math:`\|x - W z\|^2 + \lambda \|z\|_1`, one for each signal.
 
-    Arrays are solved by a compiled homotopy in float64. Tensors are solved by accelerated proximal gradient on
+    Arrays are solved by a compiled homotopy, in float32 where both X and W are and in float64 otherwise; the codes have
+    that precision, gaps are always of double precision. Many signals share the Gram matrix; for few of them, or a wide
+    dictionary, only the columns that matter are multiplied out. Tensors are solved by accelerated proximal gradient on
     their device, and codes are differentiable in whichever of X, W and lam requires a gradient.
 
     Args:
@@ -124,11 +127,14 @@ def lasso_path(
     """
     started = time.perf_counter()
     _check_options(scaling, positive, n_threads=n_threads)
-    signals, dictionary = check_signals(X, W)
+    signals, dictionary = check_signals(X, W, gram=np.ndim(W) == 2 and np.shape(W)[1] <= LARGEST_GRAM)
     stops = _falling(lams, len(signals))
     factor = _factor(scaling)
-    gram = Gram(signals, dictionary, positive, n_threads)
-    codes = paths(gram, stops / factor, np.zeros(len(signals))).codes
+    if dictionary.shape[1] <= LARGEST_GRAM:
+        gram = Gram(signals, dictionary, positive, n_threads)
+        codes = paths(gram, stops / factor, np.zeros(len(signals))).codes
+    else:
+        codes = _path_by_starts(_arrays(signals, dictionary), stops / factor, positive, n_threads)
     objective, gap = np.zeros(stops.shape), np.zeros(stops.shape)
     for p in range(stops.shape[1]):
         objective[:, p], gap[:, p] = lasso_gap(signals, dictionary, codes[:, p], stops[:, p] / factor, positive)
@@ -137,7 +143,7 @@ def lasso_path(
         codes=codes,
         objective=factor * objective,
         gap=factor * gap,
-        relative_gap=_relative(gap, gram.squares[:, None]),
+        relative_gap=_relative(gap, np.einsum("ij,ij->i", signals, signals)[:, None]),
         seconds=time.perf_counter() - started,
     )
 
@@ -178,6 +184,17 @@ class _Limits(NamedTuple):
     max_iter: int | None
     deadline: float
     started: float
+
+
+def _path_by_starts(arrays: _Arrays, stops: np.ndarray, positive: bool, n_threads: int | None) -> np.ndarray:
+    """Codes at every stop, each from the one before, without the Gram matrix."""
+    n, n_stops = stops.shape
+    codes = np.zeros((n, n_stops, arrays.W.shape[1]))
+    tight, start = np.full(n, _PATH_TOLERANCE), None
+    for p in range(n_stops):
+        found = solve(Task(*arrays, np.ascontiguousarray(stops[:, p]), tight, positive, None, n_threads), start)
+        start = codes[:, p] = found.codes
+    return codes
 
 
 def _proximal_of_arrays(

@@ -9,7 +9,8 @@ import numpy as np
 from compsparse.sparse.batches import Gram, continued, descended, in_batches
 from compsparse.sparse.solution import lasso_gap
 
-_LARGEST_GRAM = 8_192  # atoms up to which the whole Gram matrix may pay
+LARGEST_GRAM = 8_192
+"""Atoms up to which the whole Gram matrix may pay."""
 _CACHED = 2**22  # bytes of a dictionary that stays in the cache: its signals are searched one by one
 _TOGETHER = 16
 _ROUNDS = (1.0, 1e-2, 1e-4)  # coordinate descent asks more of itself until the gap is met
@@ -81,7 +82,7 @@ def _unmet(task: Task, found: Found) -> np.ndarray:
 def _gram_pays(task: Task) -> bool:
     """Whether so many signals use so many Gram rows that computing all of them at once is cheaper."""
     n, m = len(task.X), task.W.shape[1]
-    if m > _LARGEST_GRAM or 40 * n < m:
+    if m > LARGEST_GRAM or 40 * n < m:
         return False
     if 8 * n >= m:
         return True
