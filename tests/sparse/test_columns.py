@@ -42,7 +42,9 @@ def searched(kernel, X, W, lam, tol=1e-12, positive=False, most=None, starts=Non
 @pytest.mark.parametrize("positive", [False, True])
 def test_columns_on_demand_and_the_gram_matrix_give_the_same_codes(positive, order):
     dictionary = np.array(W, order=order)
-    by_gram, by_columns = (searched(k, X, dictionary, LAM, positive=positive) for k in (search_by_gram, search_by_columns))
+    by_gram, by_columns = (
+        searched(k, X, dictionary, LAM, positive=positive) for k in (search_by_gram, search_by_columns)
+    )
     np.testing.assert_allclose(by_columns[0], by_gram[0], atol=1e-9)
     assert kkt_violation(X, W, by_columns[0], LAM, positive) < 1e-8
     for codes, objective, gap, _ in (by_gram, by_columns):

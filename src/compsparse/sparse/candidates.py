@@ -134,7 +134,7 @@ def _count_beyond(c: Array, free: Array, bound: float, positive: bool) -> int:
     else:
         for j in range(c.shape[0]):
             count += one if abs(c[j]) * free[j] > least else none
-    return count
+    return int(count)
 
 
 @gram_kernel
@@ -153,8 +153,8 @@ def _forget(slot: Slot) -> None:
 
 
 @gram_kernel
-def _widen(W: Array, c: Array, bound: float, most: int, positive: bool, slot: Slot) -> int:
-    """Atoms beyond a bound become candidates, at most about so many, those of largest correlation; returns how many."""
+def _widen(W: Array, c: Array, bound: float, most: int, positive: bool, slot: Slot) -> None:
+    """Atoms beyond a bound become candidates, at most about so many, those of largest correlation."""
     if slot.counts[0] + most > slot.L.shape[0]:
         _forget(slot)
     most = min(most, slot.L.shape[0] - slot.counts[0])
@@ -164,7 +164,7 @@ def _widen(W: Array, c: Array, bound: float, most: int, positive: bool, slot: Sl
         bound += 0.5 * (largest - bound)
         count = _count_beyond(c, slot.free, bound, positive)
     if count == 0:
-        return 0
+        return
     size = first = slot.counts[0]
     for j in range(c.shape[0]):
         value = (c[j] if positive else abs(c[j])) * slot.free[j]
@@ -174,7 +174,6 @@ def _widen(W: Array, c: Array, bound: float, most: int, positive: bool, slot: Sl
                 slot.V[size] = W[:, j]
             size += 1
     slot.counts[0] = size
-    return size - first
 
 
 @gram_kernel
@@ -214,9 +213,7 @@ def _prepare(c: Array, lam: float, length: float, slope: float, positive: bool, 
 
 
 @gram_kernel
-def _block(
-    G: Array, c: Array, lam_next: float, positive: bool, most_steps: int, slot: Slot, scratch: Space
-) -> bool:
+def _block(G: Array, c: Array, lam_next: float, positive: bool, most_steps: int, slot: Slot, scratch: Space) -> bool:
     """Follows the minimiser on the candidates down to lam_next; False if the steps were used up."""
     lam, size, n = slot.state[0], slot.counts[0], slot.counts[1]
     slope = 1.0 if lam > lam_next else 0.0
@@ -258,7 +255,7 @@ def _block(
             _fill(G, slot, atom)
             n = enter(slot.L, s, n, atom, side, lam, slope)
     slot.counts[1], slot.state[0] = n, lam_next if slope > 0 and left <= 1e-12 * length else lam
-    return slot.counts[2] < most_steps
+    return bool(slot.counts[2] < most_steps)
 
 
 @gram_kernel
@@ -272,4 +269,4 @@ def advance(
     fall = _FALL + 0.6 * beyond / (beyond + 8 + 0.25 * n)
     following = fall * now if fall * now > 1.2 * lam else lam
     _widen(W, c, (_NEAR if now > lam else 0.95) * following, _FEWEST + n, positive, slot)
-    return _block(G, c, following, positive, most_steps, slot, scratch)
+    return bool(_block(G, c, following, positive, most_steps, slot, scratch))

@@ -28,7 +28,9 @@ class SearchStatus(Enum):
     """How an exact search ended; the value is the sentence a user reads."""
 
     OPTIMAL = "no better code exists"
-    OPTIMAL_IN_BOX = "no better code exists whose entries are at most `largest`; one with larger entries was not ruled out"
+    OPTIMAL_IN_BOX = (
+        "no better code exists whose entries are at most `largest`; one with larger entries was not ruled out"
+    )
     UNPROVED = "rounding kept the search from a proof; the certificate says how good a code could still be"
     TIME_LIMIT = "the time limit was reached; the certificate says how good a code could still be"
 
@@ -92,9 +94,9 @@ def sparsest(
 ) -> SparsestCode:
     """The code with the fewest entries such that no entry of x - W z exceeds ``noise``.
 
-    Every support of fewer columns is ruled out by its least residual, as long as there are at most two million;
-    beyond that a mixed-integer program searches the codes whose entries are at most ``largest``, and the status says so.
-    An error of 1e-9 of the signal's largest entry counts as rounding.
+    Every support of fewer columns is ruled out by its least residual, as long as there are at most two million; beyond
+    that a mixed-integer program searches the codes whose entries are at most ``largest``, and the status says so. An
+    error of 1e-9 of the signal's largest entry counts as rounding.
 
     Args:
         x: one signal (d,).
@@ -143,7 +145,7 @@ class _Search:
         cost = np.concatenate([np.zeros(n), np.ones(n)])
         left = None if self.deadline == math.inf else max(self.deadline - time.perf_counter(), 0.01)
         result = _program(cost, rows, n, box, 0, left)
-        found = [known]
+        found: list[np.ndarray | None] = [known]
         if result.x is not None:
             chosen = result.x[n:] > 0.5
             found += [code_on(x, W, np.flatnonzero(chosen), self.slack), np.where(chosen, result.x[:n], 0.0)]

@@ -91,7 +91,7 @@ def _gram_pays(task: Task) -> bool:
 
 
 def _most_candidates(task: Task) -> int:
-    return min(task.W.shape[1], 4 * min(task.W.shape) + 64)
+    return int(min(task.W.shape[1], 4 * min(task.W.shape) + 64))
 
 
 def _most_steps(task: Task) -> int:
@@ -123,7 +123,8 @@ def _search_by_columns(task: Task, found: Found, start: np.ndarray | None) -> No
 
     def work(a: slice) -> None:
         search_by_columns(
-            task.X[a], task.W, starts[a] if start is not None else starts, task.lam[a], task.tol[a], task.positive, task.longest, most, together, steps,
+            task.X[a], task.W, starts[a] if len(starts) else starts, task.lam[a], task.tol[a], task.positive,
+            task.longest, most, together, steps,
             found.codes[a], found.objective[a], found.gap[a], found.steps[a],
         )  # fmt: skip
 

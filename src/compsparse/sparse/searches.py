@@ -18,11 +18,12 @@ _PATIENCE = 3  # rounds without new candidates or half the gap
 @gram_kernel
 def _correlate(R: Array, W: Array) -> Array:
     """The correlations R W."""
-    if R.shape[0] >= _FEW:
-        return np.dot(R, W)
     out = np.empty((R.shape[0], W.shape[1]), R.dtype)
-    for i in range(R.shape[0]):
-        out[i] = np.dot(R[i], W)
+    if R.shape[0] >= _FEW:
+        np.dot(R, W, out)
+    else:
+        for i in range(R.shape[0]):
+            np.dot(R[i], W, out[i])
     return out
 
 
@@ -54,7 +55,7 @@ def _peak(W: Array, r: Array, c: Array, everything: Array, longest: float, posit
     top, rr = top_of(c, everything, positive), 0.0
     unit = np.float64(np.finfo(c.dtype).eps)
     if unit < 1e-10:
-        return top
+        return float(top)
     for t in range(r.shape[0]):
         rr += r[t] * r[t]
     least = top - 2 * (r.shape[0] + 4) * unit * longest * np.sqrt(rr)
@@ -65,7 +66,7 @@ def _peak(W: Array, r: Array, c: Array, everything: Array, longest: float, posit
             for t in range(r.shape[0]):
                 exact += r[t] * W[t, j]
             peak = max(peak, exact if positive else abs(exact))
-    return peak
+    return float(peak)
 
 
 @gram_kernel
@@ -148,7 +149,7 @@ def _stagnates(slot: Slot, lam: float, gap: float) -> bool:
         slot.state[1], slot.counts[3] = gap, 0
     else:
         slot.counts[3] += 1
-    return slot.counts[3] >= _PATIENCE
+    return bool(slot.counts[3] >= _PATIENCE)
 
 
 # ---- without the Gram matrix: few signals, wide dictionaries -----------------------------
@@ -193,7 +194,9 @@ def search_by_columns(
                     xx += np.float64(x[t]) * x[t]
                 for q in range(slot.counts[1]):
                     norm += max(slot.z[q] * slot.sign[q], 0.0)
-                objective[k], gap[k] = _gap(x, r[p], _peak(W, r[p], C[p], everything, longest, positive), norm, lam, positive)
+                objective[k], gap[k] = _gap(
+                    x, r[p], _peak(W, r[p], C[p], everything, longest, positive), norm, lam, positive
+                )
                 good = gap[k] <= 0.9 * tols[k] * xx / 2
                 if good or slot.counts[2] >= most_steps or count == _ROUNDS or _stagnates(slot, lam, gap[k]):
                     objective[k], more = _return_code(W, x, slot, r[p], lam, objective[k], codes[k])

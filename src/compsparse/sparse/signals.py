@@ -131,9 +131,8 @@ def per_signal(name: str, value: ArrayLike, n: int, *, zero: bool = False) -> np
     """One positive number per signal, from one for all or one for each; ``zero``: zero is allowed."""
     if type(value) is float and 0 < value < np.inf:
         return np.full(n, value)
-    if type(value) is np.ndarray and value.shape == (n,) and value.dtype == np.float64 and n > 0:
-        if 0 < value.min() and value.max() < np.inf:
-            return value.copy()
+    if isinstance(value, np.ndarray) and _is_plain(value, n):
+        return np.array(value)
     try:
         values = check_numbers(name, value, finite=False, error=ConfigError)
     except ConfigError:
@@ -145,6 +144,12 @@ def per_signal(name: str, value: ArrayLike, n: int, *, zero: bool = False) -> np
         wrong = values[~good].flat[0]
         raise ConfigError(f"{name} must be finite and {'not negative' if zero else 'positive'}, got {wrong:g}")
     return np.broadcast_to(values, (n,)).copy()
+
+
+def _is_plain(values: np.ndarray, n: int) -> bool:
+    """Whether nothing has to be made of these numbers."""
+    fits = type(values) is np.ndarray and values.shape == (n,) and values.dtype == np.float64 and n > 0
+    return fits and bool(values.min() > 0 and values.max() < np.inf)
 
 
 def check_start(start: ArrayLike | None, n: int, n_atoms: int) -> np.ndarray | None:

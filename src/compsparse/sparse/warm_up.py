@@ -18,8 +18,8 @@ def warm_up() -> float:
     started = time.perf_counter()
     W = gaussian_dictionary(4, 6, random_state=0)
     X = np.ones((2, 4))
-    for dtype, order in product((np.float64, np.float32), "CF"):
-        signals, dictionary = X.astype(dtype), np.array(W, dtype=dtype, order=order)
+    for dtype, layout in product(("float64", "float32"), (np.ascontiguousarray, np.asfortranarray)):
+        signals, dictionary = X.astype(dtype), layout(W.astype(dtype))
         found = lasso(signals, dictionary, 0.1)
         lasso(signals, dictionary, 0.2, start=found.codes)
     descended(Gram(X, W), np.full(2, 0.1), np.full(2, 1e-6), np.zeros((2, 6)), 10)
