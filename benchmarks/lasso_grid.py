@@ -2,7 +2,8 @@
 
 Each peer runs at the loosest of its tolerances that brings the relative duality gap to 1e-6 (1e-5 in single
 precision), or at its tightest. We are asked for the gap that the peer reached (of the peers that solve signal by
-signal, the least), by a tolerance of half of it, and timed beside it in turn. Gaps are computed from the codes, in double precision, by one function for all.
+signal, the least), by a tolerance of half of it, and timed beside it in turn. Gaps are computed from the codes, in
+double precision, by one function for all.
 
 celer, skglm and scikit-learn solve signal by signal: their time for many is that of the first few, times as many.
 Hard and tiny cells of 2,000 signals are timed on 400 of them, and cells of 256 x 20,000 on 32 (SPAMS on 2), ours and
