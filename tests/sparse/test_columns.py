@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from compsparse.errors import DataError
 from compsparse.sparse import gaussian_dictionary, lasso, lasso_gap, lasso_path, penalised, screened
-from compsparse.sparse.screened import Found, Task
+from compsparse.sparse.screened import Found, LassoTask
 from compsparse.sparse.searches import search_by_columns, search_by_gram
 
 RNG = np.random.default_rng(0)
@@ -146,7 +146,7 @@ def test_near_parallel_columns_meet_the_stated_gap(seed, angle, share, positive)
 def test_what_a_search_leaves_is_mended():
     n, m = len(X), W.shape[1]
     squares = (X**2).sum(1)
-    task = Task(X, W, squares, 1.0, LAM, np.full(n, 1e-10))
+    task = LassoTask(X, W, squares, 1.0, LAM, np.full(n, 1e-10))
     found = Found(np.zeros((n, m)), squares / 2, squares / 2, np.zeros(n, np.int64), np.zeros(n, bool))
     screened._mend(task, found)
     assert (2 * found.gap <= 1e-10 * squares).all()

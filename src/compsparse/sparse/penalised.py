@@ -20,7 +20,7 @@ from compsparse.errors import ConfigError
 from compsparse.parameters import check_parameters
 from compsparse.sizes import check_size
 from compsparse.sparse.batches import Gram, deadline_of, paths
-from compsparse.sparse.screened import LARGEST_GRAM, Task, solve
+from compsparse.sparse.screened import LARGEST_GRAM, LassoTask, solve_arrays
 from compsparse.sparse.signals import check_signals, check_start, per_signal
 from compsparse.sparse.solution import Breakpoints, CodeSolution, PathSolution, lasso_gap, statuses
 
@@ -91,8 +91,8 @@ def lasso(
         return _proximal_of_arrays(
             signals, dictionary, lams, tols, limits, factor=factor, positive=positive, start=codes
         )
-    task = Task(*arrays, lams / factor, tols, positive, max_iter, n_threads, limits.deadline)
-    found = solve(task, codes)
+    task = LassoTask(*arrays, lams / factor, tols, positive, max_iter, n_threads, limits.deadline)
+    found = solve_arrays(task, codes)
     relative = _relative(found.gap, task.squares)
     return CodeSolution(
         codes=found.codes,
@@ -192,7 +192,9 @@ def _path_by_starts(arrays: _Arrays, stops: np.ndarray, positive: bool, n_thread
     codes = np.zeros((n, n_stops, arrays.W.shape[1]))
     tight, start = np.full(n, _PATH_TOLERANCE), None
     for p in range(n_stops):
-        found = solve(Task(*arrays, np.ascontiguousarray(stops[:, p]), tight, positive, None, n_threads), start)
+        found = solve_arrays(
+            LassoTask(*arrays, np.ascontiguousarray(stops[:, p]), tight, positive, None, n_threads), start
+        )
         start = codes[:, p] = found.codes
     return codes
 

@@ -18,7 +18,7 @@ _SWEEPS = 20_000
 _MOST_MENDING = 12
 
 
-class Task(NamedTuple):
+class LassoTask(NamedTuple):
     """Signals and dictionary of one precision, penalties and tolerances of each signal (scaling with 1/2)."""
 
     X: np.ndarray
@@ -32,7 +32,7 @@ class Task(NamedTuple):
     n_threads: int | None = None
     deadline: float = np.inf
 
-    def part(self, rows: np.ndarray) -> Task:
+    def part(self, rows: np.ndarray) -> LassoTask:
         """The same for some of the signals."""
         return self._replace(X=self.X[rows], squares=self.squares[rows], lam=self.lam[rows], tol=self.tol[rows])
 
@@ -47,7 +47,7 @@ class Found(NamedTuple):
     left: np.ndarray
 
 
-def solve(task: Task, start: np.ndarray | None = None) -> Found:
+def solve_arrays(task: LassoTask, start: np.ndarray | None = None) -> Found:
     """Codes of all signals: by a search, again in double precision where single was too coarse, then by mending."""
     n, m = len(task.X), task.W.shape[1]
     found = _nothing(n, m, task.W.dtype)
@@ -67,7 +67,7 @@ def _nothing(n: int, m: int, dtype: Any) -> Found:
     return Found(np.zeros((n, m), dtype), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(n, bool))
 
 
-def _unmet(task: Task, found: Found) -> np.ndarray:
+def _unmet(task: LassoTask, found: Found) -> np.ndarray:
     """Signals whose gap is not met, though neither time nor steps ran out."""
     met = 2 * found.gap <= task.tol * task.squares
     if met.all():
@@ -79,7 +79,7 @@ def _unmet(task: Task, found: Found) -> np.ndarray:
 # ---- searches ----------------------------------------------------------------------------
 
 
-def _gram_pays(task: Task) -> bool:
+def _gram_pays(task: LassoTask) -> bool:
     """Whether so many signals use so many Gram rows that computing all of them at once is cheaper."""
     n, m = len(task.X), task.W.shape[1]
     if m > LARGEST_GRAM or 40 * n < m:
@@ -90,15 +90,15 @@ def _gram_pays(task: Task) -> bool:
     return bool((np.abs(task.X[first] @ task.W).max(axis=1) > 30 * task.lam[first]).all())
 
 
-def _most_candidates(task: Task) -> int:
+def _most_candidates(task: LassoTask) -> int:
     return int(min(task.W.shape[1], 4 * min(task.W.shape) + 64))
 
 
-def _most_steps(task: Task) -> int:
+def _most_steps(task: LassoTask) -> int:
     return 20 * (sum(task.W.shape) + 50) if task.max_iter is None else task.max_iter
 
 
-def _search_by_gram(task: Task, found: Found) -> None:
+def _search_by_gram(task: LassoTask, found: Found) -> None:
     from compsparse.sparse.searches import search_by_gram
 
     G = task.W.T @ task.W
@@ -114,7 +114,7 @@ def _search_by_gram(task: Task, found: Found) -> None:
     _zero_codes(task, found)
 
 
-def _search_by_columns(task: Task, found: Found, start: np.ndarray | None) -> None:
+def _search_by_columns(task: LassoTask, found: Found, start: np.ndarray | None) -> None:
     from compsparse.sparse.searches import search_by_columns
 
     starts = np.zeros((0, task.W.shape[1])) if start is None else start
@@ -134,13 +134,13 @@ def _search_by_columns(task: Task, found: Found, start: np.ndarray | None) -> No
         found.codes[found.left] = start[found.left]
 
 
-def _zero_codes(task: Task, found: Found) -> None:
+def _zero_codes(task: LassoTask, found: Found) -> None:
     """Signals that were left out keep the code of zeros, whose objective and gap are known."""
     if found.left.any():
         _judge(task, found, np.flatnonzero(found.left))
 
 
-def _judge(task: Task, found: Found, rows: np.ndarray) -> None:
+def _judge(task: LassoTask, found: Found, rows: np.ndarray) -> None:
     """Objectives and gaps of the codes as they are, in double precision."""
     X, W, codes = (v.astype(np.float64, copy=False) for v in (task.X[rows], task.W, found.codes[rows]))
     found.objective[rows], found.gap[rows] = lasso_gap(X, W, codes, task.lam[rows], task.positive)
@@ -149,7 +149,7 @@ def _judge(task: Task, found: Found, rows: np.ndarray) -> None:
 # ---- what a search left ------------------------------------------------------------------
 
 
-def _again(task: Task, found: Found, rows: np.ndarray, start: np.ndarray | None) -> None:
+def _again(task: LassoTask, found: Found, rows: np.ndarray, start: np.ndarray | None) -> None:
     """Searches some signals by columns and keeps what is better."""
     if not len(rows):
         return
@@ -166,20 +166,20 @@ def _keep_better(found: Found, rows: np.ndarray, other: Found) -> None:
     found.left[rows] |= other.left
 
 
-def _in_double_precision(task: Task, found: Found) -> None:
+def _in_double_precision(task: LassoTask, found: Found) -> None:
     """Goes on in double precision; codes are rounded at the end, and the rounding is counted in their gap."""
     rows = _unmet(task, found)
     if not len(rows):
         return
     wide = task.part(rows)._replace(X=task.X[rows].astype(np.float64), W=task.W.astype(np.float64))
-    other = solve(wide, found.codes[rows].astype(np.float64))
+    other = solve_arrays(wide, found.codes[rows].astype(np.float64))
     rounded = other.codes.astype(task.W.dtype)
     above, _ = lasso_gap(wide.X, wide.W, rounded.astype(np.float64), wide.lam, wide.positive)
     gap = other.gap + np.maximum(above - other.objective, 0)
     _keep_better(found, rows, other._replace(codes=rounded, objective=above, gap=gap))
 
 
-def _mend(task: Task, found: Found) -> None:
+def _mend(task: LassoTask, found: Found) -> None:
     """Goes on, in place, where the gap is too large, because of ties or atoms that nearly repeat.
 
     The atoms whose correlation is near the bound are a small dictionary. On it, first homotopy from the code that
@@ -196,7 +196,7 @@ def _mend(task: Task, found: Found) -> None:
                 break
 
 
-def _mended(one: Task, found: Found, i: int, atoms: np.ndarray, attempt: int) -> bool:
+def _mended(one: LassoTask, found: Found, i: int, atoms: np.ndarray, attempt: int) -> bool:
     """Solves signal i on some atoms; whether that ended the search, because the gap is met or time is over."""
     few = Gram(one.X, np.ascontiguousarray(one.W[:, atoms]), one.positive, 1, one.deadline)
     start = found.codes[i : i + 1, atoms]
