@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compsparse.errors import DataError
-from compsparse.sparse import gaussian_dictionary, lasso, lasso_gap, lasso_path, penalised, screened
+from compsparse.sparse import SignalStatus, gaussian_dictionary, lasso, lasso_gap, lasso_path, penalised, screened
 from compsparse.sparse.screened import Found, LassoTask
 from compsparse.sparse.searches import search_by_columns, search_by_gram
 
@@ -177,3 +177,15 @@ def test_single_precision_with_bad_entries_is_named(bad):
     signals[1, 0] = bad
     with pytest.raises(DataError, match="X holds NaN or infinite values, first in row 2"):
         lasso(signals, W.astype(np.float32), 0.1)
+
+
+@pytest.mark.parametrize("n", [1, 40])
+@pytest.mark.parametrize("positive", [False, True])
+def test_signals_that_time_left_out_have_the_gap_of_their_start(n, positive):
+    start = RNG.standard_normal((n, 90))
+    late = lasso(X[:n], W, LAM[:n], scaling="half", positive=positive, start=start, time_limit=1e-9)
+    assert set(late.status) == {SignalStatus.TIME_LIMIT}
+    np.testing.assert_array_equal(late.codes, np.maximum(start, 0) if positive else start)
+    objective, gap = lasso_gap(X[:n], W, late.codes, LAM[:n], positive)
+    np.testing.assert_allclose(late.objective, objective)
+    np.testing.assert_allclose(late.gap, gap)

@@ -111,7 +111,7 @@ def _search_by_gram(task: LassoTask, found: Found) -> None:
         )  # fmt: skip
 
     found.left[:] = in_batches(len(task.X), work, task.n_threads, task.deadline)
-    _zero_codes(task, found)
+    _judge_left(task, found)
 
 
 def _search_by_columns(task: LassoTask, found: Found, start: np.ndarray | None) -> None:
@@ -129,13 +129,13 @@ def _search_by_columns(task: LassoTask, found: Found, start: np.ndarray | None) 
         )  # fmt: skip
 
     found.left[:] = in_batches(len(task.X), work, task.n_threads, task.deadline)
-    _zero_codes(task, found)
     if start is not None:
-        found.codes[found.left] = start[found.left]
+        found.codes[found.left] = np.maximum(start[found.left], 0) if task.positive else start[found.left]
+    _judge_left(task, found)
 
 
-def _zero_codes(task: LassoTask, found: Found) -> None:
-    """Signals that were left out keep the code of zeros, whose objective and gap are known."""
+def _judge_left(task: LassoTask, found: Found) -> None:
+    """Signals that were left out keep their start, or the code of zeros, with its true objective and gap."""
     if found.left.any():
         _judge(task, found, np.flatnonzero(found.left))
 
