@@ -119,7 +119,7 @@ def sparsest(
     if np.abs(signal).max() <= search.slack:
         zero = Certificate.exact(_SIZE, 0.0, Rigour.PROVED, obtained="no code has fewer entries than none")
         return search.solution(np.zeros(dictionary.shape[1]), zero, box, SearchStatus.OPTIMAL)
-    known = _feasible(signal, dictionary, search.slack)
+    known = _feasible(signal, dictionary, eps, search.slack)
     if largest is not None:
         return search.by_program(known, box, 0)
     ruled = rule_out(signal, dictionary, search.slack, int(np.count_nonzero(known)), search.deadline)
@@ -267,7 +267,7 @@ def _program(
     )
 
 
-def _feasible(x: np.ndarray, W: np.ndarray, slack: float) -> np.ndarray:
+def _feasible(x: np.ndarray, W: np.ndarray, noise: float, slack: float) -> np.ndarray:
     """The sparsest of what matching pursuit, reweighted l1 and least squares find."""
     from compsparse.sparse.pursuit import omp
 
@@ -276,7 +276,7 @@ def _feasible(x: np.ndarray, W: np.ndarray, slack: float) -> np.ndarray:
         code = code_on(x, W, support, slack)
         if code is not None:
             return code
-    raise DataError(f"no code brings every entry of x - Wz to within noise {slack:g}: give a larger noise")
+    raise DataError(f"no code brings every entry of x - Wz to within noise {noise:g}: give a larger noise")
 
 
 def _supports_by_l1(x: np.ndarray, W: np.ndarray, slack: float) -> Iterator[np.ndarray]:
