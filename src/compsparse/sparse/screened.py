@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from compsparse.sparse.batches import Gram, continued, descended, in_batches
+from compsparse.sparse.batches import Gram, Paths, continued, descended, in_batches
 from compsparse.sparse.solution import lasso_gap
 
 LARGEST_GRAM = 8_192
@@ -182,30 +182,57 @@ def _in_double_precision(task: LassoTask, found: Found) -> None:
 def _mend(task: LassoTask, found: Found) -> None:
     """Goes on, in place, where the gap is too large, because of ties or atoms that nearly repeat.
 
-    The atoms whose correlation is near the bound are a small dictionary. On it, first homotopy from the code that
-    was found, then coordinate descent; atoms that were missing join until the gap on the whole dictionary is met.
+    The atoms whose correlation is near the bound are a small dictionary. On it, first the dual program by orthogonal
+    steps, then homotopy from the code that was found, then coordinate descent; atoms that were missing join until the gap on the whole dictionary is met.
     """
     for i in _unmet(task, found):
-        one = task.part(np.array([i]))
-        atoms = np.flatnonzero(found.codes[i])
+        one, latest = task.part(np.array([i])), found.codes[i]
+        atoms = np.flatnonzero(latest)
         for attempt in range(_MOST_MENDING):
-            correlation = (one.X[0] - task.W @ found.codes[i]) @ task.W
+            correlation = (one.X[0] - task.W @ latest) @ task.W
             near = (correlation if task.positive else np.abs(correlation)) >= 0.9 * one.lam[0]
             atoms = np.union1d(atoms, np.flatnonzero(near))
-            if not len(atoms) or _mended(one, found, i, atoms, attempt):
+            if not len(atoms):
+                break
+            latest = _mended(one, found, i, atoms, attempt)
+            if found.left[i] or not len(_unmet(one, Found(*(v[i : i + 1] for v in found)))):
                 break
 
 
-def _mended(one: LassoTask, found: Found, i: int, atoms: np.ndarray, attempt: int) -> bool:
-    """Solves signal i on some atoms; whether that ended the search, because the gap is met or time is over."""
+def _mended(one: LassoTask, found: Found, i: int, atoms: np.ndarray, attempt: int) -> np.ndarray:
+    """Solves signal i on some atoms, keeps the code if its gap is smaller, and returns it."""
     few = Gram(one.X, np.ascontiguousarray(one.W[:, atoms]), one.positive, 1, one.deadline)
     start = found.codes[i : i + 1, atoms]
-    if attempt == 0:
+    if attempt % 2 == 0:
+        code = _by_projection(one.X[0], few.W, float(one.lam[0]), one.positive)
+        again = Paths(code[None, None], one.lam[:, None], np.zeros(1, np.int64), np.zeros(1, bool))
+    elif attempt == 1:
         again = continued(few, one.lam, start)
     else:
-        again = descended(few, one.lam, _ROUNDS[(attempt - 1) % len(_ROUNDS)] * one.tol, start, _SWEEPS)
+        again = descended(few, one.lam, _ROUNDS[(attempt // 2 - 1) % len(_ROUNDS)] * one.tol, start, _SWEEPS)
     code = np.zeros((1, one.W.shape[1]))
     code[0, atoms] = again.codes[0, 0]
     objective, gap = lasso_gap(one.X, one.W, code, one.lam, one.positive)
     _keep_better(found, np.array([i]), Found(code, objective, gap, again.steps, again.left))
-    return bool(found.left[i]) or not len(_unmet(one, Found(*(v[i : i + 1] for v in found))))
+    return np.asarray(code[0])
+
+
+def _by_projection(x: np.ndarray, W: np.ndarray, lam: float, positive: bool) -> np.ndarray:
+    """The code from the dual program, the projection of x on V'theta <= lam, V = (W, -W) or W.
+
+    With G = -V' and h = V'x - lam, the shortest u with G u >= h is G'p / (1 - h'p), p the nonnegative least squares
+    of (G', h) against (0, ..., 0, 1) (Lawson and Hanson 1974, LDP). It works on W itself, not on its Gram matrix, so
+    that nearly parallel columns do not square their condition. Zeros where the least squares do not end.
+    """
+    from scipy.optimize import nnls
+
+    V = W if positive else np.hstack([W, -W])
+    scale = float(np.linalg.norm(x)) or 1.0
+    h = (x / scale) @ V - lam / scale
+    try:
+        p, _ = nnls(np.vstack([-V, h]), np.eye(len(x) + 1)[-1])
+    except RuntimeError:
+        return np.zeros(W.shape[1])
+    share = 1 - h @ p
+    p = p * (scale / share) if share > 0 else 0 * p
+    return p if positive else p[: W.shape[1]] - p[W.shape[1] :]
