@@ -182,8 +182,9 @@ def _in_double_precision(task: LassoTask, found: Found) -> None:
 def _mend(task: LassoTask, found: Found) -> None:
     """Goes on, in place, where the gap is too large, because of ties or atoms that nearly repeat.
 
-    The atoms whose correlation is near the bound are a small dictionary. On it, first the dual program by orthogonal
-    steps, then homotopy from the code that was found, then coordinate descent; atoms that were missing join until the gap on the whole dictionary is met.
+    The atoms whose correlation is near the bound are a small dictionary. On it, in turn, the dual program on the
+    columns themselves, homotopy from the code that was found, and coordinate descent; atoms that were missing join
+    until the gap on the whole dictionary is met.
     """
     for i in _unmet(task, found):
         one, latest = task.part(np.array([i])), found.codes[i]
@@ -235,4 +236,4 @@ def _by_projection(x: np.ndarray, W: np.ndarray, lam: float, positive: bool) -> 
         return np.zeros(W.shape[1])
     share = 1 - h @ p
     p = p * (scale / share) if share > 0 else 0 * p
-    return p if positive else p[: W.shape[1]] - p[W.shape[1] :]
+    return np.asarray(p if positive else p[: W.shape[1]] - p[W.shape[1] :])
