@@ -1,6 +1,7 @@
 """The Lasso for 1,000 signals over 1,024 atoms, at one duality gap for all: ours, scikit-learn, celer, skglm, spams.
 
 python benchmarks/lasso.py                  # CPU seconds of one thread
+python benchmarks/lasso.py --grid           # every size, dictionary, penalty, precision and sign; --part narrows it
 python benchmarks/lasso.py --device cuda    # tensors on the GPU against the same code on this machine's cores
 """
 
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -192,7 +194,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--signals", type=int, default=None)
+    parser.add_argument("--grid", action="store_true", help="ratios to every peer on a grid of problems")
+    parser.add_argument("--part", nargs="*", default=[], help="words of the grid, as in: --part 128x512 float32 easy")
     arguments = parser.parse_args()
+    if arguments.grid:
+        from lasso_grid import run_grid
+
+        sys.exit(run_grid(arguments.part))
     if arguments.device == "cuda":
         compare_devices(arguments.signals or 32_768)
     else:

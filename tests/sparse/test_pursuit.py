@@ -100,7 +100,7 @@ def test_l1_and_omp_and_l0_agree_below_the_coherence_bound():
     assert (exact.size, exact.certificate.value, exact.status) == (k, k, SearchStatus.OPTIMAL)
     assert exact.certificate.is_exact
     assert exact.certificate.holds
-    assert f"larger than {exact.largest:g}" in exact.certificate.assumes[0]
+    assert exact.largest == np.inf
     np.testing.assert_allclose(exact.code, signals.Z[0], atol=1e-6)
 
 
@@ -225,3 +225,81 @@ def test_mending_that_was_cut_off_keeps_the_true_gap(monkeypatch):
     np.testing.assert_array_equal(cut.codes, honest.codes)
     np.testing.assert_array_equal(cut.gap, honest.gap)
     assert cut.status[0] is (SignalStatus.TIME_LIMIT if honest.gap[0] > 0 else SignalStatus.CONVERGED)
+
+
+def test_sparsest_finds_codes_with_large_entries():
+    # two nearly parallel columns: 100 and -100 of them make the signal
+    a, e = np.eye(4)[0], np.array([0, 1, 1, 1]) / np.sqrt(3)
+    for angle in (1e-2, 1e-4, 1e-7):
+        dictionary = np.stack([a, a + angle * e, *np.eye(4)[1:]], axis=1)
+        found = sparsest(e, dictionary)
+        assert (found.size, found.status) == (2, SearchStatus.OPTIMAL)
+        assert found.certificate.is_exact
+        np.testing.assert_allclose(found.code[:2] * angle, [-1, 1], rtol=1e-6)
+        boxed = sparsest(e, dictionary, largest=10.0)
+        assert (boxed.size, boxed.status) == (3, SearchStatus.OPTIMAL_IN_BOX)
+        assert "larger than 10" in boxed.certificate.assumes[0]
+        assert np.abs(boxed.code).max() <= 10
+
+
+def sizes_of_all_supports(x, W):
+    """The least size and residual, by singular values alone, with no use of the package's solvers."""
+    for k in range(1, W.shape[0] + 1):
+        for support in combinations(range(W.shape[1]), k):
+            U, s, _ = np.linalg.svd(W[:, support], full_matrices=False)
+            U = U[:, s > 1e-11 * s[0]]
+            if np.abs(x - U @ (U.T @ x)).max() <= 1e-9 * np.abs(x).max():
+                return k
+    return None
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from([1e-1, 1e-3, 1e-5]), st.booleans())
+def test_sparsest_of_ill_conditioned_and_repeated_columns(seed, angle, repeated):
+    rng = np.random.default_rng(seed)
+    base = rng.standard_normal((4, 3))
+    near = base + (0 if repeated else angle) * rng.standard_normal((4, 3))
+    dictionary = np.hstack([base, near, rng.standard_normal((4, 2))])
+    support = rng.choice(8, 2, replace=False)
+    for x in (dictionary[:, support] @ rng.standard_normal(2), near[:, 0] - base[:, 0], rng.standard_normal(4)):
+        if not x.any():
+            continue
+        found = sparsest(x, dictionary)
+        assert found.status is SearchStatus.OPTIMAL
+        assert found.size == sizes_of_all_supports(x, dictionary)
+        assert found.residual <= 1.0000001e-9 * np.abs(x).max()
+        np.testing.assert_allclose(dictionary @ found.code, x, atol=2e-9 * max(np.abs(found.code).max(), 1))
+
+
+def test_many_atoms_name_the_box_they_were_searched_in():
+    dictionary = gaussian_dictionary(8, 60, random_state=0)
+    x = np.random.default_rng(1).standard_normal(8)
+    found = sparsest(x, dictionary, time_limit=1.0)
+    assert found.status is not SearchStatus.OPTIMAL
+    assert np.isfinite(found.largest)
+    assert f"larger than {found.largest:g}" in found.certificate.assumes[0]
+    assert found.certificate.lower >= 4
+
+
+def test_best_subset_says_whether_its_box_follows_from_the_data():
+    rng = np.random.default_rng(5)
+    x = rng.standard_normal(5)
+    sound = best_subset(x, np.hstack([np.eye(5), rng.standard_normal((5, 1))]), 2)
+    assert sound.status is SearchStatus.OPTIMAL
+    assert not any("larger than" in text for text in sound.certificate.assumes)
+    column = rng.standard_normal((5, 1))
+    parallel = np.hstack([np.eye(5), column, column + 1e-7 * rng.standard_normal((5, 1))])
+    boxed = best_subset(x, parallel, 2)
+    assert boxed.status is SearchStatus.OPTIMAL_IN_BOX
+    assert f"larger than {boxed.largest:g}" in boxed.certificate.assumes[0]
+
+
+def test_zero_columns_are_named_and_equal_ones_are_no_trouble():
+    for solver in (sparsest, lambda x, D: best_subset(x, D, 1), lambda x, D: basis_pursuit(x[None], D)):
+        with pytest.raises(DataError, match="column 3 of the dictionary is zero"):
+            solver(np.ones(3), np.hstack([np.eye(3), np.zeros((3, 1))]))
+    twice = np.hstack([np.eye(3), np.eye(3), -np.eye(3), np.ones((3, 1))])
+    assert sparsest([2.0, 2.0, 2.0], twice).size == 1
+    found = sparsest([1.0, 2.0, 0.0], twice)
+    assert (found.size, found.status) == (2, SearchStatus.OPTIMAL)
+    assert best_subset([1.0, 2.0, 0.0], twice, 1).error == pytest.approx(1.0)

@@ -22,6 +22,42 @@ def deadline_of(time_limit: float | None) -> float:
     return np.inf if deadline is None else deadline
 
 
+def in_batches(
+    n: int, work: Callable[[slice], None], n_threads: int | None = None, deadline: float = np.inf
+) -> np.ndarray:
+    """Calls ``work`` with batches of n signals, on all cores; returns a mask of those that the deadline left out."""
+    left = np.zeros(n, dtype=bool)
+
+    def run(first: int) -> None:
+        batch = slice(first, first + _BATCH)
+        if time.perf_counter() > deadline:
+            left[batch] = True
+        else:
+            work(batch)
+
+    if n <= _BATCH and deadline == np.inf:
+        work(slice(0, n))
+        return left
+    firsts = range(0, n, _BATCH)
+    threads = 1 if len(firsts) == 1 else _threads(n_threads)
+    if threads == 1:
+        for first in firsts:
+            run(first)
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(run, firsts))
+    return left
+
+
+def _threads(n_threads: int | None) -> int:
+    """How many batches run at once."""
+    if n_threads is not None:
+        return n_threads
+    import torch  # whoever limits torch's threads limits these
+
+    return torch.get_num_threads()
+
+
 @dataclass(frozen=True)
 class Gram:
     """Signals against a dictionary, as the kernels want them: G = W'W, B = XW."""
@@ -54,32 +90,7 @@ class Gram:
 
     def each_batch(self, work: Callable[[slice], None]) -> np.ndarray:
         """Calls ``work`` with batches of signals; returns a mask of those that the deadline left out."""
-        left = np.zeros(len(self.X), dtype=bool)
-
-        def run(first: int) -> None:
-            batch = slice(first, first + _BATCH)
-            if time.perf_counter() > self.deadline:
-                left[batch] = True
-            else:
-                work(batch)
-
-        firsts = range(0, len(self.X), _BATCH)
-        if self.threads == 1 or len(firsts) == 1:
-            for first in firsts:
-                run(first)
-        else:
-            with ThreadPoolExecutor(self.threads) as pool:
-                list(pool.map(run, firsts))
-        return left
-
-    @property
-    def threads(self) -> int:
-        """How many batches run at once."""
-        if self.n_threads is not None:
-            return self.n_threads
-        import torch  # whoever limits torch's threads limits these
-
-        return torch.get_num_threads()
+        return in_batches(len(self.X), work, self.n_threads, self.deadline)
 
 
 @dataclass(frozen=True)

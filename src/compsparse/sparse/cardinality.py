@@ -1,12 +1,15 @@
 r"""The sparsest code exactly, :math:`\min \|z\|_0`, and the best one of k atoms, by mixed-integer programs.
 
 With an indicator :math:`u_j \in \{0, 1\}` per atom and :math:`|z_j| \le M_j u_j` both are linear if the residual
-is measured by its largest entry or its sum; the residual's 2-norm is restored by least squares on the support.
+is measured by its largest entry or its sum. Where there are few enough supports they are looked at one by one, which
+needs no bound M; where not, the answer holds within the bound, and its status and certificate say so.
 """
 
 from __future__ import annotations
 
+import math
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -18,16 +21,24 @@ from compsparse.certificate import Certificate, Rigour
 from compsparse.checks import check_number, check_numbers, check_time_limit
 from compsparse.errors import DataError
 from compsparse.sparse.signals import check_n_atoms, check_signals, per_signal
+from compsparse.sparse.supports import code_on, entry_bound, residual_of, rule_out, slack_of
 
 
 class SearchStatus(Enum):
     """How an exact search ended; the value is the sentence a user reads."""
 
-    OPTIMAL = "no better code exists within the bound on its entries"
+    OPTIMAL = "no better code exists"
+    OPTIMAL_IN_BOX = (
+        "no better code exists whose entries are at most `largest`; one with larger entries was not ruled out"
+    )
+    UNPROVED = "rounding kept the search from a proof; the certificate says how good a code could still be"
     TIME_LIMIT = "the time limit was reached; the certificate says how good a code could still be"
 
 
 _SIZE = "least number of entries of a code that explains the signal"
+_REWEIGHTED = 6
+_LARGEST_BOX = 1e3  # times the first guess: the tolerances of HiGHS are lost in larger ones
+_DOUBLE = ("entries are not so large that 1e-9 of the signal is lost in double precision",)
 
 
 @dataclass(frozen=True)
@@ -37,9 +48,9 @@ class SparsestCode:
     Attributes:
         code: (n_atoms,).
         size: how many entries are not zero.
-        certificate: of the size; no code with entries up to ``largest`` has fewer than its lower bound.
-        residual: largest entry of x - W z in absolute value.
-        largest: bound on the entries of a code that the search assumed.
+        certificate: of the size; what it assumes says whether a bound on the entries is among that.
+        residual: largest entry of x - W z in absolute value, in extended precision.
+        largest: bound on the entries of a code that the search assumed; infinite where it assumed none.
     """
 
     code: np.ndarray = field(repr=False)
@@ -58,7 +69,7 @@ class BestSubset:
     Attributes:
         code: (n_atoms,).
         certificate: of the sum of the absolute entries of x - W z, which was minimised.
-        largest: bound on the entries of a code that the search assumed.
+        largest: bound on the entries of a code in the search; it follows from the data unless the status says so.
     """
 
     code: np.ndarray = field(repr=False)
@@ -83,15 +94,19 @@ def sparsest(
 ) -> SparsestCode:
     """The code with the fewest entries such that no entry of x - W z exceeds ``noise``.
 
+    Every support of fewer columns is ruled out by its least residual, as long as there are at most two million; beyond
+    that a mixed-integer program searches the codes whose entries are at most ``largest``, and the status says so. An
+    error of 1e-9 of the signal's largest entry counts as rounding.
+
     Args:
         x: one signal (d,).
-        W: dictionary (d, n_atoms).
-        largest: bound on the entries of the code; by default ten times the largest entry that basis pursuit or
-            least squares gives.
+        W: dictionary (d, n_atoms); columns may repeat.
+        largest: asks for codes with entries up to this only; by default any, and in the mixed-integer program ten
+            times the largest entry that basis pursuit or least squares gives.
         time_limit: seconds, after which the best code comes with its bound; None for as long as it takes.
 
     Raises:
-        DataError: no code explains the signal that well.
+        DataError: no code explains the signal that well, or a column is zero.
 
     >>> sparsest([1.2, 1.6], np.array([[1.0, 0.0, 0.6], [0.0, 1.0, 0.8]])).size
     1
@@ -99,34 +114,76 @@ def sparsest(
     started = time.perf_counter()
     signal, dictionary = _checked(x, W, time_limit)
     eps = float(per_signal("noise", noise, 1, zero=True)[0])
-    known = _feasible(signal, dictionary, eps)
-    big = _bound(known, largest)
-    n, slack = dictionary.shape[1], eps + 1e-9 * float(np.abs(signal).max())
-    if np.abs(signal).max() <= slack:
+    box = math.inf if largest is None else check_number("largest", largest, above=0)
+    search = _Search(signal, dictionary, eps, slack_of(signal, eps), started, started + (time_limit or math.inf))
+    if np.abs(signal).max() <= search.slack:
         zero = Certificate.exact(_SIZE, 0.0, Rigour.PROVED, obtained="no code has fewer entries than none")
-        seconds = time.perf_counter() - started
+        return search.solution(np.zeros(dictionary.shape[1]), zero, box, SearchStatus.OPTIMAL)
+    known = _feasible(signal, dictionary, eps, search.slack)
+    if largest is not None:
+        return search.by_program(known, box, 0)
+    ruled = rule_out(signal, dictionary, search.slack, int(np.count_nonzero(known)), search.deadline)
+    code = known if ruled.code is None else ruled.code
+    if ruled.least == np.count_nonzero(code):
+        return search.proved(code)
+    return search.by_program(known, 10 * float(np.abs(known).max()), ruled.least)
+
+
+@dataclass(frozen=True)
+class _Search:
+    x: np.ndarray
+    W: np.ndarray
+    noise: float
+    slack: float
+    started: float
+    deadline: float
+
+    def by_program(self, known: np.ndarray, box: float, least: int) -> SparsestCode:
+        """The mixed-integer program over codes in the box; ``least`` entries are needed in any case."""
+        x, W, n = self.x, self.W, self.W.shape[1]
+        rows = [(np.hstack([W, np.zeros_like(W)]), x - self.slack, x + self.slack)]
+        cost = np.concatenate([np.zeros(n), np.ones(n)])
+        left = None if self.deadline == math.inf else max(self.deadline - time.perf_counter(), 0.01)
+        result = _program(cost, rows, n, box, 0, left)
+        found: list[np.ndarray | None] = [known]
+        if result.x is not None:
+            chosen = result.x[n:] > 0.5
+            found += [code_on(x, W, np.flatnonzero(chosen), self.slack), np.where(chosen, result.x[:n], 0.0)]
+        code = self._sparsest_in(box, found)
+        size = int(np.count_nonzero(code))
+        bound = min(max(math.ceil((result.mip_dual_bound or 0) - 1e-6), least), size)
+        late = SearchStatus.TIME_LIMIT if result.status == 1 else SearchStatus.UNPROVED
+        if size == least:
+            return self.proved(code)
+        status = SearchStatus.OPTIMAL_IN_BOX if bound == size else late
+        return self.solution(code, _certified(_SIZE, float(size), float(bound), box), box, status)
+
+    def _sparsest_in(self, box: float, found: list[np.ndarray | None]) -> np.ndarray:
+        """The sparsest code in the box, of those whose residual is within the slack."""
+        inside = [code for code in found if code is not None and np.abs(code).max() <= box * (1 + 1e-6)]
+        good = [code for code in inside if residual_of(self.x, self.W, code) <= self.slack]
+        if not good:
+            raise DataError(f"no code with entries up to {box:g} was found that explains the signal: give a larger one")
+        return min(good, key=np.count_nonzero)
+
+    def proved(self, code: np.ndarray) -> SparsestCode:
+        """A code that no support of fewer columns can replace."""
+        obtained = "the least residual of every support of fewer columns"
+        size = float(np.count_nonzero(code))
+        exact = Certificate.exact(_SIZE, size, Rigour.RIGOROUS, assumes=_DOUBLE, obtained=obtained)
+        return self.solution(code, exact, math.inf, SearchStatus.OPTIMAL)
+
+    def solution(self, code: np.ndarray, certificate: Certificate, box: float, status: SearchStatus) -> SparsestCode:
+        """What was found, with its residual computed anew."""
         return SparsestCode(
-            np.zeros(n), 0, zero, residual=0.0, largest=big, status=SearchStatus.OPTIMAL, seconds=seconds
+            code,
+            int(np.count_nonzero(code)),
+            certificate,
+            residual=residual_of(self.x, self.W, code),
+            largest=box,
+            status=status,
+            seconds=time.perf_counter() - self.started,
         )
-    A = np.hstack([dictionary, np.zeros_like(dictionary)])
-    cost = np.concatenate([np.zeros(n), np.ones(n)])
-    result = _program(cost, [(A, signal - slack, signal + slack)], n, big, 0, time_limit)
-    code = _polished(signal, dictionary, result, n, eps)
-    fits = code is not None and np.abs(signal - dictionary @ code).max() <= eps + 1e-6 * np.abs(signal).max()
-    code = code if code is not None and fits and np.count_nonzero(code) <= np.count_nonzero(known) else known
-    size = int(np.count_nonzero(code))
-    least = min(max(int(np.ceil((result.mip_dual_bound or 0) - 1e-6)), 1), size)
-    status = SearchStatus.OPTIMAL if least == size else SearchStatus.TIME_LIMIT
-    error = float(np.abs(signal - dictionary @ code).max())
-    return SparsestCode(
-        code,
-        size,
-        _certified(_SIZE, float(size), float(least), big),
-        residual=error,
-        largest=big,
-        status=status,
-        seconds=time.perf_counter() - started,
-    )
 
 
 def best_subset(
@@ -142,7 +199,7 @@ def best_subset(
     d, n = dictionary.shape
     k = check_n_atoms("k", k, dictionary)
     known = _greedy(signal, dictionary, k)
-    big = _bound(known, largest)
+    big, follows = _box_of_subset(signal, dictionary, k, known, largest)
     # variables z, u, e with |x - Wz| <= e, sum u <= k
     blank, eye = np.zeros((d, n)), np.eye(d)
     rows = [
@@ -159,25 +216,27 @@ def best_subset(
     error = float(np.abs(signal - dictionary @ found).sum())
     least = min(max(float(result.mip_dual_bound or 0.0), 0.0), error)
     done = error - least <= 1e-4 * max(float(np.abs(signal).sum()), error)
-    status = SearchStatus.OPTIMAL if done else SearchStatus.TIME_LIMIT
+    late = SearchStatus.TIME_LIMIT if result.status == 1 else SearchStatus.UNPROVED
+    status = (SearchStatus.OPTIMAL if follows else SearchStatus.OPTIMAL_IN_BOX) if done else late
     quantity = f"least sum of absolute errors of a code of at most {k} entries"
     return BestSubset(
         found,
-        _certified(quantity, error, least, big),
+        _certified(quantity, error, least, None if follows else big),
         largest=big,
         status=status,
         seconds=time.perf_counter() - started,
     )
 
 
-def _certified(quantity: str, value: float, lower: float, largest: float) -> Certificate:
+def _certified(quantity: str, value: float, lower: float, box: float | None) -> Certificate:
+    assumed = () if box is None else (f"no entry of a code is larger than {box:g}",)
     return Certificate(
         quantity,
         value,
         lower,
         value,
         Rigour.RIGOROUS,
-        assumes=(f"no entry of a code is larger than {largest:g}", "the tolerances of HiGHS"),
+        assumes=(*assumed, "the tolerances of HiGHS"),
         obtained="branch and bound over all supports",
     )
 
@@ -208,23 +267,32 @@ def _program(
     )
 
 
-def _feasible(x: np.ndarray, W: np.ndarray, eps: float) -> np.ndarray:
-    """The sparser of what matching pursuit and min |z|_1 s.t. |x - Wz| <= eps, a linear program, find."""
-    from scipy.optimize import linprog
-
+def _feasible(x: np.ndarray, W: np.ndarray, noise: float, slack: float) -> np.ndarray:
+    """The sparsest of what matching pursuit, reweighted l1 and least squares find."""
     from compsparse.sparse.pursuit import omp
 
-    n, slack = W.shape[1], eps + 1e-9 * float(np.abs(x).max())
-    both = np.hstack([W, -W])
-    result = linprog(
-        np.ones(2 * n), A_ub=np.vstack([both, -both]), b_ub=np.concatenate([x + slack, slack - x]), method="highs"
-    )
-    if result.x is None:
-        raise DataError(f"no code brings every entry of x - Wz to within noise {eps:g}: give a larger noise")
-    code: np.ndarray = result.x[:n] - result.x[n:]
-    greedy: np.ndarray = omp(x[None], W, residual=slack).codes[0]
-    fits = np.abs(x - W @ greedy).max() <= slack
-    return greedy if fits and np.count_nonzero(greedy) <= np.count_nonzero(code) else code
+    supports = [np.flatnonzero(omp(x[None], W, residual=slack).codes[0]), *_supports_by_l1(x, W, slack)]
+    for support in sorted([*supports, np.arange(W.shape[1])], key=len):
+        code = code_on(x, W, support, slack)
+        if code is not None:
+            return code
+    raise DataError(f"no code brings every entry of x - Wz to within noise {noise:g}: give a larger noise")
+
+
+def _supports_by_l1(x: np.ndarray, W: np.ndarray, slack: float) -> Iterator[np.ndarray]:
+    """Supports of min sum w_j |z_j| s.t. |x - Wz| <= slack, weights 1, then 1 / |z_j| (Candes, Wakin, Boyd 2008)."""
+    from scipy.optimize import linprog
+
+    n, scale = W.shape[1], float(np.abs(x).max())
+    both, weights = np.hstack([W, -W]), np.ones(n)
+    bounds = np.concatenate([x + slack, slack - x]) / scale
+    for _ in range(_REWEIGHTED):
+        result = linprog(np.tile(weights, 2), A_ub=np.vstack([both, -both]), b_ub=bounds, method="highs")
+        if result.x is None:
+            return
+        sizes = np.abs(result.x[:n] - result.x[n:])
+        yield np.flatnonzero(sizes > 1e-9 * sizes.max())
+        weights = 0.1 * sizes.max() / (sizes + 0.1 * sizes.max())
 
 
 def _greedy(x: np.ndarray, W: np.ndarray, k: int) -> np.ndarray:
@@ -233,21 +301,18 @@ def _greedy(x: np.ndarray, W: np.ndarray, k: int) -> np.ndarray:
     return np.asarray(omp(x[None], W, n_nonzero=k).codes[0])
 
 
-def _bound(code: np.ndarray, largest: float | None) -> float:
-    if largest is None:
-        return 10 * float(np.abs(code).max()) or 1.0
-    return check_number("largest", largest, above=0)
+def _box_of_subset(
+    x: np.ndarray, W: np.ndarray, k: int, known: np.ndarray, largest: float | None
+) -> tuple[float, bool]:
+    """A bound on the entries, and whether it follows from the data.
 
-
-def _polished(x: np.ndarray, W: np.ndarray, result: Any, n: int, eps: float) -> np.ndarray | None:
-    """Least squares on the support, which removes what the program's tolerances left; as found if that is worse."""
-    if result.x is None:
-        return None
-    code = np.where(result.x[n : 2 * n] > 0.5, result.x[:n], 0.0)
-    support = np.flatnonzero(code)
-    squares = np.zeros(n)
-    squares[support] = np.linalg.lstsq(W[:, support], x, rcond=None)[0]
-    return squares if np.abs(x - W @ squares).max() <= max(eps, 1e-9 * float(np.abs(x).max())) else code
+    A best code is as good as the known one, so that |Wz|_1 <= |x|_1 + |x - W known|_1, and |.|_2 <= |.|_1.
+    """
+    if largest is not None:
+        return check_number("largest", largest, above=0), False
+    guess = 10 * float(np.abs(known).max()) or 1.0
+    proved = entry_bound(W, k, float(np.abs(x).sum() + np.abs(x - W @ known).sum()))
+    return (max(guess, proved), True) if proved <= _LARGEST_BOX * guess else (guess, False)
 
 
 def _checked(x: ArrayLike, W: ArrayLike, time_limit: float | None) -> tuple[np.ndarray, np.ndarray]:

@@ -19,6 +19,7 @@ import numpy as np
 from compsparse.sparse.kernels import Array, append, combine, gram_kernel, project, remove, solve, solve_transposed
 
 _DEPENDENT = 1e-10  # squared distance from the span, relative to the atom, below which it is in it
+_DEPENDENT_IN_SINGLE = 1e-5
 _PARALLEL = 32.0  # units of rounding: a bound met at a slower rate is never met
 _STUCK = 30  # steps of length zero in a row that may be due to ties
 REACHED, STEPS = 0, 1
@@ -93,7 +94,7 @@ def _smallest(values: Array) -> tuple[float, int]:
 
 
 @gram_kernel
-def _first_bound(s: Space, slope: float, lam: float, positive: bool) -> tuple[float, int, float]:
+def first_bound(s: Space, slope: float, lam: float, positive: bool) -> tuple[float, int, float]:
     """The inactive atom whose correlation first meets +-lam: (step, atom, sign).
 
     The search divides in the precision of ``a``; the step of the atom it finds is double.
@@ -122,7 +123,7 @@ def _first_bound(s: Space, slope: float, lam: float, positive: bool) -> tuple[fl
 
 
 @gram_kernel
-def _first_zero(s: Space, n: int) -> tuple[float, int]:
+def first_zero(s: Space, n: int) -> tuple[float, int]:
     """The active atom whose coefficient first meets zero: (step, position)."""
     first, position = np.inf, -1
     for i in range(n):
@@ -134,7 +135,7 @@ def _first_zero(s: Space, n: int) -> tuple[float, int]:
 
 
 @gram_kernel
-def _leave(s: Space, n: int, p: int, lam: float) -> None:
+def drop(s: Space, n: int, p: int, lam: float) -> None:
     atom = s.active[p]
     s.c[atom] = lam * s.sign[p]
     s.shut[atom] = 0
@@ -162,22 +163,23 @@ def _exchange(s: Space, n: int, side: float) -> tuple[int, float]:
 
 
 @gram_kernel
-def _enter(G: Array, s: Space, n: int, atom: int, side: float, lam: float, slope: float) -> int:
+def enter(G: Array, s: Space, n: int, atom: int, side: float, lam: float, slope: float) -> int:
     """Makes an atom active, for another one if it depends on the active ones; returns the new count.
 
     The atom stays shut, though not active, if neither is possible.
     """
     s.shut[atom] = np.inf
     weight = 0.0
+    least = (_DEPENDENT if np.finfo(G.dtype).eps < 1e-10 else _DEPENDENT_IN_SINGLE) * G[atom, atom]
     rest = project(G, s.R, s.active, n, atom, s.rhs, s.column)
-    if n == s.R.shape[0] or rest <= _DEPENDENT * G[atom, atom]:
+    if n == s.R.shape[0] or rest <= least:
         position, weight = _exchange(s, n, side)
         if position < 0:
             return n
-        _leave(s, n, position, lam)
+        drop(s, n, position, lam)
         n -= 1
         rest = project(G, s.R, s.active, n, atom, s.rhs, s.column)
-        if rest <= 1e-3 * _DEPENDENT * G[atom, atom]:
+        if rest <= 1e-3 * least:
             return n
     append(s.R, n, s.column, rest, slope * side + s.drift[atom], s.y)
     s.active[n], s.sign[n], s.z[n] = atom, side, side * weight
@@ -185,7 +187,7 @@ def _enter(G: Array, s: Space, n: int, atom: int, side: float, lam: float, slope
 
 
 @gram_kernel
-def _reopen(s: Space, n: int) -> None:
+def reopen(s: Space, n: int) -> None:
     s.shut[:] = 0
     for i in range(n):
         s.shut[s.active[i]] = np.inf
@@ -242,8 +244,8 @@ def _follow(  # noqa: PLR0912 (the cases of one step of the path)
             solve(s.R, n, s.y, s.u)  # dz/dt = u = G_AA^-1 (slope sign + drift_A)
             s.u_short[:n] = s.u[:n]
             combine(H, s.active, n, s.u_short, s.a)  # dc/dt = drift - a, a = G_.A u
-            join, atom, side = _first_bound(s, slope, lam, course.positive)
-            leave, position = _first_zero(s, n)
+            join, atom, side = first_bound(s, slope, lam, course.positive)
+            leave, position = first_zero(s, n)
             for i in range(n):
                 q += s.y[i] * s.y[i]
             if course.noise > 0 and q * lam * lam > rr - course.noise:
@@ -275,14 +277,14 @@ def _follow(  # noqa: PLR0912 (the cases of one step of the path)
                 return REACHED, count, logged
         elif leave < join:
             atom = s.active[position]
-            _leave(s, n, position, lam)
+            drop(s, n, position, lam)
             n -= 1
             if stuck < _STUCK:
-                _reopen(s, n)
+                reopen(s, n)
             else:  # ties can make atoms enter and leave for ever: who leaves stays out until the path moves
                 s.shut[atom] = np.inf
         else:
-            n = _enter(G, s, n, atom, side, lam, slope)
+            n = enter(G, s, n, atom, side, lam, slope)
     for k in range(stop, last + 1):
         _write(G, b, lam, s, n, codes[k])
         ends[k] = lam
@@ -350,6 +352,6 @@ def follow_starts(
             s.c[j] = lam * s.sign[k]
             s.rhs[k] = s.drift[j]
         solve_transposed(s.R, n, s.rhs, s.y)
-        _reopen(s, n)
+        reopen(s, n)
         course = Course(lam, 0.0, 1.0, 0.0, 0.0, positive, most_steps)
         status[i], counts[i], _ = _follow(G, G, b, course, stop, s, n, codes[i], end, log)

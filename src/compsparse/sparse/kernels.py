@@ -35,7 +35,7 @@ class _CompilationNotice(event.Listener):
         if self.given or not module.startswith("compsparse."):
             return
         self.given = True
-        sentence = "compiling the kernels of sparse inference: about half a minute, once on this machine"
+        sentence = "compiling the kernels of sparse inference: a minute or two, once on this machine"
         logging.getLogger("compsparse").info(sentence)
         if sys.stderr is not None and sys.stderr.isatty():
             print(f"compsparse: {sentence}", file=sys.stderr)
@@ -55,17 +55,22 @@ def gram_kernel(function: Any) -> Any:
     What is kept is checked against the function's own file only, so its name there holds a digest of this file, whose
     kernels those of other files call.
     """
-    return _compiled(function, fastmath=_FAST)
+    return _compiled(function, _FAST)
+
+
+def sum_kernel(function: Any) -> Any:
+    """The same for what must see NaN and infinite numbers."""
+    return _compiled(function, {"reassoc", "contract"})
 
 
 def exact_kernel(function: Any) -> Any:
     """The same with every operation in the order written, as bounds on rounding errors need it."""
-    return _compiled(function, fastmath=False)
+    return _compiled(function, set())
 
 
-def _compiled(function: Any, **options: Any) -> Any:
+def _compiled(function: Any, fast: set[str]) -> Any:
     function.__qualname__ = f"{function.__qualname__}_{_EDITION}"
-    options |= {"nogil": True, "error_model": "numpy"}
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": fast or False}
     try:
         return njit(cache=True, **options)(function)
     except RuntimeError:  # no folder to keep it in
@@ -198,6 +203,35 @@ def append(R: Array, n: int, column: Array, rest: float, rhs: float, y: Array) -
         total += column[i] * y[i]
     R[n, n] = rho
     y[n] = (rhs - total) / rho
+
+
+@sum_kernel
+def column_squares(W: Array) -> Array:
+    """|w|^2 of every column, in double precision."""
+    d, m = W.shape
+    out = np.zeros(m)
+    if W.strides[0] <= W.strides[1]:
+        for j in range(m):
+            column, total = W[:, j], 0.0
+            for t in range(d):
+                total += np.float64(column[t]) * column[t]
+            out[j] = total
+    else:
+        for t in range(d):
+            row = W[t]
+            for j in range(m):
+                out[j] += np.float64(row[j]) * row[j]
+    return out
+
+
+@sum_kernel
+def sizes_of(X: Array, W: Array) -> tuple[Array, float, float, float]:
+    """|x|^2 of every signal and their sum; the least |w|^2 of a column, and the largest, or NaN where one is NaN."""
+    squares, columns = column_squares(X.T), column_squares(W)
+    least, largest, total = columns[0], columns[0], 0.0
+    for value in columns:
+        least, largest, total = min(least, value), max(largest, value), total + value
+    return squares, np.sum(squares), least, largest + 0 * total
 
 
 # ---- orthogonal matching pursuit ---------------------------------------------------------

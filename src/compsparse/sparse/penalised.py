@@ -7,6 +7,7 @@ writes it and all of this package. ``half`` is the usual :math:`\tfrac12 \|x - W
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple, get_args
@@ -17,14 +18,18 @@ from numpy.typing import ArrayLike
 from compsparse.checks import check_choice, check_numbers
 from compsparse.errors import ConfigError
 from compsparse.parameters import check_parameters
-from compsparse.sparse.batches import Gram, continued, deadline_of, descended, paths
+from compsparse.sizes import check_size
+from compsparse.sparse.batches import Gram, deadline_of, paths
+from compsparse.sparse.screened import LARGEST_GRAM, LassoTask, solve_arrays
 from compsparse.sparse.signals import check_signals, check_start, per_signal
 from compsparse.sparse.solution import Breakpoints, CodeSolution, PathSolution, lasso_gap, statuses
 
 LassoScaling = Literal["full", "half"]
 LassoMethod = Literal["auto", "homotopy", "proximal"]
-_ROUNDS = (1.0, 1e-2, 1e-4)  # coordinate descent asks more of itself until the gap is met
-_SWEEPS = 20_000
+_SCALINGS, _METHODS = get_args(LassoScaling), get_args(LassoMethod)
+_PATH_TOLERANCE = 1e-12
+_SMALL = 1e6  # numbers that fit everywhere
+_FEWER = "solve fewer at a time"
 
 
 def lasso(
@@ -43,7 +48,9 @@ def lasso(
 ) -> CodeSolution:
     r"""Codes that minimise :math:`\|x - W z\|^2 + \lambda \|z\|_1`, one for each signal.
 
-    Arrays are solved by a compiled homotopy in float64. Tensors are solved by accelerated proximal gradient on
+    Arrays are solved by a compiled homotopy, in float32 where both X and W are and in float64 otherwise; the codes have
+    that precision, gaps are always of double precision. Many signals share the Gram matrix; for few of them, or a wide
+    dictionary, only the columns that matter are multiplied out. Tensors are solved by accelerated proximal gradient on
     their device, and codes are differentiable in whichever of X, W and lam requires a gradient.
 
     Args:
@@ -74,25 +81,25 @@ def lasso(
         if method not in ("auto", "proximal"):
             raise ConfigError(f"tensors are solved by method 'proximal', not {method!r}; pass arrays for that")
         return _lasso_of_tensors(X, W, lam, tol, limits, factor=_factor(scaling), positive=positive, start=start)
-    signals, dictionary = check_signals(X, W)
+    arrays = _arrays(X, W)
+    signals, dictionary = arrays.X, arrays.W
     n = len(signals)
     lams, tols = per_signal("lam", lam, n), per_signal("tol", tol, n)
     codes = check_start(start, n, dictionary.shape[1])
+    factor = _factor(scaling)
     if method == "proximal":
         return _proximal_of_arrays(
-            signals, dictionary, lams, tols, limits, factor=_factor(scaling), positive=positive, start=codes
+            signals, dictionary, lams, tols, limits, factor=factor, positive=positive, start=codes
         )
-    gram = Gram(signals, dictionary, positive, n_threads, limits.deadline)
-    factor = _factor(scaling)
-    half = lams / factor
-    found = _by_homotopy(gram, half, tols, codes, max_iter)
-    relative = _relative(found.gap, gram.squares)
+    task = LassoTask(*arrays, lams / factor, tols, positive, max_iter, n_threads, limits.deadline)
+    found = solve_arrays(task, codes)
+    relative = _relative(found.gap, task.squares)
     return CodeSolution(
         codes=found.codes,
         objective=factor * found.objective,
         gap=factor * found.gap,
         relative_gap=relative,
-        lam=factor * half,
+        lam=lams,
         status=statuses(relative, tols, found.left),
         iterations=found.steps,
         seconds=time.perf_counter() - started,
@@ -120,11 +127,14 @@ def lasso_path(
     """
     started = time.perf_counter()
     _check_options(scaling, positive, n_threads=n_threads)
-    signals, dictionary = check_signals(X, W)
+    signals, dictionary = check_signals(X, W, gram=np.ndim(W) == 2 and np.shape(W)[1] <= LARGEST_GRAM)
     stops = _falling(lams, len(signals))
     factor = _factor(scaling)
-    gram = Gram(signals, dictionary, positive, n_threads)
-    codes = paths(gram, stops / factor, np.zeros(len(signals))).codes
+    if dictionary.shape[1] <= LARGEST_GRAM:
+        gram = Gram(signals, dictionary, positive, n_threads)
+        codes = paths(gram, stops / factor, np.zeros(len(signals))).codes
+    else:
+        codes = _path_by_starts(_arrays(signals, dictionary), stops / factor, positive, n_threads)
     objective, gap = np.zeros(stops.shape), np.zeros(stops.shape)
     for p in range(stops.shape[1]):
         objective[:, p], gap[:, p] = lasso_gap(signals, dictionary, codes[:, p], stops[:, p] / factor, positive)
@@ -133,7 +143,7 @@ def lasso_path(
         codes=codes,
         objective=factor * objective,
         gap=factor * gap,
-        relative_gap=_relative(gap, gram.squares[:, None]),
+        relative_gap=_relative(gap, np.einsum("ij,ij->i", signals, signals)[:, None]),
         seconds=time.perf_counter() - started,
     )
 
@@ -176,49 +186,17 @@ class _Limits(NamedTuple):
     started: float
 
 
-class _Found(NamedTuple):
-    codes: np.ndarray
-    objective: np.ndarray
-    gap: np.ndarray
-    steps: np.ndarray
-    left: np.ndarray
-
-
-def _by_homotopy(
-    gram: Gram, lam: np.ndarray, tol: np.ndarray, start: np.ndarray | None, max_iter: int | None
-) -> _Found:
-    if start is None:
-        found = paths(gram, lam[:, None], tol, max_iter=max_iter)
-    else:
-        found = continued(gram, lam, start, max_iter=max_iter)
-    codes = found.codes[:, 0]
-    objective, gap = lasso_gap(gram.X, gram.W, codes, lam, gram.positive)
-    result = _Found(codes, objective, gap, found.steps, found.left)
-    return result if max_iter is not None else _mended(gram, lam, tol, result)
-
-
-def _mended(gram: Gram, lam: np.ndarray, tol: np.ndarray, found: _Found) -> _Found:
-    """Goes on, in place, where the gap is too large, because of ties or atoms that nearly repeat.
-
-    First by homotopy from the code that was found, in double precision, then by coordinate descent.
-    """
-    codes, objective, gap, steps, left = found
-    for attempt in (None, *_ROUNDS):
-        rows = np.flatnonzero(~left & ~(_relative(gap, gram.squares) <= tol))
-        if not len(rows):
-            break
-        part = gram.part(rows)
-        if attempt is None:
-            again = continued(part, lam[rows], codes[rows])
-        else:
-            again = descended(part, lam[rows], attempt * tol[rows], codes[rows], _SWEEPS)
-        better = lasso_gap(part.X, part.W, again.codes[:, 0], lam[rows], gram.positive)
-        keep = better[1] <= gap[rows]
-        codes[rows[keep]] = again.codes[keep, 0]
-        objective[rows[keep]], gap[rows[keep]] = better[0][keep], better[1][keep]
-        steps[rows] += again.steps
-        left[rows[again.left]] = True
-    return _Found(codes, objective, gap, steps, left)
+def _path_by_starts(arrays: _Arrays, stops: np.ndarray, positive: bool, n_threads: int | None) -> np.ndarray:
+    """Codes at every stop, each from the one before, without the Gram matrix."""
+    n, n_stops = stops.shape
+    codes = np.zeros((n, n_stops, arrays.W.shape[1]))
+    tight, start = np.full(n, _PATH_TOLERANCE), None
+    for p in range(n_stops):
+        found = solve_arrays(
+            LassoTask(*arrays, np.ascontiguousarray(stops[:, p]), tight, positive, None, n_threads), start
+        )
+        start = codes[:, p] = found.codes
+    return codes
 
 
 def _proximal_of_arrays(
@@ -272,11 +250,42 @@ def _lasso_of_tensors(
 # ---- checks ------------------------------------------------------------------------------
 
 
+class _Arrays(NamedTuple):
+    X: np.ndarray
+    W: np.ndarray
+    squares: np.ndarray
+    longest: float
+
+
+def _arrays(X: Any, W: Any) -> _Arrays:
+    """Signals and dictionary as they are where both are arrays of one precision, as float64 otherwise."""
+    from compsparse.sparse.kernels import sizes_of
+
+    if not (_is_table(X) and _is_table(W) and X.dtype == W.dtype and X.shape[1] == W.shape[0]):
+        X, W = check_signals(X, W, gram=False)
+    elif 3.0 * len(X) * W.shape[1] > _SMALL:
+        check_size(f"the codes of {len(X):,} signals over {W.shape[1]:,} atoms", 3.0 * len(X) * W.shape[1], _FEWER)
+    X = X if X.flags.c_contiguous else np.ascontiguousarray(X)
+    W = W if W.flags.f_contiguous else np.ascontiguousarray(W)
+    squares, total, least, largest = sizes_of(X, W)
+    # a sum of squares that is out of range is looked at in double precision, entry by entry
+    low, high = (1e-300, 1e300) if X.dtype == np.float64 else (1e-20, 1e20)
+    if not (low < least and largest < high and total < high):
+        X, W = check_signals(X, W, gram=False)
+        squares, _, _, largest = sizes_of(X, W)
+    return _Arrays(X, W, squares, math.sqrt(largest))
+
+
+def _is_table(value: Any) -> bool:
+    return type(value) is np.ndarray and value.ndim == 2 and value.dtype in (np.float64, np.float32) and value.size > 0
+
+
 def _check_options(
     scaling: str, positive: bool, *, method: str = "auto", max_iter: int | None = None, n_threads: int | None = None
 ) -> None:
-    check_choice("scaling", scaling, get_args(LassoScaling))
-    check_choice("method", method, get_args(LassoMethod))
+    if scaling not in _SCALINGS or method not in _METHODS:
+        check_choice("scaling", scaling, _SCALINGS)
+        check_choice("method", method, _METHODS)
     check_parameters(positive=positive, max_iter=max_iter, n_threads=n_threads)
 
 
@@ -297,5 +306,5 @@ def _factor(scaling: LassoScaling) -> float:
 
 
 def _relative(gap: np.ndarray, squares: np.ndarray) -> np.ndarray:
-    relative: np.ndarray = np.divide(2 * gap, squares, out=np.zeros_like(gap), where=squares > 0)
+    relative: np.ndarray = 2 * gap / np.maximum(squares, 1e-300)
     return relative

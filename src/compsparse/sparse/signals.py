@@ -97,8 +97,12 @@ class SparseCodes:
 # ---- checks ------------------------------------------------------------------------------
 
 
-def check_signals(X: ArrayLike, W: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """Signals (n_signals, d) and dictionary (d, n_atoms) as float64, if they belong together."""
+def check_signals(X: ArrayLike, W: ArrayLike, *, gram: bool = True) -> tuple[np.ndarray, np.ndarray]:
+    """Signals (n_signals, d) and dictionary (d, n_atoms) as float64, if they belong together.
+
+    Args:
+        gram: whether the Gram matrix will be formed, and has to fit in memory.
+    """
     dictionary = check_dictionary(W)
     signals = check_numbers("X", X, finite=False, form="a table of numbers, one signal per row")
     d, n_atoms = dictionary.shape
@@ -111,7 +115,7 @@ def check_signals(X: ArrayLike, W: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     if len(bad):
         raise DataError(f"X holds NaN or infinite values, first in {row_text(bad[0])}")
     # the Gram matrix in two precisions, and three tables of codes
-    n_numbers = 2.0 * n_atoms * n_atoms + 3.0 * len(signals) * n_atoms
+    n_numbers = 2.0 * n_atoms * n_atoms * gram + 3.0 * len(signals) * n_atoms
     check_size(f"the codes of {len(signals):,} signals over {n_atoms:,} atoms", n_numbers, "solve fewer at a time")
     return np.ascontiguousarray(signals), dictionary
 
@@ -125,6 +129,10 @@ def check_n_atoms(what: str, value: int, W: np.ndarray) -> int:
 
 def per_signal(name: str, value: ArrayLike, n: int, *, zero: bool = False) -> np.ndarray:
     """One positive number per signal, from one for all or one for each; ``zero``: zero is allowed."""
+    if type(value) is float and 0 < value < np.inf:
+        return np.full(n, value)
+    if isinstance(value, np.ndarray) and _is_plain(value, n):
+        return np.array(value)
     try:
         values = check_numbers(name, value, finite=False, error=ConfigError)
     except ConfigError:
@@ -136,6 +144,12 @@ def per_signal(name: str, value: ArrayLike, n: int, *, zero: bool = False) -> np
         wrong = values[~good].flat[0]
         raise ConfigError(f"{name} must be finite and {'not negative' if zero else 'positive'}, got {wrong:g}")
     return np.broadcast_to(values, (n,)).copy()
+
+
+def _is_plain(values: np.ndarray, n: int) -> bool:
+    """Whether nothing has to be made of these numbers."""
+    fits = type(values) is np.ndarray and values.shape == (n,) and values.dtype == np.float64 and n > 0
+    return fits and bool(values.min() > 0 and values.max() < np.inf)
 
 
 def check_start(start: ArrayLike | None, n: int, n_atoms: int) -> np.ndarray | None:

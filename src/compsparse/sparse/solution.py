@@ -168,6 +168,8 @@ def _certificate(quantity: str, objective: float, gap: float) -> Certificate:
 
 def statuses(gap: np.ndarray, tol: np.ndarray, unfinished: np.ndarray) -> tuple[SignalStatus, ...]:
     """How each search ended; ``unfinished`` are the signals that the time limit cut off."""
+    if (gap <= tol).all():
+        return (SignalStatus.CONVERGED,) * len(gap)
     late = SignalStatus.TIME_LIMIT, SignalStatus.ITERATIONS
     return tuple(
         SignalStatus.CONVERGED if good else late[0] if cut else late[1]

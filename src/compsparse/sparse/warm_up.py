@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import product
 
 import numpy as np
 
@@ -18,9 +19,10 @@ def warm_up() -> float:
     started = time.perf_counter()
     W = gaussian_dictionary(4, 6, random_state=0)
     X = np.ones((2, 4))
-    for tol in (1e-4, 1e-10):
-        found = lasso(X, W, 0.1, tol)
-        lasso(X, W, 0.2, tol, start=found.codes)
+    for dtype, layout in product(("float64", "float32"), (np.ascontiguousarray, np.asfortranarray)):
+        signals, dictionary = X.astype(dtype), layout(W.astype(dtype))
+        found = lasso(signals, dictionary, 0.1)
+        lasso(signals, dictionary, 0.2, start=found.codes)
     descended(Gram(X, W), np.full(2, 0.1), np.full(2, 1e-6), np.zeros((2, 6)), 10)
     lasso_path(X, W, [1.0, 0.1])
     lasso_breakpoints(X[0], W)
