@@ -18,9 +18,8 @@ from typing import Any
 import numpy as np
 
 from compsparse.arithmetic import UNIT_ROUNDOFF
-from compsparse.sparse.kernels import exact_kernel
+from compsparse.sparse.kernels import Array, exact_kernel
 
-Array = np.ndarray
 ANY = 1e300
 """Larger than any coefficient: no bound."""
 _SWEEPS, _LEAF_SWEEPS, _REACH_SWEEPS = 100, 3000, 12
@@ -186,7 +185,7 @@ def _worst_chord(Z: Array, lam: Array, length: Array, status: Array, low: Array,
 
 
 @exact_kernel
-def expand(
+def expand_nodes(
     Z: Array, lam: Array, target: float, stack: Any, top: int, n_nodes: int, leaves: Array, bounds: Array, n_leaves: int
 ) -> Any:
     """Goes on with a stack of open nodes, depth first, for so many nodes or until there is no room for leaves.

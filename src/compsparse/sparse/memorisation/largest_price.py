@@ -64,7 +64,7 @@ def _one_sign(
     Z: np.ndarray, lam: np.ndarray, target: float, is_late: Callable[[], bool], most_leaves: int
 ) -> tuple[float, np.ndarray, int]:
     """Bound, directions above the target, and nodes visited for one sign of the multipliers."""
-    from compsparse.sparse.memorisation.branching import expand
+    from compsparse.sparse.memorisation.branching import expand_nodes
 
     n, p = Z.shape
     length = np.linalg.norm(Z, axis=1) * (1 + 1e-15 * p)
@@ -78,7 +78,7 @@ def _one_sign(
     leaves, bounds = np.zeros((most_leaves, 3, n)), np.zeros((most_leaves, 2))
     top, visited, n_leaves = 1, 0, 0
     while top > 0 and n_leaves < most_leaves and not is_late():
-        top, more, n_leaves = expand(Z, lam, target, stack, top, _NODES_AT_ONCE, leaves, bounds, n_leaves)
+        top, more, n_leaves = expand_nodes(Z, lam, target, stack, top, _NODES_AT_ONCE, leaves, bounds, n_leaves)
         visited += more
     leaves, bounds = leaves[:n_leaves], bounds[:n_leaves]
     directions = _directions(Z, lam, leaves[:, 0], target)
