@@ -10,7 +10,7 @@ from compsparse.sparse import memorise
 
 
 @pytest.mark.filterwarnings("ignore:the limit of rounds:UserWarning")
-@parametrize_with_checks([MinimalReLURegressor(bias="free", max_rounds=1)])
+@parametrize_with_checks([MinimalReLURegressor(bias="free", max_rounds=1, time_limit=None)])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 

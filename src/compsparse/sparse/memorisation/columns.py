@@ -77,6 +77,8 @@ def generate(problem: Problem, blocks: list[ConeBlock], pricer: Pricer, rule: St
         if rule.is_late:
             ended = MemoriseStatus.TIME
             break
+        if rough and rounds == rule.max_rounds:  # prices of rough multipliers bound nothing
+            break
         lam = admissible(problem, cone.multipliers)
         warm = [(b.chart, u) for b, u, on in zip(blocks, cone.u, _in_use(cone), strict=True) if on]
         prices, fresh = _fresh(pricer, lam, warm, used, rough)

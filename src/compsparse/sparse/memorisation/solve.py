@@ -33,6 +33,7 @@ MemoriseMethod = Literal["auto", "exact", "columns"]
 _MOST_EXACT_CELLS = 300
 _MOST_NODES = 3_000_000
 _MANY_CELLS = 20_000
+_FEW_POINTS, _FEW_INCIDENCES = 60, 50_000
 _ABOVE_ONE = 1e-10
 _COARSER = (1e-8, 1e-6, 1e-4)
 _QUANTITY = "least cost of a shallow ReLU network that memorises the data"
@@ -151,8 +152,9 @@ def _start(problem: Problem, rng: np.random.Generator, rule: StoppingRule) -> tu
 
 
 def _enumerated(problem: Problem, method: MemoriseMethod) -> list[ExhaustivePricing] | None:
-    """The cells of every chart, if there are not too many."""
-    if sum(map(incidences, problem.charts)) > MOST_INCIDENCES:
+    """The cells of every chart, if they are not too many; for few points the other way is faster."""
+    needed = method == "exact" or problem.norm == "label-noise" or problem.n > _FEW_POINTS
+    if sum(map(incidences, problem.charts)) > (MOST_INCIDENCES if needed else _FEW_INCIDENCES):
         return None
     try:
         return [ExhaustivePricing(k, cells_of(chart), problem.norm) for k, chart in enumerate(problem.charts)]
@@ -256,7 +258,7 @@ def _sharpened(
 
     Its neurons are off by the accuracy of the cone program, their prices by the square of that.
     """
-    if rule.is_late or best.proved.upper - done.lower <= rule.tol * best.proved.upper:
+    if done.ended.is_cut_short or best.proved.upper - done.lower <= rule.tol * best.proved.upper:
         return done
     lam = admissible(problem, best.multipliers)
     prices = pricer(lam, [], True)
