@@ -84,7 +84,7 @@ def generate(problem: Problem, blocks: list[ConeBlock], pricer: Pricer, rule: St
         prices, fresh = _fresh(pricer, lam, warm, used, rough)
         if prices.exhaustive:
             proved = max(proved, lower_bound(problem, lam, prices.most))
-        elif not fresh:
+        elif not fresh and not rough:
             guessed = max(guessed, lower_bound(problem, lam, prices.most))
         if not rough and cone.value - max(proved, guessed) <= rule.tol * max(cone.value, 1e-300):
             ended = MemoriseStatus.GAP
