@@ -147,7 +147,7 @@ def test_verdicts_from_before_there_were_checks_are_claims(tmp_path):
 
 def test_checks_are_listed_apart():
     listed = CliRunner().invoke(app, ["claims", "list"], env={"COLUMNS": "200"}).output
-    claims, checks = listed.split("┃ check ", maxsplit=1)
+    claims, checks = listed.split("\nChecks\n", maxsplit=1)
     for name, claim in all_claims().items():
         assert name in (checks if claim.is_check else claims)
     shown = json.loads(CliRunner().invoke(app, ["claims", "list", "--json"]).output)
