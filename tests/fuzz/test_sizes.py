@@ -33,7 +33,7 @@ HUGE = {
     "dictionary": lambda: sparse.gaussian_dictionary(10**6, 10**6),
     "spikes": lambda: sparse.spikes_and_dct(10**6),
     "frame": lambda: sparse.equiangular_frame(10**5, 10**5 + 1),
-    "Gram matrix": lambda: sparse.lasso(np.ones((1, 1)), np.ones((1, 10**5)), 0.1),
+    "Gram matrix": lambda: sparse.omp(np.ones((1, 1)), np.ones((1, 10**5)), 1),
     "Gram matrix of tensors": lambda: sparse.lasso(torch.ones(1, 1), torch.ones(1, 10**5), 0.1),
     "signals": lambda: sparse.SparseCodes(np.eye(4), 1).sample(10**9),
     "steps": lambda: sparse.ista(np.ones((1, 4)), np.eye(4), 0.1, 10**9),
