@@ -135,7 +135,8 @@ def _solve(
         done, used = _all_at_once(problem, pricings, pricer, rule), "cone program over all cells"
     else:
         done = generate(problem, _support(problem, atoms, start, pricings), pricer, rule)
-        used = "column generation, " + ("every neuron priced" if done.rigorous else "cells found by search")
+        is_priced = done.rigorous and done.lower > 0
+        used = "column generation, " + ("every neuron priced" if is_priced else "cells found by search")
     best = best_network(problem, atoms, start, done)
     done = _sharpened(problem, done, best, pricer, rule)
     return _record(problem, best, done, used, n_cells=n_cells, rule=rule, started=started)
