@@ -2,6 +2,8 @@
 
 from compsparse.networks.activations import ACTIVATIONS
 from compsparse.networks.counts import NetworkSize, count
+from compsparse.networks.explicit import ExplicitReLU, ExplicitSize, SparseLayer, chained
+from compsparse.networks.explicit_files import explicit_to_onnx, load_explicit, save_explicit
 from compsparse.networks.export import load, save, to_onnx
 from compsparse.networks.masked import MaskedNetwork, to_masked
 from compsparse.networks.mirroring import (
@@ -16,9 +18,12 @@ from compsparse.networks.mirroring import (
 from compsparse.networks.nodes import node_function, node_values
 from compsparse.networks.plan import NetworkPlan, Sharing, make_plan
 from compsparse.networks.replicas import ReplicatedNetwork, only, replica_seeds, select
+from compsparse.networks.rounding import RoundedRange, rounding_error
 
 __all__ = [
     "ACTIVATIONS",
+    "ExplicitReLU",
+    "ExplicitSize",
     "MaskedNetwork",
     "MirrorConfig",
     "MirrorNetwork",
@@ -26,11 +31,16 @@ __all__ = [
     "NetworkPlan",
     "NetworkSize",
     "ReplicatedNetwork",
+    "RoundedRange",
     "Sharing",
+    "SparseLayer",
+    "chained",
     "convolutional",
     "count",
     "dense",
+    "explicit_to_onnx",
     "load",
+    "load_explicit",
     "local",
     "make_plan",
     "mirror",
@@ -38,7 +48,9 @@ __all__ = [
     "node_values",
     "only",
     "replica_seeds",
+    "rounding_error",
     "save",
+    "save_explicit",
     "select",
     "to_masked",
     "to_onnx",

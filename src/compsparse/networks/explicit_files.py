@@ -1,0 +1,127 @@
+"""Explicit networks on disk: safetensors for compsparse itself, ONNX for everything else."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import torch
+
+from compsparse.checks import check_device, check_kind
+from compsparse.errors import ConfigError, DataError
+from compsparse.files import check_place, whole_file
+from compsparse.networks.explicit import ExplicitReLU, SparseLayer
+from compsparse.optional import needs
+
+_FORMAT = "compsparse.explicit/1"
+_OPSET = 18
+_DENSE_ENTRIES = 250_000
+"""A layer with at most so many entries, zeros included, is written as a matrix product."""
+
+
+def save_explicit(network: ExplicitReLU, path: str | os.PathLike[str]) -> None:
+    """Writes an explicit network to one safetensors file, which appears whole or not at all."""
+    safetensors = needs("safetensors.torch", "saved networks", "export")
+    check_kind("network", network, ExplicitReLU)
+    place = check_place("path", path)
+    about = {"format": _FORMAT, "n_inputs": str(network.n_inputs), "n_layers": str(network.n_layers)}
+    tensors = {name: t.detach().cpu().contiguous() for name, t in network.state_dict().items()}
+    with whole_file(place) as temporary:
+        safetensors.save_file(tensors, str(temporary), metadata=about)
+
+
+def load_explicit(path: str | os.PathLike[str], device: str | torch.device | None = None) -> ExplicitReLU:
+    """Reads what :func:`save_explicit` wrote."""
+    needs("safetensors", "saved networks", "export")
+    place = check_device(device)
+    from safetensors import SafetensorError, safe_open
+
+    source = check_place("path", path)
+    try:
+        with safe_open(str(source), framework="pt") as file:
+            about = file.metadata() or {}
+            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (not a dict)
+    except FileNotFoundError:
+        raise DataError(f"cannot read a network from {source}: there is no such file") from None
+    except (OSError, SafetensorError):
+        raise DataError(f"cannot read a network from {source}: it is no whole safetensors file") from None
+    if about.get("format") != _FORMAT:
+        raise DataError(f"{source} holds no explicit network of a format this version reads")
+    try:
+        width, layers = int(about["n_inputs"]), []
+        for i in range(int(about["n_layers"])):
+            rows, columns = tensors[f"indices_{i}"].numpy()
+            weights, bias = (tensors[f"{name}_{i}"].double().numpy() for name in ("weights", "bias"))
+            layers.append(SparseLayer(width, rows, columns, weights, bias, tensors[f"floor_{i}"].numpy() == 0))
+            width = layers[-1].n_outputs
+        return ExplicitReLU(layers, tensors["bias_0"].dtype).to(place)
+    except (KeyError, ValueError, TypeError, AttributeError):
+        raise DataError(f"the network in {source} is damaged or incomplete") from None
+
+
+def explicit_to_onnx(network: ExplicitReLU, path: str | os.PathLike[str]) -> None:
+    """Writes the network as an ONNX model with a free batch size: ``x`` (batch, inputs) -> ``y``.
+
+    Small layers become matrix products. ONNX has no sparse product, so in a large layer the entries are gathered,
+    multiplied and added into their rows, and the file grows with the weights that are not zero alone.
+    """
+    onnx = needs("onnx", "ONNX models", "export")
+    check_kind("network", network, ExplicitReLU)
+    place = check_place("path", path)
+    kind = next(network.parameters()).dtype
+    if kind not in (torch.float32, torch.float64):
+        raise ConfigError(f"ONNX models are written in float32 or float64, got {kind}")
+    model = _Program(onnx, np.float32 if kind == torch.float32 else np.float64).model(network)
+    onnx.checker.check_model(model)
+    with whole_file(place) as temporary:
+        onnx.save_model(model, str(temporary))
+
+
+class _Program:
+    """Nodes and constants of an ONNX graph; values between layers are (rows, batch)."""
+
+    def __init__(self, onnx: Any, kind: type[np.floating]):
+        self.onnx, self.kind = onnx, kind
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+
+    def constant(self, values: np.ndarray) -> str:
+        name = f"c{len(self.constants)}"
+        self.constants.append(self.onnx.numpy_helper.from_array(np.ascontiguousarray(values), name))
+        return name
+
+    def apply(self, operation: str, *inputs: str, to: str | None = None, **attributes: Any) -> str:
+        name = to or f"v{len(self.nodes)}"
+        self.nodes.append(self.onnx.helper.make_node(operation, list(inputs), [name], **attributes))
+        return name
+
+    def model(self, network: ExplicitReLU) -> Any:
+        value = self.apply("Transpose", "x", perm=[1, 0])
+        for layer in network.layers:
+            value = self.affine(layer, value)
+            floor = np.where(layer.relu, 0.0, -np.inf)[:, None].astype(self.kind)
+            value = self.apply("Max", value, self.constant(floor))
+        self.apply("Transpose", value, to="y", perm=[1, 0])
+        helper, kind = self.onnx.helper, self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(self.kind))
+        graph = helper.make_graph(
+            self.nodes,
+            "explicit",
+            [helper.make_tensor_value_info("x", kind, ["batch", network.n_inputs])],
+            [helper.make_tensor_value_info("y", kind, ["batch", network.n_outputs])],
+            self.constants,
+        )
+        opset = [helper.make_opsetid("", _OPSET)]
+        return helper.make_model(graph, opset_imports=opset, ir_version=8, producer_name="compsparse")
+
+    def affine(self, layer: SparseLayer, value: str) -> str:
+        bias = self.constant(layer.bias[:, None].astype(self.kind))
+        if layer.n_inputs * layer.n_outputs <= _DENSE_ENTRIES:
+            matrix = self.constant(layer.matrix.toarray().astype(self.kind))
+            return self.apply("Add", self.apply("MatMul", matrix, value), bias)
+        entries = self.apply("Gather", value, self.constant(layer.columns), axis=0)
+        products = self.apply("Mul", entries, self.constant(layer.weights[:, None].astype(self.kind)))
+        first = self.apply("Slice", value, *(self.constant(np.array([i], np.int64)) for i in (0, 1, 0)))
+        nothing = self.apply("Mul", first, self.constant(np.zeros((1, 1), self.kind)))
+        start = self.apply("Add", nothing, bias)  # the bias, once for every column of the batch
+        return self.apply("ScatterND", start, self.constant(layer.rows[:, None]), products, reduction="add")
