@@ -62,7 +62,7 @@ def test_composed_hats_are_exact_in_fractions():
 
 def test_entries_at_one_place_add_up_and_zeros_are_dropped():
     layer = SparseLayer(2, [0, 0, 0], [0, 0, 1], [1.0, 2.0, 0.0], [0.0], [False])
-    assert layer.weights.tolist() == [3.0]
+    assert layer.values.tolist() == [3.0]
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ class SparseLayer:
 
     Attributes:
         n_inputs: length of x.
-        rows, columns, weights: the non-zero entries of W, by row and then by column.
+        rows, columns, values: the non-zero entries of W, by row and then by column.
         bias: one number per row.
         relu: which rows have a ReLU.
 
@@ -41,7 +41,7 @@ class SparseLayer:
     n_inputs: int
     rows: np.ndarray
     columns: np.ndarray
-    weights: np.ndarray
+    values: np.ndarray
     bias: np.ndarray
     relu: np.ndarray
 
@@ -50,7 +50,7 @@ class SparseLayer:
         bias = check_numbers("the bias of a layer", self.bias, shape=(None,))
         entries = [
             check_numbers(f"the {name} of a layer", getattr(self, name), shape=(None,))
-            for name in ("rows", "columns", "weights")
+            for name in ("rows", "columns", "values")
         ]
         relu = np.asarray(self.relu, dtype=bool)
         if len({len(e) for e in entries}) > 1 or relu.shape != bias.shape or not len(bias):
@@ -66,7 +66,7 @@ class SparseLayer:
         for name, values in (
             ("rows", tidy.row.astype(np.int64)),
             ("columns", tidy.col.astype(np.int64)),
-            ("weights", tidy.data),
+            ("values", tidy.data),
             ("bias", bias),
             ("relu", relu),
         ):
@@ -92,7 +92,7 @@ class SparseLayer:
     @property
     def matrix(self) -> sparse.csr_matrix:
         """W."""
-        return sparse.csr_matrix((self.weights, (self.rows, self.columns)), shape=(self.n_outputs, self.n_inputs))
+        return sparse.csr_matrix((self.values, (self.rows, self.columns)), shape=(self.n_outputs, self.n_inputs))
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class ExplicitReLU(nn.Module):
             floor = np.where(layer.relu, 0.0, -np.inf)
             self.register_buffer(f"indices_{i}", torch.from_numpy(indices))
             self.register_buffer(f"floor_{i}", torch.from_numpy(floor).to(kind))
-            for name, values in (("weights", layer.weights), ("bias", layer.bias)):
+            for name, values in (("weights", layer.values), ("bias", layer.bias)):
                 weights = nn.Parameter(torch.tensor(values, dtype=kind), requires_grad=False)
                 self.register_parameter(f"{name}_{i}", weights)
 
@@ -190,7 +190,7 @@ class ExplicitReLU(nn.Module):
             raise DataError(f"expected a point of {self.n_inputs} numbers, got {len(values)}")
         for layer in self.layers:
             sums = [Fraction(b) for b in layer.bias.tolist()]
-            for row, column, weight in zip(layer.rows, layer.columns, layer.weights.tolist(), strict=True):
+            for row, column, weight in zip(layer.rows, layer.columns, layer.values.tolist(), strict=True):
                 sums[row] += Fraction(weight) * values[column]
             values = [max(s, Fraction(0)) if r else s for s, r in zip(sums, layer.relu, strict=True)]
         return values
@@ -202,7 +202,7 @@ class ExplicitReLU(nn.Module):
         return ExplicitSize(
             units=sum(layer.n_units for layer in layers),
             wires=sum(layer.n_outputs - layer.n_units for layer in layers[:-1]),
-            parameters=sum(len(layer.weights) + int(np.count_nonzero(layer.bias)) for layer in layers),
+            parameters=sum(len(layer.values) + int(np.count_nonzero(layer.bias)) for layer in layers),
             depth=sum(layer.n_units > 0 for layer in layers),
         )
 

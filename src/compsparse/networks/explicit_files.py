@@ -120,7 +120,7 @@ class _Program:
             matrix = self.constant(layer.matrix.toarray().astype(self.kind))
             return self.apply("Add", self.apply("MatMul", matrix, value), bias)
         entries = self.apply("Gather", value, self.constant(layer.columns), axis=0)
-        products = self.apply("Mul", entries, self.constant(layer.weights[:, None].astype(self.kind)))
+        products = self.apply("Mul", entries, self.constant(layer.values[:, None].astype(self.kind)))
         first = self.apply("Slice", value, *(self.constant(np.array([i], np.int64)) for i in (0, 1, 0)))
         nothing = self.apply("Mul", first, self.constant(np.zeros((1, 1), self.kind)))
         start = self.apply("Add", nothing, bias)  # the bias, once for every column of the batch
