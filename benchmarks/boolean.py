@@ -9,8 +9,8 @@ import numpy as np
 from _report import finish, median_seconds, print_table
 
 from compsparse.discovery.boolean import from_truth_table
-from compsparse.discovery.boolean.reading import all_rows
 from compsparse.graph import FunctionGraph
+from compsparse.representations.boolean.reading import all_rows
 
 N_FUNCTIONS = 100
 Tree = dict[frozenset[str], tuple[str | None, bytes]]

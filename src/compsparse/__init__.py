@@ -53,6 +53,7 @@ _PACKAGES = (
     "models",
     "networks",
     "report",
+    "representations",
     "sparse",
     "sweeps",
     "tables",

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from compsparse.discovery import Discovery, DiscoveryStatus
 from compsparse.discovery.boolean import column_multiplicity, from_boolean_callable, from_truth_table, wires
-from compsparse.discovery.boolean.decomposition import decompose
 from compsparse.errors import CompsparseError, ConfigError, DataError
 from compsparse.graph import FunctionGraph
+from compsparse.representations.boolean.decomposition import decompose
 
 
 def rows(n):

@@ -9,15 +9,15 @@ from functools import cached_property
 
 import numpy as np
 
-from compsparse.discovery.boolean.cofactors import Cube, multiplicity
-from compsparse.discovery.boolean.decomposition import Module, decompose
-from compsparse.discovery.boolean.gates import constituent
-from compsparse.discovery.boolean.settings import MOST_COFACTORS
 from compsparse.discovery.forest import Members, users_of_modules
 from compsparse.discovery.record import DiscoveryStatus, Evidence
 from compsparse.graph import Constituent, FunctionGraph
 from compsparse.graph.modules import ModuleTree
 from compsparse.progress import Progress
+from compsparse.representations.boolean.cofactors import Cube, multiplicity
+from compsparse.representations.boolean.decomposition import Module, decompose
+from compsparse.representations.boolean.gates import constituent
+from compsparse.representations.boolean.settings import MOST_COFACTORS
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,12 @@ import numpy.typing as npt
 
 from compsparse.checks import check_input_and_output_names, deadline_in
 from compsparse.discovery.boolean.circuits import decomposed
-from compsparse.discovery.boolean.cofactors import Cube
-from compsparse.discovery.boolean.reading import ask, read_truth_table
 from compsparse.discovery.record import Cost, Discovery
 from compsparse.discovery.strategy import Findings, assembled, check_no_target, is_function
 from compsparse.errors import ConfigError, DataError
 from compsparse.progress import Progress, check_progress
+from compsparse.representations.boolean.cofactors import Cube
+from compsparse.representations.boolean.reading import ask, read_truth_table
 
 
 class BooleanOptions(TypedDict, total=False):

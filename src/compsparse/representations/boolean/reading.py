@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from compsparse.checks import check_count, row_text
-from compsparse.discovery.boolean.settings import MOST_INPUTS
 from compsparse.errors import ConfigError, DataError
+from compsparse.representations.boolean.settings import MOST_INPUTS
 
 
 def read_truth_table(

@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from compsparse.discovery.boolean.reading import read_one_output
+from compsparse.representations.boolean.reading import read_one_output
 
 Cube: TypeAlias = npt.NDArray[np.bool_]
 """A truth table with one axis of length 2 per input."""

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from compsparse.discovery.boolean.cofactors import Cube
-from compsparse.discovery.boolean.decomposition import is_parity, lone_cell
-from compsparse.discovery.boolean.settings import MOST_OPERATIONS
 from compsparse.graph.constituent import Constituent
 from compsparse.graph.formula import Apply, Argument, Constant, Formula
 from compsparse.graph.operations import is_torch
+from compsparse.representations.boolean.cofactors import Cube
+from compsparse.representations.boolean.decomposition import is_parity, lone_cell
+from compsparse.representations.boolean.settings import MOST_OPERATIONS
 
 
 def constituent(gate: Cube) -> Constituent:

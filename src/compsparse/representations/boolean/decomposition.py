@@ -25,8 +25,8 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from compsparse.discovery.boolean.cofactors import Cube, cofactors, depends_on
 from compsparse.graph.function_graph import Kind
+from compsparse.representations.boolean.cofactors import Cube, cofactors, depends_on
 
 
 @dataclass(frozen=True)
