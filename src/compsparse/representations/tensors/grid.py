@@ -13,7 +13,7 @@ from compsparse.checks import MOST_VARIABLES, brief, check_choice, check_count, 
 from compsparse.errors import ConfigError, DataError
 from compsparse.sizes import check_size
 
-Rule = Literal["chebyshev", "linear"]
+GridRule = Literal["chebyshev", "linear"]
 """How values between the points of a grid are read; see :class:`Grid`."""
 
 MOST_POINTS = 10_000
@@ -39,7 +39,7 @@ class Grid:
 
     bounds: tuple[tuple[float, float], ...]
     shape: tuple[int, ...]
-    rule: Rule = "chebyshev"
+    rule: GridRule = "chebyshev"
 
     def __post_init__(self) -> None:
         pairs = check_list("bounds", self.bounds)
@@ -51,10 +51,10 @@ class Grid:
             raise ConfigError(f"{len(pairs)} inputs need as many numbers of points, got {len(sizes)}")
         what = "the number of points in one direction"
         object.__setattr__(self, "shape", tuple(check_count(what, n, 2, MOST_POINTS) for n in sizes))
-        check_choice("rule", self.rule, get_args(Rule))
+        check_choice("rule", self.rule, get_args(GridRule))
 
     @classmethod
-    def of(cls, bounds: Sequence[tuple[float, float]], n_points: int = 17, rule: Rule = "chebyshev") -> Grid:
+    def of(cls, bounds: Sequence[tuple[float, float]], n_points: int = 17, rule: GridRule = "chebyshev") -> Grid:
         """A grid with equally many points in every direction."""
         pairs = check_list("bounds", bounds)
         return cls(tuple(pairs), (n_points,) * len(pairs), rule)
