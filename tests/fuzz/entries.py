@@ -235,6 +235,13 @@ add("UniformInputs", tasks.UniformInputs, lambda: {"bounds": ((0.0, 1.0),), "cor
 add("UniformInputs.sample", tasks.box(2).sample, lambda: {"n": 5, "random_state": 0})
 add("box", tasks.box, lambda: {"d": 2, "low": 0.0, "high": 1.0})
 add("on", tasks.on, lambda: {"bounds": [(0.0, 1.0)]})
+add("formulas", tasks.formulas, lambda: {"field": "waves", "half": "tuned"})
+add("formula", tasks.formula, lambda: {"name": "refraction", "noise": 0.1})
+add(
+    "Quantity",
+    tasks.Quantity,
+    lambda: {"symbol": "a", "meaning": "length", "unit": "metres", "low": 0.0, "high": 1.0},
+)
 
 _SIZES = {"n_features": 4, "n_classes": 4, "multiplicity": 2, "tuple_size": 2, "n_levels": 2}
 _MODEL = tasks.RandomHierarchy(**_SIZES)
