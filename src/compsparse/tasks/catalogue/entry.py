@@ -137,4 +137,5 @@ def law(
     result = check_list("gives", gives)
     if len(result) != 2:
         raise ConfigError(f"gives must be (meaning, unit), got {brief(gives)}")
-    return Law(field, name, expression, sentence, *result, tuple(inputs))
+    meaning, unit = result
+    return Law(field, name, expression, sentence, meaning, unit, tuple(inputs))
