@@ -136,7 +136,11 @@ _A, _B = ("first", "metres", 0, 1), ("second", "metres", 0, 1)
         (lambda: law("f", "", "a + b", **_SAYS, a=_A, b=_B), ConfigError, "the name of a law must be a non-empty"),
         (lambda: law("f", "n", "a + (b", **_SAYS, a=_A, b=_B), ExpressionError, "expected"),
         (lambda: law("f", "n", "a + b", "Adds.", ("sum",), a=_A, b=_B), ConfigError, "gives must be"),
-        (lambda: tasks.Law("f", "n", "a", "s", "m", "u", (("a", "first"),)), ConfigError, "a quantity must be a Quan"),
+        (
+            lambda: tasks.TextbookLaw("f", "n", "a", "s", "m", "u", (("a", "first"),)),
+            ConfigError,
+            "a quantity must be a Quan",
+        ),
         (lambda: formula("refractoin"), ConfigError, "there is no formula 'refractoin'; did you mean 'refraction'"),
         (lambda: formula(3), ConfigError, "name must be a non-empty text"),
         (lambda: formula("refraction", noise=-1), ConfigError, "noise must be"),

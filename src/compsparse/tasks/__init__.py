@@ -1,6 +1,6 @@
 """Targets whose graph is known, and data drawn from them."""
 
-from compsparse.tasks.catalogue import Law, Quantity, formula, formulas, law
+from compsparse.tasks.catalogue import Quantity, TextbookLaw, formula, formulas, law
 from compsparse.tasks.compositional import random_target, shared_dag, sincos_tree, tanh_tree
 from compsparse.tasks.engineering import borehole, friedman1, friedman2, friedman3
 from compsparse.tasks.hierarchy import (
@@ -15,12 +15,12 @@ from compsparse.tasks.task import Sample, Task, UniformInputs, box, on
 
 __all__ = [
     "HierarchySample",
-    "Law",
     "Quantity",
     "RandomHierarchy",
     "Sample",
     "SparseRandomHierarchy",
     "Task",
+    "TextbookLaw",
     "UniformInputs",
     "borehole",
     "box",

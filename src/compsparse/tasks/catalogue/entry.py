@@ -42,7 +42,7 @@ class Quantity:
 
 
 @dataclass(frozen=True)
-class Law:
+class TextbookLaw:
     """A law of physics, engineering, chemistry, biology or finance.
 
     Attributes:
@@ -114,7 +114,7 @@ def law(
     sentence: str,
     gives: tuple[str, str],
     **quantities: tuple[str, str, float, float],
-) -> Law:
+) -> TextbookLaw:
     """A law as the catalogue writes it down.
 
     Args:
@@ -138,4 +138,4 @@ def law(
     if len(result) != 2:
         raise ConfigError(f"gives must be (meaning, unit), got {brief(gives)}")
     meaning, unit = result
-    return Law(field, name, expression, sentence, meaning, unit, tuple(inputs))
+    return TextbookLaw(field, name, expression, sentence, meaning, unit, tuple(inputs))

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from functools import cache
 
 from compsparse.checks import check_choice, check_known, check_text
-from compsparse.tasks.catalogue.entry import HALVES, Half, Law
+from compsparse.tasks.catalogue.entry import HALVES, Half, TextbookLaw
 from compsparse.tasks.task import Task
 
 
-def formulas(*, field: str | None = None, half: Half | None = None) -> tuple[Law, ...]:
+def formulas(*, field: str | None = None, half: Half | None = None) -> tuple[TextbookLaw, ...]:
     """The laws of the catalogue, of one field or of one half if that is asked for.
 
     Args:
@@ -45,7 +45,7 @@ def formula(name: str, noise: float = 0.0) -> Task:
 
 
 @cache
-def _catalogue() -> Mapping[str, Law]:
+def _catalogue() -> Mapping[str, TextbookLaw]:
     """All laws by name; read on first use, because so many formulas take a moment to parse."""
     from compsparse.tasks.catalogue.astronomy import ASTRONOMY
     from compsparse.tasks.catalogue.biology import BIOLOGY
