@@ -19,9 +19,17 @@ from compsparse.networks.nodes import node_function, node_values
 from compsparse.networks.plan import NetworkPlan, Sharing, make_plan
 from compsparse.networks.replicas import ReplicatedNetwork, only, replica_seeds, select
 from compsparse.networks.rounding import RoundedRange, rounding_error
+from compsparse.networks.self_similar import (
+    HAT,
+    StraightPieces,
+    hat_network,
+    self_similar_network,
+    takagi_network,
+)
 
 __all__ = [
     "ACTIVATIONS",
+    "HAT",
     "ExplicitReLU",
     "ExplicitSize",
     "MaskedNetwork",
@@ -34,11 +42,13 @@ __all__ = [
     "RoundedRange",
     "Sharing",
     "SparseLayer",
+    "StraightPieces",
     "chained",
     "convolutional",
     "count",
     "dense",
     "explicit_to_onnx",
+    "hat_network",
     "load",
     "load_explicit",
     "local",
@@ -52,6 +62,8 @@ __all__ = [
     "save",
     "save_explicit",
     "select",
+    "self_similar_network",
+    "takagi_network",
     "to_masked",
     "to_onnx",
 ]

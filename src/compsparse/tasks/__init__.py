@@ -11,6 +11,7 @@ from compsparse.tasks.hierarchy import (
     exchange_synonyms,
     one_hot,
 )
+from compsparse.tasks.takagi import hat_sum, hats, takagi_coefficients, takagi_sum
 from compsparse.tasks.task import Sample, Task, UniformInputs, box, on
 
 __all__ = [
@@ -31,11 +32,15 @@ __all__ = [
     "friedman1",
     "friedman2",
     "friedman3",
+    "hat_sum",
+    "hats",
     "law",
     "on",
     "one_hot",
     "random_target",
     "shared_dag",
     "sincos_tree",
+    "takagi_coefficients",
+    "takagi_sum",
     "tanh_tree",
 ]
