@@ -1,16 +1,42 @@
-"""Measures on networks and on families of runs: sensitivities, thresholds, effective laws."""
+"""Measures on networks and on families of runs: selection, sensitivities, thresholds, effective laws."""
 
+from compsparse.measures.attention import (
+    ScoreGeometry,
+    SelectionMeasures,
+    ablation,
+    ancestor_matrix,
+    attention_graph,
+    edge_auroc,
+    mean_attention,
+    parent_matrix,
+    rollout,
+    score_geometry,
+    score_matrices,
+    selection_measures,
+)
 from compsparse.measures.crossing import Threshold, first_crossing, threshold
 from compsparse.measures.law import Law, fit_law
 from compsparse.measures.sensitivity import Sensitivity, diffeomorphism_sensitivity, synonym_sensitivity
 
 __all__ = [
     "Law",
+    "ScoreGeometry",
+    "SelectionMeasures",
     "Sensitivity",
     "Threshold",
+    "ablation",
+    "ancestor_matrix",
+    "attention_graph",
     "diffeomorphism_sensitivity",
+    "edge_auroc",
     "first_crossing",
     "fit_law",
+    "mean_attention",
+    "parent_matrix",
+    "rollout",
+    "score_geometry",
+    "score_matrices",
+    "selection_measures",
     "synonym_sensitivity",
     "threshold",
 ]

@@ -13,6 +13,7 @@ from compsparse.tasks.hierarchy import (
 )
 from compsparse.tasks.takagi import hat_sum, hats, takagi_coefficients, takagi_sum
 from compsparse.tasks.task import Sample, Task, UniformInputs, box, on
+from compsparse.tasks.tokens import TokenTask, token_chain, token_gates, token_junta, token_parities, token_parity
 
 __all__ = [
     "HierarchySample",
@@ -22,6 +23,7 @@ __all__ = [
     "SparseRandomHierarchy",
     "Task",
     "TextbookLaw",
+    "TokenTask",
     "UniformInputs",
     "borehole",
     "box",
@@ -43,4 +45,9 @@ __all__ = [
     "takagi_coefficients",
     "takagi_sum",
     "tanh_tree",
+    "token_chain",
+    "token_gates",
+    "token_junta",
+    "token_parities",
+    "token_parity",
 ]
