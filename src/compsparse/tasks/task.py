@@ -66,6 +66,15 @@ class UniformInputs:
 
 
 @dataclass(frozen=True)
+class BitInputs(UniformInputs):
+    """Inputs that are 0 or 1 with equal chances: uniform on [0, 1], and rounded."""
+
+    def sample(self, n: int, random_state: RandomState = None) -> np.ndarray:
+        """Draws ``n`` rows of 0 and 1."""
+        return (super().sample(n, random_state) >= 0.5).astype(float)
+
+
+@dataclass(frozen=True)
 class Sample:
     """Inputs, observed targets, and the targets before noise."""
 
@@ -137,6 +146,12 @@ def box(d: int, low: float = -1.0, high: float = 1.0) -> UniformInputs:
     """Independent inputs, uniform on one interval."""
     d = check_count("d", d, most=MOST_VARIABLES)
     return UniformInputs(((low, high),) * d)
+
+
+def fair_bits(d: int) -> BitInputs:
+    """Independent inputs, 0 or 1."""
+    d = check_count("d", d, most=MOST_VARIABLES)
+    return BitInputs(((0.0, 1.0),) * d)
 
 
 def on(bounds: Sequence[tuple[float, float]]) -> UniformInputs:

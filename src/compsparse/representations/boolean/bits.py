@@ -38,6 +38,8 @@ def check_bits(what: str, rows: Any, n_inputs: int | None = None) -> npt.NDArray
         raise DataError(f"{what} must have shape (n, {wanted}), got {found.shape}")
     if found.dtype.kind not in "biuf":
         raise DataError(f"{what} must hold 0 and 1 alone, got values of type {found.dtype}")
+    if found.dtype in (np.uint8, np.bool_) and found.view(np.uint8).max(initial=0) <= 1:
+        return found.view(np.uint8)
     bits = found.astype(np.uint8) if found.dtype.kind != "f" else (found == 1).astype(np.uint8)
     odd = (found != bits) | (bits > 1)
     if odd.any():

@@ -19,7 +19,8 @@ _INNER = 1 << 11
 _PANEL = 1 << 14
 
 
-def _kernel(function: Any) -> Any:
+def kernel(function: Any) -> Any:
+    """Compiled on first use and kept on disk where that can be written; frees the interpreter lock."""
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
     try:
         return njit(cache=True, **options)(function)
@@ -27,7 +28,7 @@ def _kernel(function: Any) -> Any:
         return njit(**options)(function)
 
 
-@_kernel
+@kernel
 def _eights(a: np.ndarray) -> None:
     """The first three stages."""
     for i in range(0, len(a), 8):
@@ -39,7 +40,7 @@ def _eights(a: np.ndarray) -> None:
         a[i + 4], a[i + 5], a[i + 6], a[i + 7] = b0 - b4, b1 - b5, b2 - b6, b3 - b7
 
 
-@_kernel
+@kernel
 def _stages(a: np.ndarray, h: int) -> None:
     """The stages from distance h on, two at a time."""
     size = len(a)
@@ -56,7 +57,7 @@ def _stages(a: np.ndarray, h: int) -> None:
             p[j], q[j] = p[j] + q[j], p[j] - q[j]
 
 
-@_kernel
+@kernel
 def transform_blocks(a: np.ndarray, block: int, first: int, last: int) -> None:
     """All stages within the blocks from ``first`` to before ``last``."""
     inner = min(block, _INNER)
@@ -72,7 +73,7 @@ def transform_blocks(a: np.ndarray, block: int, first: int, last: int) -> None:
         _stages(part, inner)
 
 
-@_kernel
+@kernel
 def transform_panels(a: np.ndarray, width: int, first: int, last: int) -> None:
     """The stages across blocks, for the panels of ``width`` columns from ``first`` to before ``last``."""
     rows = len(a) // BLOCK
