@@ -1,6 +1,7 @@
 """Networks that mirror a graph, and their dense, masked, local and convolutional relatives."""
 
 from compsparse.networks.activations import ACTIVATIONS
+from compsparse.networks.circuits import compile_circuit
 from compsparse.networks.counts import NetworkSize, count
 from compsparse.networks.explicit import ExplicitReLU, ExplicitSize, SparseLayer, chained
 from compsparse.networks.explicit_files import explicit_to_onnx, load_explicit, save_explicit
@@ -44,6 +45,7 @@ __all__ = [
     "SparseLayer",
     "StraightPieces",
     "chained",
+    "compile_circuit",
     "convolutional",
     "count",
     "dense",
