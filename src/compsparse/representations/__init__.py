@@ -1,4 +1,5 @@
-"""Other forms of functions: circuits and Walsh polynomials of Boolean ones, tensors on grids. Needs no torch."""
+"""Other forms of functions: Boolean circuits and Walsh polynomials, tensors on grids, superpositions. No torch."""
 
 from compsparse.representations import boolean as boolean
+from compsparse.representations import classical as classical
 from compsparse.representations import tensors as tensors
