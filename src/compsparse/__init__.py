@@ -44,6 +44,7 @@ _HOME = {
     "CompsparseError": "errors",
 }
 _PACKAGES = (
+    "bounds",
     "claims",
     "discovery",
     "errors",

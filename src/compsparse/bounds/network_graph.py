@@ -1,0 +1,169 @@
+"""A network as bounds see it: blocks of units, what each reads, and with which weights.
+
+A *block* is a set of units that read the same rows: a channel stack at one position of a convolution, a hidden layer
+of a node of a mirrored network, a whole dense layer. Blocks of one shape that run together form a *stage*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from compsparse.bounds.responses import RESPONSES
+from compsparse.errors import DataError
+from compsparse.networks import ACTIVATIONS
+
+PADDING = 0
+"""The row that holds zero, for what lies beyond the edge."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """Blocks of one shape.
+
+    Attributes:
+        name: as errors and terms call it.
+        reads: (blocks, fan_in) rows of the stream; :data:`PADDING` where nothing is read.
+        weight: (blocks or 1, units, fan_in); 1 where all blocks share it.
+        bias: (blocks or 1, units), or None.
+        activation: a name in :data:`~compsparse.bounds.responses.RESPONSES`.
+        fixed: whether the weights are part of the architecture, as in pooling.
+        takes_largest: whether each unit is the largest of what its weight marks, as in max pooling.
+    """
+
+    name: str
+    reads: Tensor
+    weight: Tensor
+    bias: Tensor | None = None
+    activation: str = "identity"
+    fixed: bool = False
+    takes_largest: bool = False
+
+    @property
+    def n_blocks(self) -> int:
+        """How many blocks there are."""
+        return int(self.reads.shape[0])
+
+    @property
+    def n_units(self) -> int:
+        """Units of one block."""
+        return int(self.weight.shape[1])
+
+    @property
+    def n_parameters(self) -> int:
+        """Weights that can be chosen; what no block reads is none."""
+        if self.fixed:
+            return 0
+        is_read = (self.reads != PADDING).any(0) if len(self.weight) == 1 else self.reads != PADDING
+        biases = 0 if self.bias is None else self.bias.numel()
+        return int(is_read.sum()) * self.n_units + biases
+
+    @cached_property
+    def unit_energies(self) -> Tensor:
+        """(blocks, units) squared norms of the weights that read something, bias included."""
+        is_read = (self.reads != PADDING).to(self.weight.dtype)
+        squares = self.weight.square()
+        energies = is_read @ squares[0].T if len(squares) == 1 else torch.einsum("bf,buf->bu", is_read, squares)
+        return energies if self.bias is None else energies + self.bias.square()
+
+    def answer(self, stream: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """(rows, blocks * units) values, of weights of this shape."""
+        read = stream[:, self.reads]
+        if self.takes_largest:
+            out = read.view(*read.shape[:2], self.n_units, -1).amax(-1)
+        elif len(weight) == 1:
+            out = read @ weight[0].T
+        else:
+            out = torch.einsum("nbf,buf->nbu", read, weight)
+        return ACTIVATIONS[self.activation](out if bias is None else out + bias).flatten(1)
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkGraph:
+    """Stages in the order in which they run.
+
+    The *stream* has a row of zeros, a row per input, and then the units of every stage, block after block.
+
+    Attributes:
+        outputs: rows of the stream that are the network's outputs.
+    """
+
+    n_inputs: int
+    stages: tuple[Stage, ...]
+    outputs: Tensor
+    notes: tuple[str, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        for stage in self.stages:
+            if not torch.isfinite(stage.weight).all() or (stage.bias is not None and not stage.bias.isfinite().all()):
+                raise DataError(f"the weights of {stage.name} hold NaN or infinite values")
+            if not stage.fixed and not bool((stage.unit_energies > 0).any()):
+                raise DataError(
+                    f"all weights of {stage.name} are zero: the network does not depend on its inputs there, and a "
+                    "bound from norms says nothing of it; train or initialise it first"
+                )
+
+    @cached_property
+    def offsets(self) -> tuple[int, ...]:
+        """The first row of every stage."""
+        found, row = [], 1 + self.n_inputs
+        for stage in self.stages:
+            found.append(row)
+            row += stage.n_blocks * stage.n_units
+        return tuple(found)
+
+    @property
+    def n_outputs(self) -> int:
+        """How many numbers the network answers."""
+        return len(self.outputs)
+
+    @property
+    def n_parameters(self) -> int:
+        """Weights and biases that can be chosen, shared ones counted once."""
+        return sum(stage.n_parameters for stage in self.stages)
+
+    @property
+    def homogeneous(self) -> bool:
+        """Whether every activation is positively homogeneous, so that norms of layers can be traded."""
+        return all(RESPONSES[stage.activation].homogeneous for stage in self.stages)
+
+    @property
+    def takes_largest(self) -> bool:
+        """Whether there is max pooling."""
+        return any(stage.takes_largest for stage in self.stages)
+
+    @property
+    def has_biases(self) -> bool:
+        """Whether some block reads the constant one."""
+        return any(stage.bias is not None for stage in self.stages)
+
+    @cached_property
+    def levels(self) -> tuple[int, ...]:
+        """Of every stage, one above the highest that it reads; inputs are at level 0."""
+        found: list[int] = []
+        level_of_row = torch.zeros(1 + self.n_inputs, dtype=torch.long)
+        for stage in self.stages:
+            found.append(1 + int(level_of_row[stage.reads.cpu()].max()))
+            own = torch.full((stage.n_blocks * stage.n_units,), found[-1])
+            level_of_row = torch.cat([level_of_row, own])
+        return tuple(found)
+
+    @property
+    def depth(self) -> int:
+        """The highest level: layers from the inputs to the outputs."""
+        return max(self.levels)
+
+    def weights(self) -> list[tuple[Tensor, Tensor | None]]:
+        """Weight and bias of every stage."""
+        return [(stage.weight, stage.bias) for stage in self.stages]
+
+    def __call__(self, x: Tensor, weights: Sequence[tuple[Tensor, Tensor | None]] | None = None) -> Tensor:
+        """Outputs (rows, n_outputs), of other weights where they are given."""
+        stream = torch.cat([x.new_zeros(len(x), 1), x], dim=1)
+        for stage, (weight, bias) in zip(self.stages, weights or self.weights(), strict=True):
+            stream = torch.cat([stream, stage.answer(stream, weight, bias)], dim=1)
+        return stream[:, self.outputs]
