@@ -222,6 +222,11 @@ for name in ("shared_dag", "borehole", "friedman2", "friedman3"):
     add(name, getattr(tasks, name), lambda: {"noise": 0.1})
 for name, least in (("tanh_tree", 4), ("sincos_tree", 4), ("friedman1", 5)):
     add(name, getattr(tasks, name), lambda least=least: {"n_inputs": least, "noise": 0.1})
+add(
+    "dense_target",
+    tasks.dense_target,
+    lambda: {"kind": "cycle", "n_inputs": 5, "random_state": 0, "noise": 0.1},
+)
 add("random_target", tasks.random_target, lambda: {"graph": _TREE, "random_state": 0, "noise": 0.1})
 add(
     "Task",

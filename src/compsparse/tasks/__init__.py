@@ -3,6 +3,7 @@
 from compsparse.tasks.catalogue import Quantity, TextbookLaw, formula, formulas, law
 from compsparse.tasks.circuits import comparator, majority_vote, multiplexer, parity_tree, ripple_adder
 from compsparse.tasks.compositional import random_target, shared_dag, sincos_tree, tanh_tree
+from compsparse.tasks.dense import dense_target
 from compsparse.tasks.engineering import borehole, friedman1, friedman2, friedman3
 from compsparse.tasks.hierarchy import (
     HierarchySample,
@@ -30,6 +31,7 @@ __all__ = [
     "borehole",
     "box",
     "comparator",
+    "dense_target",
     "diffeomorphism",
     "exchange_synonyms",
     "fair_bits",
