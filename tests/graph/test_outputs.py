@@ -31,6 +31,13 @@ def test_svg_is_well_formed_and_shows_everything(direction):
     assert len(boxes) == len(GRAPH.index)
 
 
+def test_the_key_of_a_narrow_drawing_is_not_cut_off():
+    root = ElementTree.fromstring(draw_svg(FunctionGraph.from_groups(complete("a", "b", "c"))))
+    key = next(e for e in root.iter("{http://www.w3.org/2000/svg}text") if e.get("class") == "key")
+    widest_character = 6.7  # of a monospaced font of 11 pixels
+    assert float(key.get("x")) + widest_character * len(key.text) <= float(root.get("width"))
+
+
 @pytest.mark.parametrize("graph", [balanced_tree(16), chain(7), random_dag(8, 14, 3, random_state=0)])
 def test_boxes_of_a_level_do_not_overlap(graph):
     rows = {}

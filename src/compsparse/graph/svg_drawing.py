@@ -14,6 +14,7 @@ from compsparse.graph.layout import coordinates
 from compsparse.graph.text_drawing import shortened
 
 _CHARACTER = 7.2
+_KEY_CHARACTER = 6.8
 _BOX_HEIGHT = 28
 _LONGEST_LABEL = 28
 _MARGIN = 24
@@ -57,6 +58,8 @@ def draw_svg(
     text = {name: _shortened(labels.get(name) or _label(graph, name)) for name in graph.index}
     width = {name: max(26.0, _CHARACTER * len(t) + 16) for name, t in text.items()}
     centre, canvas_width, canvas_height = _place(graph, width, direction)
+    key = _key(graph)
+    canvas_width = max(canvas_width, 2 * _MARGIN + _KEY_CHARACTER * len(key))
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="cs-graph" role="img" width="{canvas_width:.0f}" '
         f'height="{canvas_height + 24:.0f}" viewBox="0 0 {canvas_width:.0f} {canvas_height + 24:.0f}" '
@@ -69,7 +72,7 @@ def draw_svg(
     for name in graph.index:
         tip = hover.get(name) or _definition(graph, name)
         lines.append(_box(centre[name], width[name], text[name], tip, _classes(graph, name)))
-    lines.append(_key(graph, canvas_height + 10))
+    lines.append(f'<text class="key" x="{_MARGIN}" y="{canvas_height + 10:.1f}">{escape(key)}</text>')
     return "\n".join([*lines, "</svg>"])
 
 
@@ -199,10 +202,10 @@ def _box(centre: tuple[float, float], width: float, text: str, tip: str, classes
     )
 
 
-def _key(graph: FunctionGraph, y: float) -> str:
+def _key(graph: FunctionGraph) -> str:
     parts = ["thick: output"]
     if any(n.kind == "complete" for n in graph.nodes):
         parts.append("double: complete (any regrouping is a module)")
     if graph.inert:
         parts.append("dashed: inert")
-    return f'<text class="key" x="{_MARGIN}" y="{y:.1f}">{escape(" · ".join(parts))}</text>'
+    return " · ".join(parts)
