@@ -15,11 +15,22 @@ from compsparse.measures.attention import (
     selection_measures,
 )
 from compsparse.measures.crossing import Threshold, first_crossing, threshold
+from compsparse.measures.dynamics import (
+    Dynamics,
+    DynamicsLog,
+    NeuralCollapse,
+    equilibrium_rho,
+    measure_dynamics,
+    neural_collapse,
+)
 from compsparse.measures.law import Law, fit_law
 from compsparse.measures.sensitivity import Sensitivity, diffeomorphism_sensitivity, synonym_sensitivity
 
 __all__ = [
+    "Dynamics",
+    "DynamicsLog",
     "Law",
+    "NeuralCollapse",
     "ScoreGeometry",
     "SelectionMeasures",
     "Sensitivity",
@@ -29,9 +40,12 @@ __all__ = [
     "attention_graph",
     "diffeomorphism_sensitivity",
     "edge_auroc",
+    "equilibrium_rho",
     "first_crossing",
     "fit_law",
     "mean_attention",
+    "measure_dynamics",
+    "neural_collapse",
     "parent_matrix",
     "rollout",
     "score_geometry",

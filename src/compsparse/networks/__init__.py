@@ -6,6 +6,7 @@ from compsparse.networks.counts import NetworkSize, count
 from compsparse.networks.explicit import ExplicitReLU, ExplicitSize, SparseLayer, chained
 from compsparse.networks.explicit_files import explicit_to_onnx, load_explicit, save_explicit
 from compsparse.networks.export import load, save, to_onnx
+from compsparse.networks.homogeneous import HomogeneousNetwork
 from compsparse.networks.masked import MaskedNetwork, to_masked
 from compsparse.networks.mirroring import (
     MirrorConfig,
@@ -33,6 +34,7 @@ __all__ = [
     "HAT",
     "ExplicitReLU",
     "ExplicitSize",
+    "HomogeneousNetwork",
     "MaskedNetwork",
     "MirrorConfig",
     "MirrorNetwork",

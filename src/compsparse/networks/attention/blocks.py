@@ -23,8 +23,10 @@ BlockForm: TypeAlias = Literal["sequential", "parallel", "printed"]
 """
 
 
-_START = 1 / math.sqrt(3)
-"""Of queries and keys: scores start small, so that no token is preferred by much before anything was learned."""
+_OF_SCORES, _OF_VALUES = 1 / math.sqrt(3), 0.8
+"""Gains of queries and keys, and of what passes on values. Scores start small, so that no token is preferred by much
+before anything was learned; with small values selection has to sharpen before the loss can fall.
+"""
 _EPS = 1e-5
 """Added to variances."""
 
@@ -84,10 +86,10 @@ class Heads(nn.Module):
     def __init__(self, width: int, n_heads: int, selection: Selection, generators: Sequence[torch.Generator]):
         super().__init__()
         self.n_heads, self.selection = n_heads, selection
-        self.query = Linear(width, width, generators, bias=False, gain=_START)
-        self.key = Linear(width, width, generators, bias=False, gain=_START)
-        self.value = Linear(width, width, generators, bias=False)
-        self.out = Linear(width, width, generators)
+        self.query = Linear(width, width, generators, bias=False, gain=_OF_SCORES)
+        self.key = Linear(width, width, generators, bias=False, gain=_OF_SCORES)
+        self.value = Linear(width, width, generators, bias=False, gain=_OF_VALUES)
+        self.out = Linear(width, width, generators, gain=_OF_VALUES)
 
     def scores(self, asking: Tensor, tokens: Tensor, visible: Tensor | None = None) -> Tensor:
         """Scaled inner products of queries and keys, (R, batch, heads, asking, tokens)."""
