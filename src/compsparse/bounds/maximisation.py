@@ -143,7 +143,7 @@ class _Search:
         starts = []
         for stage in self.network.stages:
             for tensor in _flat([(stage.weight, stage.bias)]):
-                size = tensor.square().mean().sqrt()
+                size = stage.weight.square().mean().sqrt()  # also of biases, which may be zero and are free to grow
                 own = tensor.expand(n, *tensor.shape)
                 starts.append(own if stage.fixed else size * self._random(generator, n, *tensor.shape))
         return starts

@@ -1,6 +1,7 @@
 """Charts and pages, made from records."""
 
+from compsparse.report.bounds_report import bounds_figure, bounds_page
 from compsparse.report.figure import Figure
 from compsparse.report.page import Section, render_page, table, write_page
 
-__all__ = ["Figure", "Section", "render_page", "table", "write_page"]
+__all__ = ["Figure", "Section", "bounds_figure", "bounds_page", "render_page", "table", "write_page"]
