@@ -21,7 +21,8 @@ class CircuitBuilder:
     """Collects gates of one to three arguments; the same gate of the same wires is made only once.
 
     A *wire* is a number: twice the place of an input or gate, plus one for its complement, so that negation costs
-    nothing and constants (wires 0 and 1) vanish as soon as they meet a gate.
+    nothing and constants (wires 0 and 1) vanish as soon as they meet a gate. A gate of gates that read two wires
+    altogether is made as one.
 
     >>> b = CircuitBuilder(["a", "b", "c"])
     >>> either = b.any_of(b["a"], b["b"])
@@ -79,12 +80,31 @@ class CircuitBuilder:
         if len(kept) == 1:  # normalised, it is the wire itself
             return 2 * parents[0] ^ complement
         key = reduced, parents
-        place = self._known.get(key)
-        if place is None:
-            self._tables.append(reduced)
-            self._parents.append(parents)
-            place = self._known[key] = len(self.inputs) + len(self._tables)
-        return 2 * place ^ complement
+        wire = self._known.get(key)
+        if wire is None:
+            wire = self._known[key] = self._of_two_leaves(reduced, parents)
+        return wire ^ complement
+
+    def _of_two_leaves(self, number: int, parents: tuple[int, ...]) -> int:
+        """A new gate; of what its parents are made of, where that are two wires at most."""
+        own = [self._parents_of(p) for p in parents]
+        for opened in range(1, 1 << len(parents)):
+            leaves = {leaf for i, p in enumerate(parents) for leaf in (own[i] if opened >> i & 1 else (p,))}
+            if len(leaves) <= 2 and all(own[i] for i in range(len(parents)) if opened >> i & 1):
+                ranked = sorted(leaves)
+                inner = tuple(
+                    (self._tables[p - len(self.inputs) - 1], tuple(ranked.index(leaf) for leaf in own[i]))
+                    if opened >> i & 1
+                    else (0b10, (ranked.index(p),))
+                    for i, p in enumerate(parents)
+                )
+                return self._gate(_composed(number, inner, len(ranked)), tuple(2 * leaf for leaf in ranked))
+        self._tables.append(number)
+        self._parents.append(parents)
+        return 2 * (len(self.inputs) + len(self._tables))
+
+    def _parents_of(self, place: int) -> tuple[int, ...]:
+        return self._parents[place - len(self.inputs) - 1] if place > len(self.inputs) else ()
 
     def negation(self, wire: int) -> int:
         """Not; no gate is made."""
@@ -196,6 +216,21 @@ def gate_constituent(number: int, arity: int) -> Constituent:
     """The gate whose value in row r is bit r of a number, as a constituent that all nodes of that gate share."""
     rows = [bool(number >> r & 1) for r in range(1 << arity)]
     return constituent(np.array(rows).reshape((2,) * arity))
+
+
+@lru_cache(maxsize=65536)
+def _composed(number: int, inner: tuple[tuple[int, tuple[int, ...]], ...], n_leaves: int) -> int:
+    """The table over leaves of a gate of gates, each given by its table and the ranks of the leaves that it reads."""
+    found = 0
+    for row in range(1 << n_leaves):
+        at = 0
+        for table, ranks in inner:
+            place = 0
+            for rank in ranks:
+                place = place << 1 | (row >> (n_leaves - 1 - rank) & 1)
+            at = at << 1 | (table >> place & 1)
+        found |= (number >> at & 1) << row
+    return found
 
 
 def _numbered(table: Sequence[int]) -> tuple[int, int]:

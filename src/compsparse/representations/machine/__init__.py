@@ -1,0 +1,16 @@
+"""Turing machines, their simulation on many inputs, and the circuits they unroll to. Needs no torch."""
+
+from compsparse.representations.machine.library import balance_machine, palindrome_machine, parity_machine
+from compsparse.representations.machine.turing import MachineRun, MachineTrace, TuringMachine
+from compsparse.representations.machine.unrolling import UnrolledMachine, unroll
+
+__all__ = [
+    "MachineRun",
+    "MachineTrace",
+    "TuringMachine",
+    "UnrolledMachine",
+    "balance_machine",
+    "palindrome_machine",
+    "parity_machine",
+    "unroll",
+]

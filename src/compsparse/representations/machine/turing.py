@@ -1,0 +1,208 @@
+"""Turing machines of one tape that decide strings of bits, and their simulation on many inputs at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from compsparse.checks import brief, check_count, check_mapping, check_text
+from compsparse.errors import ConfigError
+from compsparse.representations.boolean.bits import check_bits
+from compsparse.sizes import check_size
+
+BLANK = " "
+ACCEPT, REJECT = "accept", "reject"
+Rule = tuple[str, str, int]
+"""The next state, the symbol that is written, and the move: -1 left, 0 none, 1 right."""
+_MOST_TIME = 1_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class TuringMachine:
+    """A machine with one head on one tape, endless on both sides.
+
+    It starts at the first bit of its input, with blanks all around, and halts in ``accept`` or ``reject``; what no
+    rule provides for is rejected.
+
+    Attributes:
+        rules: from (state, symbol) to (state, symbol, move). Symbols are texts of one character; the input is made of
+            "0" and "1", all else is " ".
+        start: the first state.
+
+    >>> even = TuringMachine({("even", "0"): ("even", "0", 1), ("even", "1"): ("odd", "1", 1),
+    ...     ("odd", "0"): ("odd", "0", 1), ("odd", "1"): ("even", "1", 1), ("even", " "): ("accept", " ", 0)}, "even")
+    >>> even.run([[1, 0, 1], [1, 1, 1]], time=4).accepts.tolist()
+    [True, False]
+    """
+
+    rules: Mapping[tuple[str, str], Rule]
+    start: str
+
+    def __post_init__(self) -> None:
+        rules = dict(check_mapping("rules", self.rules))
+        object.__setattr__(self, "rules", rules)
+        check_text("start", self.start)
+        for key, rule in rules.items():
+            if not _is_key(key) or not _is_rule(rule):
+                raise ConfigError(
+                    "a rule goes from (state, symbol) to (state, symbol, move of -1, 0 or 1), with symbols of one "
+                    f"character; got {brief(key)} to {brief(rule)}"
+                )
+            if key[0] in (ACCEPT, REJECT):
+                raise ConfigError(f"a machine has halted in {key[0]!r}: no rule can start there")
+        if self.start not in self.states:
+            raise ConfigError(f"no rule starts in the state {self.start!r}, in which the machine begins")
+        for key, rule in rules.items():
+            if rule[0] not in (*self.states, ACCEPT, REJECT):
+                raise ConfigError(f"the rule for {key} leads to {rule[0]!r}, in which no rule starts")
+
+    @cached_property
+    def states(self) -> tuple[str, ...]:
+        """The states in which the machine has not halted."""
+        return tuple(dict.fromkeys(state for state, _ in self.rules))
+
+    @cached_property
+    def symbols(self) -> tuple[str, ...]:
+        """Those of the input and the blank first."""
+        written = (s for (_, read), (_, wrote, _) in self.rules.items() for s in (read, wrote))
+        return tuple(dict.fromkeys(("0", "1", BLANK, *written)))
+
+    def step(self, state: str, symbol: str) -> Rule:
+        """What the machine does."""
+        return self.rules.get((state, symbol), (REJECT, symbol, 0))
+
+    def run(self, X: Any, time: int) -> MachineRun:
+        """Simulates the machine on rows of 0 and 1 for so many steps.
+
+        Args:
+            X: shape (n, bits).
+            time: steps after which a machine that has not halted is stopped.
+        """
+        bits = check_bits("X", X)
+        time = check_count("time", time, most=_MOST_TIME)
+        n_rows, n = bits.shape
+        check_size(f"the tapes of {n_rows:,} inputs", float(n_rows) * (n + 2 * time), "give fewer", bytes_each=3)
+        simulation = _Simulation(self, bits, time)
+        for _ in range(time):
+            if not simulation.step():
+                break
+        return simulation.finished()
+
+    def trace(self, x: Any, time: int) -> MachineTrace:
+        """The whole course on one input, a row of 0 and 1."""
+        bits = check_bits("x", np.asarray(x)[None] if np.ndim(x) == 1 else x)
+        if len(bits) != 1:
+            raise ConfigError(f"a trace is of one input, got {len(bits)}")
+        simulation = _Simulation(self, bits, check_count("time", time, most=10_000))
+        tapes, heads, states = [], [], []
+        while True:
+            tapes.append(simulation.tape[0].copy())
+            heads.append(int(simulation.head[0]))
+            states.append(simulation.state_name())
+            if len(tapes) > time or not simulation.step():
+                break
+        low = min(simulation.origin, *heads)
+        high = max(simulation.origin + bits.shape[1], *(h + 1 for h in heads))
+        symbols = np.array(self.symbols)
+        return MachineTrace(symbols[np.array(tapes)[:, low:high]], np.array(heads) - low, tuple(states))
+
+
+@dataclass(frozen=True, eq=False)
+class MachineRun:
+    """What a simulation found, for each input.
+
+    Attributes:
+        accepts: whether the machine halted and accepted.
+        halts: whether it halted in time.
+        steps: steps until it halted, or all that it had.
+    """
+
+    accepts: npt.NDArray[np.bool_]
+    halts: npt.NDArray[np.bool_]
+    steps: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class MachineTrace:
+    """The tableau of one run: a row for every time.
+
+    Attributes:
+        tape: symbols, (times, cells).
+        head: the cell of the head at each time.
+        states: the state at each time.
+    """
+
+    tape: npt.NDArray[np.str_]
+    head: npt.NDArray[np.int64]
+    states: tuple[str, ...]
+
+
+class _Simulation:
+    """All inputs at once; halted machines stay where they are."""
+
+    def __init__(self, machine: TuringMachine, bits: npt.NDArray[np.uint8], time: int):
+        self.machine = machine
+        states, symbols = machine.states, machine.symbols
+        number = {state: i for i, state in enumerate((*states, ACCEPT, REJECT))}
+        table = [[machine.step(q, s) for s in symbols] for q in states]
+        self.next = np.array([[number[rule[0]] for rule in row] for row in table])
+        self.write = np.array([[symbols.index(rule[1]) for rule in row] for row in table], dtype=np.int8)
+        self.move = np.array([[rule[2] for rule in row] for row in table])
+        n_rows, n = bits.shape
+        self.origin = time
+        self.tape = np.full((n_rows, n + 2 * time + 1), symbols.index(BLANK), dtype=np.int8)
+        self.tape[:, time : time + n] = bits
+        self.head = np.full(n_rows, time)
+        self.state = np.full(n_rows, number[machine.start])
+        self.steps = np.zeros(n_rows, dtype=np.int64)
+
+    def step(self) -> bool:
+        """One step of all that run; False if none does."""
+        going = np.flatnonzero(self.state < len(self.next))
+        if not len(going):
+            return False
+        q, i = self.state[going], self.head[going]
+        s = self.tape[going, i]
+        self.tape[going, i] = self.write[q, s]
+        self.head[going] = i + self.move[q, s]
+        self.state[going] = self.next[q, s]
+        self.steps[going] += 1
+        return True
+
+    def state_name(self) -> str:
+        return (*self.machine.states, ACCEPT, REJECT)[int(self.state[0])]
+
+    def finished(self) -> MachineRun:
+        n = len(self.next)
+        return MachineRun(self.state == n, self.state >= n, self.steps)
+
+
+def _is_symbol(value: object) -> bool:
+    return isinstance(value, str) and len(value) == 1
+
+
+def _is_key(key: object) -> bool:
+    return isinstance(key, tuple) and len(key) == 2 and isinstance(key[0], str) and _is_symbol(key[1])
+
+
+def _is_rule(rule: object) -> bool:
+    return (
+        isinstance(rule, tuple)
+        and len(rule) == 3
+        and isinstance(rule[0], str)
+        and _is_symbol(rule[1])
+        and type(rule[2]) is int
+        and rule[2] in (-1, 0, 1)
+    )
+
+
+def check_machine(what: str, machine: Any) -> TuringMachine:
+    """A Turing machine, and nothing else."""
+    if not isinstance(machine, TuringMachine):
+        raise ConfigError(f"{what} must be a TuringMachine, got {brief(machine)}")
+    return machine
