@@ -17,7 +17,7 @@ from compsparse.sizes import check_size
 
 BLANK = " "
 ACCEPT, REJECT = "accept", "reject"
-Rule = tuple[str, str, int]
+Transition = tuple[str, str, int]
 """The next state, the symbol that is written, and the move: -1 left, 0 none, 1 right."""
 _MOST_TIME = 1_000_000
 
@@ -40,7 +40,7 @@ class TuringMachine:
     [True, False]
     """
 
-    rules: Mapping[tuple[str, str], Rule]
+    rules: Mapping[tuple[str, str], Transition]
     start: str
 
     def __post_init__(self) -> None:
@@ -72,7 +72,7 @@ class TuringMachine:
         written = (s for (_, read), (_, wrote, _) in self.rules.items() for s in (read, wrote))
         return tuple(dict.fromkeys(("0", "1", BLANK, *written)))
 
-    def step(self, state: str, symbol: str) -> Rule:
+    def step(self, state: str, symbol: str) -> Transition:
         """What the machine does."""
         return self.rules.get((state, symbol), (REJECT, symbol, 0))
 
