@@ -10,14 +10,14 @@ from compsparse.errors import GraphError
 from compsparse.graph import FunctionGraph, Node
 from compsparse.networks import compile_circuit
 from compsparse.representations.boolean import CircuitBuilder, evaluate_bits
-from compsparse.representations.boolean.gate_units import gate_units
 from compsparse.representations.boolean.gates import constituent
 from compsparse.representations.boolean.reading import all_rows
+from compsparse.representations.boolean.relu_gates import gate_units
 from compsparse.tasks import comparator, majority_vote, multiplexer, parity_tree, ripple_adder
 
 
 def value(units, x):
-    hidden = sum(u.coefficient * max(0, np.dot(u.weights, x) + u.bias) for u in units.hidden)
+    hidden = sum(u.coefficient * max(0, np.dot(u.factors, x) + u.bias) for u in units.hidden)
     return units.constant + np.dot(units.linear, x) + hidden
 
 

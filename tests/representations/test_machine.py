@@ -41,7 +41,7 @@ def test_simulation_decides_what_the_machine_is_for(name, n):
     run = machine.run(X, time(n))
     assert run.halts.all()
     assert run.accepts.tolist() == [truth(x) for x in X.tolist()]
-    assert list(zip(run.accepts, run.steps, strict=True)) == [by_hand(machine, x, time(n)) for x in X.tolist()]
+    assert list(zip(run.accepts, run.halted_after, strict=True)) == [by_hand(machine, x, time(n)) for x in X.tolist()]
 
 
 @pytest.mark.parametrize("name", MACHINES)
@@ -95,9 +95,9 @@ def test_64_bits_on_ten_thousand_inputs(name):
     machine, _, time = MACHINES[name]
     unrolled = unroll(machine, 64)  # the time is found from the rules
     assert unrolled.always_halts
-    assert unrolled.time == time(64)
+    assert unrolled.time_bound == time(64)
     X = palindromes(10_000, 64, np.random.default_rng(0))
-    expected = machine.run(X, unrolled.time).accepts
+    expected = machine.run(X, unrolled.time_bound).accepts
     assert 0.2 < expected.mean() < 0.8
     assert np.array_equal(unrolled(X), expected)
     network = compile_circuit(unrolled.graph)
@@ -114,11 +114,11 @@ def test_what_is_certain_needs_no_gate():
 
 
 def test_a_trace_is_the_tableau():
-    trace = parity_machine().trace([1, 0, 1], time=10)
+    trace = parity_machine().trace([1, 0, 1], time_bound=10)
     assert trace.states == ("even", "odd", "odd", "even", "reject")
     assert trace.head.tolist() == [0, 1, 2, 3, 3]
     assert ["".join(row) for row in trace.tape] == ["101 "] * 5
-    back = palindrome_machine().trace([1, 1], time=10)
+    back = palindrome_machine().trace([1, 1], time_bound=10)
     assert back.states[-1] == "accept"
 
 
@@ -142,7 +142,7 @@ def test_bad_questions():
     forever = TuringMachine({("a", s): ("a", s, 1) for s in "01 "}, "a")
     assert not forever.run([[0, 1]], 5).halts.any()
     assert not unroll(forever, 2, 5).always_halts
-    with pytest.raises(ConfigError, match="give time="):
+    with pytest.raises(ConfigError, match="give time_bound="):
         unroll(forever, 2)
     with pytest.raises(ConfigError, match="must be a TuringMachine"):
         unroll("parity", 3)

@@ -12,8 +12,8 @@ import torch
 from compsparse.checks import check_dtype
 from compsparse.graph.function_graph import FunctionGraph, check_graph
 from compsparse.networks.explicit import ExplicitReLU, SparseLayer
-from compsparse.representations.boolean.gate_units import GateUnits, gate_units
 from compsparse.representations.boolean.packed import gate_of
+from compsparse.representations.boolean.relu_gates import GateUnits, gate_units
 
 _Form = tuple[int, dict[int, int]]
 """A constant and whole coefficients of numbered values."""
@@ -146,7 +146,7 @@ class _Compilation:
         """Adds the gate's rows, and returns its value in terms of the rows of this layer."""
         value: dict[int, int] = {}
         for unit in gate.units.hidden:
-            form = _combined(unit.bias, unit.weights, gate.parents)
+            form = _combined(unit.bias, unit.factors, gate.parents)
             place = rows.row(_substituted(form, now), True, form)
             value[place] = value.get(place, 0) + unit.coefficient
         constant, linear = _combined(gate.units.constant, gate.units.linear, gate.parents)

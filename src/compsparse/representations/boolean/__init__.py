@@ -1,21 +1,40 @@
-"""Boolean functions: Walsh spectra, circuits, decomposition. Needs no torch."""
+"""Boolean functions: Walsh spectra, learning, circuits, decomposition. Needs no torch."""
 
+from compsparse.representations.boolean.binarisation import BinarisedFunction, binarise
 from compsparse.representations.boolean.circuit_builder import CircuitBuilder, circuit_of
 from compsparse.representations.boolean.cofactors import column_multiplicity, wires
+from compsparse.representations.boolean.curtis import CurtisDecomposition, CurtisStep, curtis_decomposition
+from compsparse.representations.boolean.juntas import Junta, junta_from_samples, learn_junta
+from compsparse.representations.boolean.learning import LearnedPolynomial, learn_heavy_terms, learn_low_degree
 from compsparse.representations.boolean.packed import BooleanProgram, boolean_program, evaluate_bits
+from compsparse.representations.boolean.relu_gates import GateUnits, HiddenUnit, gate_units
 from compsparse.representations.boolean.spectra import Spectrum, spectrum
 from compsparse.representations.boolean.walsh import walsh_transform
 from compsparse.representations.boolean.walsh_polynomial import WalshPolynomial
 
 __all__ = [
+    "BinarisedFunction",
     "BooleanProgram",
     "CircuitBuilder",
+    "CurtisDecomposition",
+    "CurtisStep",
+    "GateUnits",
+    "HiddenUnit",
+    "Junta",
+    "LearnedPolynomial",
     "Spectrum",
     "WalshPolynomial",
+    "binarise",
     "boolean_program",
     "circuit_of",
     "column_multiplicity",
+    "curtis_decomposition",
     "evaluate_bits",
+    "gate_units",
+    "junta_from_samples",
+    "learn_heavy_terms",
+    "learn_junta",
+    "learn_low_degree",
     "spectrum",
     "walsh_transform",
     "wires",

@@ -17,18 +17,18 @@ from compsparse.checks import check_array, check_count, check_flag
 from compsparse.errors import ConfigError, DataError
 from compsparse.sizes import check_size
 
-_IN_PLACE = tuple(np.dtype(kind) for kind in (np.int32, np.int64, np.float32, np.float64))
+_IN_PLACE = tuple(np.dtype(kind) for kind in (np.int32, np.int64, np.float64))
 
 
 def walsh_transform(values: npt.ArrayLike, *, overwrite: bool = False, n_threads: int = 1) -> npt.NDArray[Any]:
     """All 2^n sums of a table's values with signs; applied twice it gives 2^n times the table.
 
-    Whole numbers stay whole and exact: 32 bits where they are enough, else 64.
+    Whole numbers stay whole and exact: 32 bits where they are enough, else 64. Floats are summed in double precision.
 
     Args:
         values: shape (2^n,), the first input as the most significant bit of the row's number.
         overwrite: transform the array itself, which must be contiguous and of a type that can hold the answer
-            (int32, int64, float32, float64). Without it a copy is made.
+            (int32, int64, float64). Without it a copy is made.
         n_threads: threads that share the work of a large table.
 
     Raises:
@@ -49,8 +49,7 @@ def walsh_transform(values: npt.ArrayLike, *, overwrite: bool = False, n_threads
         raise ConfigError("overwrite=True needs a numpy array, which it transforms itself")
     elif found.dtype not in _IN_PLACE or not found.flags.c_contiguous or not found.flags.writeable:
         raise ConfigError(
-            "overwrite=True needs a contiguous writable array of int32, int64, float32 or float64, "
-            f"got one of {found.dtype}"
+            f"overwrite=True needs a contiguous writable array of int32, int64 or float64, got one of {found.dtype}"
         )
     _transform(found, n_threads)
     return found
@@ -58,7 +57,7 @@ def walsh_transform(values: npt.ArrayLike, *, overwrite: bool = False, n_threads
 
 def _working_type(values: npt.NDArray[Any]) -> np.dtype[Any]:
     if values.dtype.kind == "f":
-        return np.dtype(np.float32 if values.dtype == np.float32 else np.float64)
+        return np.dtype(np.float64)
     if values.dtype.kind not in "biu":
         raise DataError(f"the table must hold numbers, got values of type {values.dtype}")
     largest = max(abs(int(values.max())), abs(int(values.min()))) * len(values)

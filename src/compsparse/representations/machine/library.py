@@ -8,7 +8,7 @@ from compsparse.representations.machine.turing import ACCEPT, BLANK, TuringMachi
 def parity_machine() -> TuringMachine:
     """Accepts strings with an odd number of ones, in one pass.
 
-    >>> parity_machine().run([[1, 0, 1, 1]], time=5).accepts.tolist()
+    >>> parity_machine().run([[1, 0, 1, 1]], time_bound=5).accepts.tolist()
     [True]
     """
     return TuringMachine(
@@ -26,7 +26,7 @@ def parity_machine() -> TuringMachine:
 def palindrome_machine() -> TuringMachine:
     """Accepts strings that read the same backwards: takes the first bit away, compares the last, about n^2/2 steps.
 
-    >>> palindrome_machine().run([[0, 1, 0], [0, 1, 1]], time=20).accepts.tolist()
+    >>> palindrome_machine().run([[0, 1, 0], [0, 1, 1]], time_bound=20).accepts.tolist()
     [True, False]
     """
     rules = {
@@ -51,7 +51,7 @@ def balance_machine() -> TuringMachine:
     """Accepts strings with as many zeros as ones: crosses off one of each, and goes back; where it walks depends on
     what it reads.
 
-    >>> balance_machine().run([[0, 1, 1, 0], [0, 1, 1, 1]], time=40).accepts.tolist()
+    >>> balance_machine().run([[0, 1, 1, 0], [0, 1, 1, 1]], time_bound=40).accepts.tolist()
     [True, False]
     """
     rules = {

@@ -36,7 +36,7 @@ class TuringMachine:
 
     >>> even = TuringMachine({("even", "0"): ("even", "0", 1), ("even", "1"): ("odd", "1", 1),
     ...     ("odd", "0"): ("odd", "0", 1), ("odd", "1"): ("even", "1", 1), ("even", " "): ("accept", " ", 0)}, "even")
-    >>> even.run([[1, 0, 1], [1, 1, 1]], time=4).accepts.tolist()
+    >>> even.run([[1, 0, 1], [1, 1, 1]], time_bound=4).accepts.tolist()
     [True, False]
     """
 
@@ -76,15 +76,15 @@ class TuringMachine:
         """What the machine does."""
         return self.rules.get((state, symbol), (REJECT, symbol, 0))
 
-    def run(self, X: Any, time: int) -> MachineRun:
+    def run(self, X: Any, time_bound: int) -> MachineRun:
         """Simulates the machine on rows of 0 and 1 for so many steps.
 
         Args:
             X: shape (n, bits).
-            time: steps after which a machine that has not halted is stopped.
+            time_bound: steps after which a machine that has not halted is stopped.
         """
         bits = check_bits("X", X)
-        time = check_count("time", time, most=_MOST_TIME)
+        time = check_count("time_bound", time_bound, most=_MOST_TIME)
         n_rows, n = bits.shape
         check_size(f"the tapes of {n_rows:,} inputs", float(n_rows) * (n + 2 * time), "give fewer", bytes_each=3)
         simulation = _Simulation(self, bits, time)
@@ -93,12 +93,13 @@ class TuringMachine:
                 break
         return simulation.finished()
 
-    def trace(self, x: Any, time: int) -> MachineTrace:
+    def trace(self, x: Any, time_bound: int) -> MachineTrace:
         """The whole course on one input, a row of 0 and 1."""
         bits = check_bits("x", np.asarray(x)[None] if np.ndim(x) == 1 else x)
         if len(bits) != 1:
             raise ConfigError(f"a trace is of one input, got {len(bits)}")
-        simulation = _Simulation(self, bits, check_count("time", time, most=10_000))
+        time = check_count("time_bound", time_bound, most=10_000)
+        simulation = _Simulation(self, bits, time)
         tapes, heads, states = [], [], []
         while True:
             tapes.append(simulation.tape[0].copy())
@@ -119,12 +120,12 @@ class MachineRun:
     Attributes:
         accepts: whether the machine halted and accepted.
         halts: whether it halted in time.
-        steps: steps until it halted, or all that it had.
+        halted_after: steps until it halted, or all that it had.
     """
 
     accepts: npt.NDArray[np.bool_]
     halts: npt.NDArray[np.bool_]
-    steps: npt.NDArray[np.int64]
+    halted_after: npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,7 +38,7 @@ class UnrolledMachine:
     """A machine on n bits for T steps, as a function graph with the output ``accept``.
 
     Attributes:
-        time: T, the steps that were unrolled.
+        time_bound: T, the steps that were unrolled.
         n_cells: cells that the head may visit.
         n_places: pairs of a state and a cell that are possible, summed over all times.
         n_tableau: states times cells times steps, which the proof counts.
@@ -47,7 +47,7 @@ class UnrolledMachine:
 
     graph: FunctionGraph
     n_inputs: int
-    time: int
+    time_bound: int
     n_cells: int
     n_places: int
     n_tableau: int
@@ -64,20 +64,20 @@ class UnrolledMachine:
 
     def __str__(self) -> str:
         return (
-            f"{self.n_inputs} bits, {self.time} steps: {self.n_gates:,} gates of at most {self.graph.max_arity} "
+            f"{self.n_inputs} bits, {self.time_bound} steps: {self.n_gates:,} gates of at most {self.graph.max_arity} "
             f"arguments, depth {self.graph.depth}"
         )
 
 
-def unroll(machine: TuringMachine, n_inputs: int, time: int | None = None) -> UnrolledMachine:
+def unroll(machine: TuringMachine, n_inputs: int, time_bound: int | None = None) -> UnrolledMachine:
     """The function graph of a Turing machine for inputs of one length and a bound on its time.
 
     Args:
-        time: steps to unroll; by default until no run can go on, which is an error where the rules alone do not tell
-            that this is within 4 (n + 2)^2 steps.
+        time_bound: steps to unroll; by default until no run can go on, which is an error where the rules alone do not
+            tell that this is within 4 (n + 2)^2 steps.
 
     Raises:
-        ConfigError: a time that is needed and not given, or a tableau too large to be built.
+        ConfigError: a bound that is needed and not given, or a tableau too large to be built.
 
     >>> from compsparse.representations.machine import parity_machine
     >>> unrolled = unroll(parity_machine(), 8)
@@ -89,13 +89,13 @@ def unroll(machine: TuringMachine, n_inputs: int, time: int | None = None) -> Un
     check_machine("machine", machine)
     n_inputs = check_count("n_inputs", n_inputs, most=100_000)
     longest = min(4 * (n_inputs + 2) ** 2, _MOST_TIME)
-    steps = longest if time is None else check_count("time", time, most=_MOST_TIME)
+    steps = longest if time_bound is None else check_count("time_bound", time_bound, most=_MOST_TIME)
     tableau = _Tableau(machine, n_inputs)
     while tableau.places and tableau.time < steps:
         tableau.step()
-    if tableau.places and time is None:
+    if tableau.places and time_bound is None:
         raise ConfigError(
-            f"it cannot be told from the rules that the machine halts within {steps:,} steps: give time=…"
+            f"it cannot be told from the rules that the machine halts within {steps:,} steps: give time_bound=…"
         )
     graph = tableau.builder.build({"accept": tableau.accepted})
     n_cells = len(tableau.visited)

@@ -28,9 +28,9 @@ _MOST_POLARITIES = 6
 
 @dataclass(frozen=True)
 class HiddenUnit:
-    """coefficient · relu(weights · arguments + bias)."""
+    """coefficient · relu(factors · arguments + bias)."""
 
-    weights: tuple[int, ...]
+    factors: tuple[int, ...]
     bias: int
     coefficient: int
 
@@ -57,7 +57,7 @@ def gate_units(gate: Cube) -> GateUnits:
 
     >>> exclusive_or = gate_units(np.array([[0, 1], [1, 0]], dtype=bool))
     >>> exclusive_or.linear, exclusive_or.hidden  # x + y - 2 relu(x + y - 1)
-    ((1, 1), (HiddenUnit(weights=(1, 1), bias=-1, coefficient=-2),))
+    ((1, 1), (HiddenUnit(factors=(1, 1), bias=-1, coefficient=-2),))
     """
     found = np.asarray(gate)
     if found.dtype != bool or found.shape != (2,) * found.ndim or not found.ndim:
