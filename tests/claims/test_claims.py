@@ -156,6 +156,8 @@ def test_checks_are_listed_apart():
         "memorisation-cells",
         "l1-equals-l0",
         "unrolled-starts-as-ista",
+        "ridge-powers-span-polynomials",
+        "takagi-exponential-accuracy",
     }
 
 

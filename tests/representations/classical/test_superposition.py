@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from compsparse.errors import ConfigError, DataError
-from compsparse.representations.classical import InnerFunction, superpose
+from compsparse.representations.classical import InnerFunction, inner_function, superpose
 
 
 def wave(X):
@@ -37,6 +37,13 @@ def test_sums_map_cubes_to_intervals_that_do_not_meet(level):
     assert (left[order][1:] > right[order][:-1]).all()
     assert (right > left).all()
     assert (right - left).max() <= 0.6 * this.separation
+
+
+def test_no_two_images_coincide_by_arithmetic(monkeypatch):
+    assert InnerFunction(2, 5, 16, 2).levels[1].separation > 1e-10
+    monkeypatch.setattr(inner_function, "_SHARE", 0.5)  # with a rational share two of them do, and that is said
+    with pytest.raises(ConfigError, match="double precision cannot tell apart"):
+        _ = InnerFunction(2, 5, 16, 2).levels
 
 
 def test_a_point_is_in_the_gap_of_at_most_one_family_for_each_input():

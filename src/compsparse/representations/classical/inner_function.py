@@ -20,6 +20,8 @@ from compsparse.sizes import check_work
 
 _MOST_CUBES = 2e7
 """Most cubes of a level: their images are sorted to see how far apart they lie."""
+_SHARE = np.pi / 6
+"""Transcendental, so that no sum of later levels falls on another by arithmetic."""
 _FINEST = 1e-13
 """Images nearer than this cannot be told apart in double precision."""
 
@@ -126,8 +128,8 @@ class InnerFunction:
             ends = np.arange(n + 1) * length
             values = np.interp(ends, x, y)
             separation = float(np.diff(np.sort(self._images(values[:-1]))).min())
-            # images of neighbours may take up half of the room between them, and cells a tenth of their rise
-            rise = min(0.5 * separation / float(self.factors.sum()), 0.1 * float(np.diff(values).min()))
+            # images of neighbours may take up some half of the room between them, and cells a tenth of their rise
+            rise = min(_SHARE * separation / float(self.factors.sum()), 0.1 * float(np.diff(values).min()))
             if rise < _FINEST:
                 raise ConfigError(
                     f"level {k} needs images {rise:.1g} wide, which double precision cannot tell apart: "
