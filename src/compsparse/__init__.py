@@ -31,6 +31,8 @@ _HOME = {
     "mirror": "networks",
     "to_masked": "networks",
     "fit_graph": "training",
+    "prune": "training",
+    "sparse_fit": "training",
     "train": "training",
     "training_data": "training",
     "Discovery": "discovery",
@@ -103,4 +105,4 @@ if TYPE_CHECKING:
     )
     from compsparse.networks import convolutional, count, dense, local, mirror, to_masked
     from compsparse.sparse import lasso, memorise
-    from compsparse.training import fit_graph, train, training_data
+    from compsparse.training import fit_graph, prune, sparse_fit, train, training_data

@@ -473,13 +473,28 @@ add(
     lambda: {"seeds": [1, 2]},
 )
 add("HuberLoss", training.HuberLoss, lambda: {"delta": 1.0})
-for name in ("SquaredNorm", "ProximalL1"):
+for name in ("SquaredNorm", "ProximalL1", "WeightDecay", "BetaLasso"):
     add(
         name,
         lambda kind=name, **given: getattr(training, kind)(**given).value(_network()),
-        lambda: {"strength": 0.1, "applies_to": lambda name: True},
+        lambda: {"strength": 0.1, "applies_to": lambda name: True, "layers": [0]},
         own=("applies_to",),
     )
+add(
+    "GroupLasso",
+    lambda **given: training.GroupLasso(**given).prox_(_network(), 0.1),
+    lambda: {"strength": 0.1, "layers": [0], "groups": "units"},
+)
+add(
+    "layered",
+    networks.layered,
+    lambda: {"sizes": [4, 3, 1], "activation": "relu", "masks": None, "n_replicas": 2, "random_state": 0},
+)
+add(
+    "patch_sum",
+    tasks.patch_sum,
+    lambda: {"size": 4, "patch": 2, "noise": 0.0, "random_state": 0, "scattered": True},
+)
 add(
     "ProximalL1.prox_",
     lambda **given: training.ProximalL1(0.1).prox_(**given),

@@ -142,6 +142,7 @@ class GraphEstimator(TableEstimator):
         weight_decay: float = 1e-3,
         refine_iterations: int = 60,
         layerwise: bool = False,
+        penalties: Any = (),
         validation_fraction: float = 0.2,
         time_limit: float | None = None,
         device: str | None = None,
@@ -162,6 +163,7 @@ class GraphEstimator(TableEstimator):
         self.weight_decay = weight_decay
         self.refine_iterations = refine_iterations
         self.layerwise = layerwise
+        self.penalties = penalties
         self.validation_fraction = validation_fraction
         self.time_limit = time_limit
         self.device = device
@@ -186,6 +188,7 @@ class GraphEstimator(TableEstimator):
                 channels=self.channels,
                 share=self.share,
                 config=self._fit_config(),
+                penalties=self.penalties,
                 validation_fraction=self.validation_fraction,
                 random_state=drawn_seed(self.random_state),
                 device=self.device,

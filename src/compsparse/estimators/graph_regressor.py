@@ -26,6 +26,8 @@ class GraphRegressor(PredictsNumbers, GraphEstimator):
         n_steps, batch_size, learning_rate, weight_decay: settings of the training loop.
         refine_iterations: most Levenberg-Marquardt steps at the end; 0 leaves them out.
         layerwise: learn the lower levels of the graph first.
+        penalties: strengths by name, such as ``{"l1": 1e-3}`` (:data:`compsparse.training.PENALTIES`), or penalties;
+            with any, the Levenberg-Marquardt steps are left out.
         validation_fraction: share of the rows that choose among restarts; tables of fewer than
             20 rows train on all.
         time_limit: seconds after which the best network so far is taken, with a warning.

@@ -1,4 +1,4 @@
-"""Measures on networks and on families of runs: selection, sensitivities, thresholds, effective laws."""
+"""Measures on networks and on families of runs: selection, sensitivities, locality, thresholds, effective laws."""
 
 from compsparse.measures.attention import (
     ScoreGeometry,
@@ -24,12 +24,23 @@ from compsparse.measures.dynamics import (
     neural_collapse,
 )
 from compsparse.measures.law import Law, fit_law
+from compsparse.measures.locality import (
+    DisplacementHistogram,
+    Locality,
+    displacement_histogram,
+    graph_f1,
+    near_pairs,
+    off_local_mass,
+    patch_locality,
+)
 from compsparse.measures.sensitivity import Sensitivity, diffeomorphism_sensitivity, synonym_sensitivity
 
 __all__ = [
+    "DisplacementHistogram",
     "Dynamics",
     "DynamicsLog",
     "Law",
+    "Locality",
     "NeuralCollapse",
     "ScoreGeometry",
     "SelectionMeasures",
@@ -39,14 +50,19 @@ __all__ = [
     "ancestor_matrix",
     "attention_graph",
     "diffeomorphism_sensitivity",
+    "displacement_histogram",
     "edge_auroc",
     "equilibrium_rho",
     "first_crossing",
     "fit_law",
+    "graph_f1",
     "mean_attention",
     "measure_dynamics",
+    "near_pairs",
     "neural_collapse",
+    "off_local_mass",
     "parent_matrix",
+    "patch_locality",
     "rollout",
     "score_geometry",
     "score_matrices",

@@ -28,7 +28,7 @@ from compsparse.tables.coded import CodedTable, coded_table
 from compsparse.tables.columns import Table
 from compsparse.tables.scaling import scale_of
 from compsparse.tables.targets import Target
-from compsparse.training import CrossEntropy, FitConfig, fit_graph
+from compsparse.training import CrossEntropy, FitConfig, Penalties, fit_graph
 
 _FEWEST_TO_HOLD_OUT = 20
 
@@ -48,6 +48,7 @@ def fit_model(
     channels: int = 1,
     share: Sharing = "none",
     config: FitConfig | None = None,
+    penalties: Penalties = (),
     validation_fraction: float = 0.2,
     random_state: RandomState = None,
     device: str | None = None,
@@ -67,6 +68,8 @@ def fit_model(
         width, depth, activation, channels, share: the shape of the network, as in
             :func:`~compsparse.networks.mirror`.
         config: restarts, training and finish.
+        penalties: on the weights, as objects or as strengths by name, ``{"l1": 1e-3}``; with any, there is no
+            second-order finish.
         validation_fraction: share of the rows that choose among restarts; fewer than 20 rows train on all.
         time_limit: seconds after which the best network so far is taken; the status says so.
         device: where to train; the model predicts on the CPU.
@@ -107,6 +110,7 @@ def fit_model(
         config,
         validation=_held_out(len(table.X), validation_fraction, seed),
         sample_weight=weights,
+        penalties=penalties,
         loss=None if table.target.classes is None else CrossEntropy(),
         width=width,
         depth=depth,

@@ -7,7 +7,8 @@ from compsparse.networks.explicit import ExplicitReLU, ExplicitSize, SparseLayer
 from compsparse.networks.explicit_files import explicit_to_onnx, load_explicit, save_explicit
 from compsparse.networks.export import load, save, to_onnx
 from compsparse.networks.homogeneous import HomogeneousNetwork
-from compsparse.networks.masked import MaskedNetwork, to_masked
+from compsparse.networks.images import ImageNetwork, embedded
+from compsparse.networks.masked import MaskedNetwork, layered, to_masked
 from compsparse.networks.mirroring import (
     MirrorConfig,
     MirrorNetwork,
@@ -18,6 +19,7 @@ from compsparse.networks.mirroring import (
     mirror,
 )
 from compsparse.networks.nodes import node_function, node_values
+from compsparse.networks.normalisation import ReplicaBatchNorm
 from compsparse.networks.plan import NetworkPlan, Sharing, make_plan
 from compsparse.networks.replicas import ReplicatedNetwork, only, replica_seeds, select
 from compsparse.networks.rounding import RoundedRange, rounding_error
@@ -28,6 +30,7 @@ from compsparse.networks.self_similar import (
     self_similar_network,
     takagi_network,
 )
+from compsparse.networks.wiring import graph_of, masks_of
 
 __all__ = [
     "ACTIVATIONS",
@@ -35,12 +38,14 @@ __all__ = [
     "ExplicitReLU",
     "ExplicitSize",
     "HomogeneousNetwork",
+    "ImageNetwork",
     "MaskedNetwork",
     "MirrorConfig",
     "MirrorNetwork",
     "MirrorOptions",
     "NetworkPlan",
     "NetworkSize",
+    "ReplicaBatchNorm",
     "ReplicatedNetwork",
     "RoundedRange",
     "Sharing",
@@ -51,12 +56,16 @@ __all__ = [
     "convolutional",
     "count",
     "dense",
+    "embedded",
     "explicit_to_onnx",
+    "graph_of",
     "hat_network",
+    "layered",
     "load",
     "load_explicit",
     "local",
     "make_plan",
+    "masks_of",
     "mirror",
     "node_function",
     "node_values",

@@ -31,6 +31,7 @@ def count(network: ReplicatedNetwork) -> NetworkSize:
         multiplies = sum(len(g.nodes) * network.cells(g).multiplies for g in network.plan.groups)
         return NetworkSize(sum(p[0].numel() for p in network.parameters()), multiplies)
     if isinstance(network, MaskedNetwork):
-        links = [int(network.get_buffer(f"mask_{i}").sum()) for i in range(len(network.weights))]
+        # replicas with masks of their own may differ: the largest counts
+        links = [int(mask.sum((-1, -2)).max()) for mask in network.masks()]
         return NetworkSize(sum(links) + sum(b.shape[1] for b in network.biases), sum(links))
     raise ConfigError(f"network must be a MirrorNetwork or a MaskedNetwork, got {brief(network)}")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from compsparse.checks import RandomState, brief, check_kind, check_list
+from compsparse.checks import RandomState, brief, check_count, check_device, check_kind, check_list
 from compsparse.errors import ConfigError
 from compsparse.networks.activations import activation
 from compsparse.networks.mirroring import MirrorNetwork
@@ -25,10 +26,10 @@ from compsparse.parameters import check_parameters
 
 
 class MaskedNetwork(ReplicatedNetwork):
-    """Dense layers whose weights are multiplied by fixed 0/1 masks.
+    """Dense layers whose weights are multiplied by 0/1 masks.
 
-    Attributes:
-        masks: per layer an (out, in) mask.
+    Args:
+        masks: per layer an (out, in) mask, or (R, out, in) where every replica has its own.
         active: per layer which units pass through the activation; the others are linear, so
             that a value can be carried past a layer unchanged.
     """
@@ -43,42 +44,113 @@ class MaskedNetwork(ReplicatedNetwork):
         random_state: RandomState = None,
         dtype: torch.dtype = torch.float32,
     ):
-        masks, active = _tensors("masks", masks, 2), _tensors("active", active, 1)
+        masks, active = _tensors("masks", masks, (2, 3)), _tensors("active", active, (1,))
         check_parameters(n_replicas=n_replicas, random_state=random_state, dtype=dtype)
         if not masks or len(masks) != len(active):
             raise ConfigError(f"every layer needs a mask and its active units, got {len(masks)} and {len(active)}")
-        check_weights(float(sum(mask.numel() for mask in masks)), n_replicas)
-        super().__init__(masks[0].shape[1], masks[-1].shape[0], n_replicas)
+        check_weights(float(sum(mask.shape[-2] * mask.shape[-1] for mask in masks)), n_replicas)
+        super().__init__(masks[0].shape[-1], masks[-1].shape[-2], n_replicas)
         self.activation = activation(activation_name)
         self.weights, self.biases = nn.ParameterList(), nn.ParameterList()
+        self.all_active = [bool(units.all()) for units in active]
         generators = generators_for(replica_seeds(random_state, n_replicas or 1))
         masks, active = [m.cpu() for m in masks], [a.cpu() for a in active]
         for i, (mask, units) in enumerate(zip(masks, active, strict=True)):
-            if i and mask.shape[1] != masks[i - 1].shape[0]:
-                raise ConfigError(f"mask {i} reads {mask.shape[1]} units but layer {i - 1} has {masks[i - 1].shape[0]}")
-            if len(units) != mask.shape[0]:
-                raise ConfigError(f"layer {i} has {mask.shape[0]} units but active says it of {len(units)}")
-            degree = mask.sum(1, keepdim=True).clamp(min=1)
-            self.weights.append(per_replica_normal(mask.shape, generators).to(dtype) * (2 / degree).sqrt().to(dtype))
-            self.biases.append(torch.zeros(n_replicas or 1, mask.shape[0], dtype=dtype))
+            out, read = mask.shape[-2:]
+            if i and read != masks[i - 1].shape[-2]:
+                raise ConfigError(f"mask {i} reads {read} units but layer {i - 1} has {masks[i - 1].shape[-2]}")
+            if len(units) != out:
+                raise ConfigError(f"layer {i} has {out} units but active says it of {len(units)}")
+            if mask.ndim == 3 and mask.shape[0] != (n_replicas or 1):
+                raise ConfigError(f"mask {i} is for {mask.shape[0]} replicas but there are {n_replicas or 1}")
+            degree = mask.sum(-1, keepdim=True).clamp(min=1)
+            self.weights.append(per_replica_normal((out, read), generators).to(dtype) * (2 / degree).sqrt().to(dtype))
+            self.biases.append(torch.zeros(n_replicas or 1, out, dtype=dtype))
             self.register_buffer(f"mask_{i}", mask.to(dtype))
             self.register_buffer(f"active_{i}", units.bool().unsqueeze(-1))
 
+    @property
+    def replica_buffers(self) -> tuple[str, ...]:
+        """The masks that every replica has for itself."""
+        return tuple(f"mask_{i}" for i in range(self.n_layers) if self.mask(i).ndim == 3)
+
+    @property
+    def n_layers(self) -> int:
+        """Layers of weights."""
+        return len(self.weights)
+
+    def mask(self, layer: int) -> Tensor:
+        """The mask of a layer, (out, in) or (R, out, in)."""
+        return self.get_buffer(f"mask_{layer}")
+
+    def masks(self) -> list[Tensor]:
+        """The masks of all layers as (R, out, in), which may be views of shared ones."""
+        return [self.mask(i).expand(self.n_replicas, *self.mask(i).shape[-2:]) for i in range(self.n_layers)]
+
+    def set_masks(self, masks: Sequence[Tensor]) -> None:
+        """Gives every replica masks of its own, (R, out, in) per layer."""
+        for i, (mask, now) in enumerate(zip(_tensors("masks", masks, (3,)), self.masks(), strict=True)):
+            if mask.shape != now.shape:
+                raise ConfigError(f"mask {i} must have shape {tuple(now.shape)}, got {tuple(mask.shape)}")
+            setattr(self, f"mask_{i}", mask.to(device=now.device, dtype=now.dtype).clone())
+
+    def effective(self) -> list[Tensor]:
+        """The weights that count, (R, out, in) per layer: zero where a mask is."""
+        return [weight * self.mask(i) for i, weight in enumerate(self.weights)]
+
     def run(self, columns: Tensor) -> Tensor:
         """From ``(R, n_inputs, batch)`` to ``(R, n_outputs, batch)``, layer after layer."""
+        return self.run_with(columns, self.effective())
+
+    def run_with(self, columns: Tensor, matrices: Sequence[Tensor]) -> Tensor:
+        """The same with other weights, (R, out, in) per layer, which no mask touches."""
         h = columns
-        for i, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
-            h = torch.baddbmm(bias.unsqueeze(-1), weight * self.get_buffer(f"mask_{i}"), h)
-            h = torch.where(self.get_buffer(f"active_{i}"), self.activation(h), h)
+        for i, (weight, bias) in enumerate(zip(matrices, self.biases, strict=True)):
+            h = torch.baddbmm(bias.unsqueeze(-1), weight, h)
+            h = self.activation(h) if self.all_active[i] else self._partly_active(h, i)
         return h
 
+    def _partly_active(self, h: Tensor, layer: int) -> Tensor:
+        return torch.where(self.get_buffer(f"active_{layer}"), self.activation(h), h)
 
-def _tensors(what: str, values: Any, n_dimensions: int) -> list[Tensor]:
+
+def _tensors(what: str, values: Any, dimensions: tuple[int, ...]) -> list[Tensor]:
     found = check_list(what, values)
     for one in found:
-        if not isinstance(one, Tensor) or one.ndim != n_dimensions or not one.numel():
-            raise ConfigError(f"{what} must be tensors of {n_dimensions} dimensions, got {brief(one)}")
+        if not isinstance(one, Tensor) or one.ndim not in dimensions or not one.numel():
+            wanted = " or ".join(map(str, dimensions))
+            raise ConfigError(f"{what} must be tensors of {wanted} dimensions, got {brief(one)}")
     return found
+
+
+def layered(
+    sizes: Sequence[int],
+    activation: str = "relu",
+    *,
+    masks: Sequence[Tensor] | None = None,
+    n_replicas: int | None = None,
+    random_state: RandomState = None,
+    device: str | torch.device | None = None,
+    dtype: torch.dtype = torch.float32,
+) -> MaskedNetwork:
+    """Dense layers from ``sizes[0]`` inputs to ``sizes[-1]`` outputs, which is linear; masks can be set later.
+
+    Args:
+        masks: one per layer; None leaves every weight in.
+
+    >>> net = layered([144, 64, 1], n_replicas=3, random_state=0)
+    >>> net(torch.zeros(5, 144)).shape
+    torch.Size([3, 5, 1])
+    """
+    units = [check_count("a size", n) for n in check_list("sizes", sizes)]
+    if len(units) < 2:
+        raise ConfigError(f"sizes go from the inputs to the outputs, at least these two, got {brief(sizes)}")
+    check_weights(float(sum(a * b for a, b in pairwise(units))), n_replicas)
+    if masks is None:
+        masks = [torch.ones(b, a) for a, b in pairwise(units)]
+    active = [torch.ones(n, dtype=torch.bool) for n in units[1:-1]] + [torch.zeros(units[-1], dtype=torch.bool)]
+    network = MaskedNetwork(masks, active, activation, n_replicas=n_replicas, random_state=random_state, dtype=dtype)
+    return network.to(check_device(device))
 
 
 @dataclass

@@ -3,12 +3,14 @@
 from compsparse.tables.coded import CodedTable, coded_table
 from compsparse.tables.coding import NumberColumn, TableCode, TextColumn, code_for
 from compsparse.tables.columns import Table
+from compsparse.tables.images import ImageTable, read_images
 from compsparse.tables.reading import embedded_table, inputs_and_targets, read_table
 from compsparse.tables.splitting import SplitTable, split_table
 from compsparse.tables.targets import Target, target_for
 
 __all__ = [
     "CodedTable",
+    "ImageTable",
     "NumberColumn",
     "SplitTable",
     "Table",
@@ -19,6 +21,7 @@ __all__ = [
     "coded_table",
     "embedded_table",
     "inputs_and_targets",
+    "read_images",
     "read_table",
     "split_table",
     "target_for",

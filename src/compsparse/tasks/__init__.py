@@ -13,13 +13,17 @@ from compsparse.tasks.hierarchy import (
     exchange_synonyms,
     one_hot,
 )
+from compsparse.tasks.images import MotifImages, gaussian_twin, smooth_noise
+from compsparse.tasks.patches import patch_pixels, patch_sum
 from compsparse.tasks.takagi import hat_sum, hats, takagi_coefficients, takagi_sum
-from compsparse.tasks.task import BitInputs, Sample, Task, UniformInputs, box, fair_bits, on
+from compsparse.tasks.task import BitInputs, GaussianInputs, Sample, Task, UniformInputs, box, fair_bits, on
 from compsparse.tasks.tokens import TokenTask, token_chain, token_gates, token_junta, token_parities, token_parity
 
 __all__ = [
     "BitInputs",
+    "GaussianInputs",
     "HierarchySample",
+    "MotifImages",
     "Quantity",
     "RandomHierarchy",
     "Sample",
@@ -40,6 +44,7 @@ __all__ = [
     "friedman1",
     "friedman2",
     "friedman3",
+    "gaussian_twin",
     "hat_sum",
     "hats",
     "law",
@@ -48,10 +53,13 @@ __all__ = [
     "on",
     "one_hot",
     "parity_tree",
+    "patch_pixels",
+    "patch_sum",
     "random_target",
     "ripple_adder",
     "shared_dag",
     "sincos_tree",
+    "smooth_noise",
     "takagi_coefficients",
     "takagi_sum",
     "tanh_tree",

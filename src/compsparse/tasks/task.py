@@ -51,6 +51,11 @@ class UniformInputs:
             if not check_number("a bound", low) < check_number("a bound", high):
                 raise ConfigError(f"bounds must be (low, high) with low < high, got ({low}, {high})")
 
+    @property
+    def n_inputs(self) -> int:
+        """Number of inputs."""
+        return len(self.bounds)
+
     def sample(self, n: int, random_state: RandomState = None) -> np.ndarray:
         """Draws ``n`` rows of inputs."""
         n, rng, d = check_count("n", n), generator_from(random_state), len(self.bounds)
@@ -72,6 +77,22 @@ class BitInputs(UniformInputs):
     def sample(self, n: int, random_state: RandomState = None) -> np.ndarray:
         """Draws ``n`` rows of 0 and 1."""
         return (super().sample(n, random_state) >= 0.5).astype(float)
+
+
+@dataclass(frozen=True)
+class GaussianInputs:
+    """Independent standard normal inputs."""
+
+    n_inputs: int
+
+    def __post_init__(self) -> None:
+        check_count("n_inputs", self.n_inputs, most=MOST_VARIABLES)
+
+    def sample(self, n: int, random_state: RandomState = None) -> np.ndarray:
+        """Draws ``n`` rows of inputs."""
+        n, rng = check_count("n", n), generator_from(random_state)
+        check_size(f"{n:,} rows", 4.0 * n * self.n_inputs, "ask for fewer rows")
+        return rng.standard_normal((n, self.n_inputs))
 
 
 @dataclass(frozen=True)
@@ -99,16 +120,17 @@ class Task:
 
     name: str
     graph: FunctionGraph
-    inputs: UniformInputs
+    inputs: UniformInputs | GaussianInputs
     noise: float = 0.0
 
     def __post_init__(self) -> None:
         check_text("the name of a task", self.name)
         check_graph("graph", self.graph)
-        check_kind("inputs", self.inputs, UniformInputs)
+        if not isinstance(self.inputs, GaussianInputs):
+            check_kind("inputs", self.inputs, UniformInputs)
         check_number("noise", self.noise, least=0)
-        if len(self.inputs.bounds) != self.graph.n_inputs:
-            raise ConfigError(f"{self.graph.n_inputs} inputs need as many bounds, got {len(self.inputs.bounds)}")
+        if self.inputs.n_inputs != self.graph.n_inputs:
+            raise ConfigError(f"{self.graph.n_inputs} inputs need as many bounds, got {self.inputs.n_inputs}")
         if not self.graph.has_functions:
             raise ConfigError(f"task {self.name!r} needs a graph whose constituents are known")
 
@@ -134,11 +156,13 @@ class Task:
 
     def with_correlation(self, correlation: float) -> Task:
         """The same task with correlated inputs; see :class:`UniformInputs`."""
+        if not isinstance(self.inputs, UniformInputs):
+            raise ConfigError(f"the inputs of task {self.name!r} are Gaussian: only uniform ones can be correlated")
         return replace(self, inputs=replace(self.inputs, correlation=correlation))
 
 
 @lru_cache(maxsize=128)
-def _scale(graph: FunctionGraph, inputs: UniformInputs) -> np.ndarray:
+def _scale(graph: FunctionGraph, inputs: UniformInputs | GaussianInputs) -> np.ndarray:
     return np.asarray(graph(inputs.sample(_SCALE_SAMPLE, 0)).std(axis=0))
 
 

@@ -7,26 +7,48 @@ from compsparse.training.levenberg_marquardt import Refinement, refine
 from compsparse.training.loop import Callback, TrainingConfig, TrainingState, train
 from compsparse.training.losses import CrossEntropy, HuberLoss, Loss, SquaredLoss
 from compsparse.training.memory import reused_allocations
-from compsparse.training.penalties import Penalty, ProximalL1, ProximalPenalty, SmoothPenalty, SquaredNorm
+from compsparse.training.named_penalties import PENALTIES, Penalties
+from compsparse.training.penalties import (
+    BetaLasso,
+    GroupLasso,
+    Penalty,
+    ProximalL1,
+    ProximalPenalty,
+    SmoothPenalty,
+    SquaredNorm,
+    WeightDecay,
+)
+from compsparse.training.pruning import Pruning, PruningConfig, PruningRound, prune
 from compsparse.training.recipes import FitConfig, GraphFit, fit_graph
 from compsparse.training.record import ReplicaStatus, Training, TrainingStatus
+from compsparse.training.regrowth import RegrowthConfig, regrow
 from compsparse.training.schedules import SCHEDULES, Schedule
+from compsparse.training.sparse_fitting import SparseFit, sparse_fit
 
 __all__ = [
+    "PENALTIES",
     "SCHEDULES",
+    "BetaLasso",
     "Callback",
     "CrossEntropy",
     "FitConfig",
     "GraphFit",
+    "GroupLasso",
     "HuberLoss",
     "Loss",
+    "Penalties",
     "Penalty",
     "ProximalL1",
     "ProximalPenalty",
+    "Pruning",
+    "PruningConfig",
+    "PruningRound",
     "Refinement",
+    "RegrowthConfig",
     "ReplicaStatus",
     "Schedule",
     "SmoothPenalty",
+    "SparseFit",
     "SquaredLoss",
     "SquaredNorm",
     "Training",
@@ -34,12 +56,16 @@ __all__ = [
     "TrainingData",
     "TrainingState",
     "TrainingStatus",
+    "WeightDecay",
     "copy_nodes",
     "fit_graph",
     "lower_part",
+    "prune",
     "refine",
+    "regrow",
     "reused_allocations",
     "solve_last_layer",
+    "sparse_fit",
     "train",
     "training_data",
 ]

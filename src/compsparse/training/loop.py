@@ -30,7 +30,8 @@ from compsparse.training.cuda_graph import CapturedStep
 from compsparse.training.data import BatchStream, TrainingData, padded
 from compsparse.training.losses import Loss, SquaredLoss
 from compsparse.training.memory import reused_allocations
-from compsparse.training.penalties import Penalty, ProximalPenalty, SmoothPenalty, check_penalties
+from compsparse.training.named_penalties import Penalties, check_penalties
+from compsparse.training.penalties import Penalty, ProximalPenalty, SmoothPenalty
 from compsparse.training.record import ReplicaStatus, Training, TrainingStatus
 from compsparse.training.schedules import Schedule, schedule
 from compsparse.training.sgd import ReplicaSGD
@@ -127,7 +128,7 @@ def train(
     config: TrainingConfig | None = None,
     *,
     loss: Loss | None = None,
-    penalties: Sequence[Penalty] = (),
+    penalties: Penalties = (),
     callbacks: Sequence[Callback] = (),
     progress: Progress | None = None,
     time_limit: float | None = None,
@@ -140,6 +141,7 @@ def train(
     best weights so far.
 
     Args:
+        penalties: as objects, or as strengths by name, ``{"l1": 1e-3}``.
         random_state: seed of the batch order; replica r gets the same one in any company.
         seeds: a list with one seed per replica instead.
     """
@@ -148,14 +150,14 @@ def train(
     config = TrainingConfig() if config is None else check_kind("config", config, TrainingConfig)
     loss = SquaredLoss() if loss is None else check_kind("loss", loss, Loss)
     check_parameters(progress=progress, time_limit=time_limit)
-    penalties, callbacks = check_penalties(penalties), check_list("callbacks", callbacks)
+    plugged, callbacks = check_penalties(penalties), check_list("callbacks", callbacks)
     for callback in callbacks:
         if not callable(callback):
             raise ConfigError(f"callbacks must be functions of the training's state, got {brief(callback)}")
     n = network.n_replicas
     _check(network, data, config, loss, n)
     seeds, limit = chosen_seeds(random_state, seeds, n), check_time_limit(time_limit)
-    run = _Run(network, data, config, loss, penalties, seeds)
+    run = _Run(network, data, config, loss, plugged, seeds)
     with reused_allocations():
         return run.train(callbacks, Silent() if progress is None else progress, limit)
 
@@ -206,7 +208,7 @@ class _Run:
         self.recorded = CapturedStep(self._descend) if self.records else None
         self.alive = torch.arange(self.n)
         self.best = [p.detach().clone() for p in self.parameters]
-        self.buffers = replica_buffers(network)
+        self.best_buffers = [buffer.clone() for _, _, buffer in replica_buffers(network)]
         self.best_loss = torch.full((self.n,), torch.inf)
         self.best_step = torch.zeros(self.n, dtype=torch.long)
         self.looks_without_gain = torch.zeros(self.n, dtype=torch.long)
@@ -245,6 +247,7 @@ class _Run:
         status, step, last = TrainingStatus.FINISHED, 0, self.longest
         rungs = {max(1, round(at * last)): kept for at, kept in self.config.rungs}
         to_look_at = {*rungs, *self.last_step.tolist()}
+        self.network.train()
         try:
             self._look(0)
             for step in range(1, last + 1):
@@ -284,7 +287,7 @@ class _Run:
         else:
             self._descend(rows)
         for proximal in self.proximal:
-            proximal.prox_(self.network, self.rate)
+            proximal.prox_(self.network, self._rates())
 
     def _set_rates(self, done: int) -> None:
         base, shape = self.config.learning_rate, schedule(self.config.schedule)
@@ -299,6 +302,10 @@ class _Run:
                 group["lr"].fill_(self.rate)
             else:
                 group["lr"] = self.rate
+
+    def _rates(self) -> float | Tensor:
+        """The learning rate of the last step, of each replica where they differ."""
+        return self.optimizer.rates if isinstance(self.optimizer, ReplicaSGD) else self.rate
 
     def _descend(self, rows: Tensor) -> None:
         """One step of the optimiser on the given rows."""
@@ -366,9 +373,11 @@ class _Run:
             weight = weight * self.data.sample_weight[at]
         same = all(r is rows[0] or torch.equal(r, rows[0]) for r in rows)
         parts = at.chunk(math.ceil(at.numel() / _MOST_ROWS_AT_ONCE), dim=1)
+        self.network.eval()
         prediction = torch.cat(
             [self.network(self.data.X[p[0] if same else p]).reshape(len(rows), p.shape[1], -1) for p in parts], dim=1
         )
+        self.network.train()
         return self.loss.mean(prediction, self.data.y[at], weight).cpu().float()
 
     def _end(self, which: Tensor, why: ReplicaStatus, step: int) -> None:
@@ -388,6 +397,8 @@ class _Run:
         chosen, at = which.to(self.device), self.alive[which].to(self.device)
         for kept, parameter in zip(self.best, self.parameters, strict=True):
             kept[at] = parameter.detach()[chosen]
+        for kept, (_, _, buffer) in zip(self.best_buffers, replica_buffers(self.network), strict=True):
+            kept[at] = buffer[chosen]
 
     def _halve(self, kept: float, step: int) -> None:
         training = [i for i in self.alive.tolist() if self.trains[i]]
@@ -410,6 +421,8 @@ class _Run:
         if self.padding is not None:
             self.padding = self.padding[chosen.to(self.device)]
         keep_(self.network, chosen)
+        self.smooth = [p.for_replicas(training) for p in self.smooth]
+        self.proximal = [p.for_replicas(training) for p in self.proximal]
         self.loss_since_look = self.loss_since_look[chosen.to(self.device)]
         if isinstance(self.optimizer, ReplicaSGD):
             self.optimizer.keep(chosen.to(self.device))
@@ -431,12 +444,13 @@ class _Run:
             self._end(torch.ones_like(self.alive, dtype=torch.bool), ReplicaStatus.FINISHED, step)
         for parameter, kept in zip(self.parameters, self.best, strict=True):
             parameter.data = kept
-        for module, name, buffer in self.buffers:
-            setattr(module, name, buffer)
+        for kept, (module, name, _) in zip(self.best_buffers, replica_buffers(self.network), strict=True):
+            setattr(module, name, kept)
         for parameter in self.parameters:
             parameter.grad = None
         self.alive = torch.arange(self.n)
         train_loss = self._losses(self.rows)
+        self.network.eval()
         if self.data.validation is None:
             self.status = [
                 old if math.isfinite(loss) else ReplicaStatus.DIVERGED

@@ -29,7 +29,8 @@ from compsparse.training.layerwise import copy_nodes, lower_part
 from compsparse.training.levenberg_marquardt import Refinement, refine
 from compsparse.training.loop import TrainingConfig, train
 from compsparse.training.losses import Loss, SquaredLoss
-from compsparse.training.penalties import Penalty, check_penalties
+from compsparse.training.named_penalties import Penalties, check_penalties
+from compsparse.training.penalties import Penalty
 from compsparse.training.record import ReplicaStatus, Training, TrainingStatus
 
 HALVING_TWICE = ((0.2, 0.5), (0.4, 0.5))
@@ -109,7 +110,7 @@ def fit_graph(
     validation: Sequence[int] | np.ndarray | None = None,
     sample_weight: Tensor | None = None,
     loss: Loss | None = None,
-    penalties: Sequence[Penalty] = (),
+    penalties: Penalties = (),
     width: int = 24,
     depth: int = 2,
     activation: str = "silu",
@@ -126,6 +127,7 @@ def fit_graph(
         X, y: standardised tensors on the device to fit on; y is (n, k) numbers, or (n,) classes with a loss for them.
         validation: rows that choose among restarts; the others train. None trains on all rows
             and chooses by training loss.
+        penalties: as objects, or as strengths by name; with any, the second-order finish is left out.
         width, depth, activation, channels, out_channels, share: the shape of the networks; see
             :class:`~compsparse.networks.MirrorConfig`.
         time_limit: seconds for everything; the best networks so far are returned when they are over.
@@ -139,7 +141,7 @@ def fit_graph(
     loss = SquaredLoss() if loss is None else check_kind("loss", loss, Loss)
     check_parameters(progress=progress, random_state=random_state)
     progress, time_limit = Silent() if progress is None else progress, check_time_limit(time_limit)
-    penalties = check_penalties(penalties)
+    plugged = tuple(check_penalties(penalties))
     _check_tensors(X, y, sample_weight)
     loop = config.training if validation is not None else replace(config.training, rungs=(), patience=None)
     seeds = replica_seeds(random_state, config.n_restarts)
@@ -147,7 +149,7 @@ def fit_graph(
         MirrorConfig(width, depth, activation, channels, out_channels, share),
         _data(X, y, sample_weight, validation, config.n_restarts),
         loss,
-        tuple(penalties),
+        plugged,
         seeds,
     )
     network = fit.network(graph)
@@ -172,7 +174,7 @@ def fit_graph(
     refinement = None
     iterations = _finish_iterations(best, data, config)
     squared = isinstance(fit.loss, SquaredLoss)
-    if iterations and squared and not penalties and training.status is not TrainingStatus.INTERRUPTED:
+    if iterations and squared and not plugged and training.status is not TrainingStatus.INTERRUPTED:
         left = None if time_limit is None else max(time_limit - (time.perf_counter() - started), _NO_TIME)
         refinement = refine(best, data, iterations, time_limit=left, progress=progress)
     members, value = _ensemble(best, data, fit.loss)

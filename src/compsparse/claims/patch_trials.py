@@ -1,0 +1,156 @@
+"""Trials on sums over patches: every way to train a dense network, at several strengths and seeds as replicas.
+
+Each seed has a target, rows and first weights of its own. Strengths are chosen by rows that train nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from compsparse.claims.seeds import FIRST_SEED
+from compsparse.claims.trials import gpu_if_any
+from compsparse.graph import FunctionGraph
+from compsparse.measures import Locality, patch_locality
+from compsparse.networks import MaskedNetwork, layered, masks_of, select
+from compsparse.tasks import patch_pixels, patch_sum
+from compsparse.training import Penalty, ProximalL1, TrainingConfig, TrainingData, WeightDecay, train
+
+SIZE, PATCH = 12, 3
+_TO_CHOOSE, _TO_TEST = 500, 2000
+DECAY_ABOVE = 1e-2
+"""Weight decay of the layers above the one whose L1 norm counts: without it they grow and undo the penalty."""
+
+Method = Callable[[list[float]], list[Penalty]]
+"""From one strength per replica to the penalties of a method."""
+
+
+def prox_l1(strengths: list[float]) -> list[Penalty]:
+    """Proximal L1 on the first layer, weight decay above."""
+    return [ProximalL1(strengths, layers=[0]), WeightDecay(DECAY_ABOVE, layers=slice(1, None))]
+
+
+def l2(strengths: list[float]) -> list[Penalty]:
+    """Weight decay on all layers."""
+    return [WeightDecay(strengths)]
+
+
+@dataclass(frozen=True)
+class PatchData:
+    """Rows of several seeds: one table, in which every seed has its own part.
+
+    Attributes:
+        n: training rows of a seed.
+        scattered, shuffled: pixels at random places; targets of other rows.
+    """
+
+    n: int
+    n_seeds: int = 5
+    scattered: bool = False
+    shuffled: bool = False
+    first_seed: int = FIRST_SEED
+
+    @property
+    def seeds(self) -> list[int]:
+        """One per part of the table."""
+        return [self.first_seed + s for s in range(self.n_seeds)]
+
+    @cached_property
+    def graphs(self) -> list[FunctionGraph]:
+        """The true graph of every seed."""
+        return [patch_sum(SIZE, PATCH, random_state=s, scattered=self.scattered).graph for s in self.seeds]
+
+    @cached_property
+    def tables(self) -> tuple[Tensor, Tensor]:
+        """Inputs and standardised targets, ``(seeds, rows, …)``; rows to train, to choose and to test on."""
+        tables = []
+        for seed in self.seeds:
+            drawn = patch_sum(SIZE, PATCH, random_state=seed, scattered=self.scattered).sample(
+                self.n + _TO_CHOOSE + _TO_TEST, random_state=seed + 10**6
+            )
+            y = (drawn.y - drawn.y[: self.n].mean()) / drawn.y[: self.n].std()
+            if self.shuffled:
+                y[: self.n] = np.random.default_rng(seed).permutation(y[: self.n])
+            tables.append((drawn.X, y[:, None]))
+        X, y = (np.stack(part) for part in zip(*tables, strict=True))
+        return tuple(torch.as_tensor(t, dtype=torch.float32, device=gpu_if_any()) for t in (X, y))  # type: ignore[return-value]
+
+    def training(self, per_seed: int) -> TrainingData:
+        """For ``per_seed`` replicas of every seed, side by side."""
+        X, y = self.tables
+        rows = X.shape[1]
+        train_rows = [torch.arange(self.n) + rows * s for s in range(self.n_seeds) for _ in range(per_seed)]
+        return TrainingData(X.flatten(0, 1), y.flatten(0, 1), train=tuple(train_rows))
+
+    @torch.no_grad()
+    def errors(self, network: MaskedNetwork, per_seed: int) -> tuple[np.ndarray, np.ndarray]:
+        """Mean squared errors ``(seeds, per_seed)`` on the rows to choose and to test on; 1 is the mean's own."""
+        X, y = (t.repeat_interleave(per_seed, dim=0)[:, self.n :] for t in self.tables)
+        squares = (network(X) - y).square().squeeze(-1).view(self.n_seeds, per_seed, -1)
+        parts = squares[..., :_TO_CHOOSE], squares[..., _TO_CHOOSE:]
+        chosen, tested = (part.mean(-1).double().cpu().numpy() for part in parts)
+        return chosen, tested
+
+    def dense(self, width: int, per_seed: int) -> MaskedNetwork:
+        """Untrained dense networks of one hidden layer."""
+        network = layered([SIZE**2, width, 1], n_replicas=self.n_seeds * per_seed, random_state=self.first_seed)
+        return network.to(gpu_if_any() or "cpu")
+
+    def masked(self, width: int, per_seed: int) -> MaskedNetwork:
+        """Untrained networks of as many units that are wired like the target."""
+        graph = self.graphs[0]
+        masks, _ = masks_of(graph, max(width // (graph.size - 1), 1))
+        sizes = [masks[0].shape[1], masks[0].shape[0], 1]
+        network = layered(sizes, masks=masks, n_replicas=self.n_seeds * per_seed, random_state=self.first_seed)
+        return network.to(gpu_if_any() or "cpu")
+
+
+@dataclass(frozen=True)
+class PatchTrial:
+    """One method at the strength that is best on the rows to choose on. Arrays have one entry per seed.
+
+    Attributes:
+        density: share of the first layer's weights that are not zero.
+    """
+
+    error: np.ndarray
+    locality: Locality
+    density: np.ndarray
+    strength: np.ndarray
+    network: MaskedNetwork
+
+
+def run_patches(
+    data: PatchData,
+    penalties: Method,
+    strengths: Sequence[float],
+    config: TrainingConfig,
+    *,
+    width: int = 256,
+    wired: bool = False,
+) -> PatchTrial:
+    """Trains all strengths of all seeds together.
+
+    Args:
+        wired: networks are wired like the target, instead of dense.
+    """
+    k = len(strengths)
+    network = (data.masked if wired else data.dense)(width, k)
+    per_replica = [s for _ in range(data.n_seeds) for s in strengths]
+    seeds = [s for s in data.seeds for _ in strengths]
+    train(network, data.training(k), config, penalties=penalties(per_replica), seeds=seeds)
+    chosen, tested = data.errors(network, k)
+    best = np.nan_to_num(chosen, nan=np.inf).argmin(1)
+    kept = select(network, [s * k + int(b) for s, b in enumerate(best)])
+    return patch_trial(kept, tested[np.arange(data.n_seeds), best], np.asarray(strengths)[best])
+
+
+def patch_trial(network: MaskedNetwork, errors: np.ndarray, strength: np.ndarray) -> PatchTrial:
+    """What is measured of one network per seed."""
+    density = (network.effective()[0] != 0).double().mean((1, 2)).cpu().numpy()
+    return PatchTrial(errors, patch_locality(network, patch_pixels(SIZE, PATCH)), density, strength, network)

@@ -1,0 +1,127 @@
+"""A convolution embedded in a dense network and trained on (eFCN)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from compsparse.claims.claim import Claim, Finding, Profile
+from compsparse.claims.rules import judge_at_most, mean_interval
+from compsparse.claims.seeds import FIRST_SEED
+from compsparse.claims.trials import gpu_if_any
+from compsparse.measures import off_local_mass
+from compsparse.networks import ImageNetwork, embedded
+from compsparse.progress import Progress
+from compsparse.report.figure import Figure
+from compsparse.tasks import MotifImages
+from compsparse.training import CrossEntropy, TrainingConfig, TrainingData, train
+
+_SIDE, _CLASSES, _TO_CHOOSE, _TO_TEST = 12, 4, 500, 1000
+
+
+@dataclass(frozen=True)
+class _Switched:
+    """Networks that were convolutional for a share of training and dense for the rest; arrays are over seeds.
+
+    Attributes:
+        off_local: share of the first layer's squared weights outside the windows in the end.
+    """
+
+    share: float
+    chosen_by: np.ndarray
+    error: np.ndarray
+    off_local: float
+
+
+def embedded_can_win(profile: Profile, progress: Progress) -> Finding:
+    """Test errors for several times at which the convolution is let go."""
+    rows, steps, n_seeds = (1500, 400, 5) if profile == "quick" else (10_000, 3000, 8)
+    X, y = _tables(rows, n_seeds)
+    shares = (0.1, 0.3, 0.6, 1.0)
+    found = []
+    for share in shares:
+        found.append(_switched(share, X, y, rows, steps))
+        progress.update(len(found), len(shares), f"let go after {share:g} of training")
+    return _judge(found)
+
+
+def _tables(rows: int, n_seeds: int) -> tuple[Tensor, Tensor]:
+    drawn = []
+    for seed in range(FIRST_SEED, FIRST_SEED + n_seeds):
+        images = MotifImages(_SIDE, _CLASSES, motif=3, copies=1, background=0.7, random_state=seed)
+        drawn.append(images.sample(rows + _TO_CHOOSE + _TO_TEST, random_state=seed))
+    X, y = (np.stack(part) for part in zip(*drawn, strict=True))
+    device = gpu_if_any()
+    return torch.as_tensor(X, dtype=torch.float32, device=device), torch.as_tensor(y, device=device)
+
+
+def _switched(share: float, X: Tensor, y: Tensor, rows: int, steps: int) -> _Switched:
+    n_seeds, each = X.shape[:2]
+    data = TrainingData(
+        X.flatten(0, 1), y.flatten(), train=tuple(torch.arange(rows) + each * s for s in range(n_seeds))
+    )
+    network = ImageNetwork(
+        "convolutional", (1, _SIDE, _SIDE), _CLASSES, 8, kernel=3, width=64, n_replicas=n_seeds, random_state=FIRST_SEED
+    ).to(X.device)
+    first = round(share * steps)
+    for n_steps, is_last in ((first, share == 1.0), (steps - first, True)):
+        if n_steps:
+            # the same rates whenever the convolution is let go: each part falls to zero
+            config = TrainingConfig(n_steps=n_steps, batch_size=64, learning_rate=3e-3, weight_decay=1e-3)
+            train(network, data, config, loss=CrossEntropy(), random_state=FIRST_SEED + is_last)
+        if not is_last:
+            network = embedded(network)
+    wrong = _wrong(network, X[:, rows:], y[:, rows:])
+    off = off_local_mass(network, network.local_mask()).value.mean()
+    return _Switched(share, wrong[:, :_TO_CHOOSE].mean(1), wrong[:, _TO_CHOOSE:].mean(1), float(off))
+
+
+@torch.no_grad()
+def _wrong(network: ImageNetwork, X: Tensor, y: Tensor) -> np.ndarray:
+    wrong: np.ndarray = (network(X).argmax(-1) != y).double().cpu().numpy()
+    return wrong
+
+
+def _judge(found: list[_Switched]) -> Finding:
+    kept = next(f for f in found if f.share == 1.0)
+    best = min((f for f in found if f.share < 1.0), key=lambda f: float(f.chosen_by.mean()))
+    cost = mean_interval(best.error - kept.error)
+    rows = tuple(
+        {"share": f.share, "error": float(f.error.mean()), "low": float(f.error.min()), "high": float(f.error.max())}
+        for f in found
+    )
+    figure = Figure(
+        "A convolution that is let go", rows, "share", "error", low="low", high="high",
+        x_title="share of training as a convolution", y_title="test error (mean, range of seeds)",
+    )  # fmt: skip
+    return Finding(
+        judge_at_most(cost, 0.0),
+        expected="let go at the time that is best on other rows, the network gets at most as many test images wrong as "
+        "the convolution that is kept, by the 95% interval of the difference over seeds; refuted if all of it is above",
+        measured=f"{cost.text()} more wrong than {kept.error.mean():.3f} when let go after {best.share:g} of training; "
+        f"off-local mass in the end {best.off_local:.2g}",
+        numbers={
+            **{f"error_{f.share:g}": float(f.error.mean()) for f in found},
+            **{f"off_local_{f.share:g}": f.off_local for f in found},
+        },
+        figures=(figure,),
+        caveats=(
+            "generated images of 12 by 12 pixels and one convolution; the paper has photographs and deeper networks",
+        ),
+    )
+
+
+CLAIMS = [
+    Claim(
+        name="embedded-convolution-can-win",
+        statement="A convolutional network that is embedded in a dense one and trained on can beat the convolutional "
+        "network.",
+        source="Poggio 2022 section 7.2 (d'Ascoli et al. 2019)",
+        status="experiment",
+        experiment=embedded_can_win,
+        profiles=("quick", "full"),
+    )
+]
