@@ -37,6 +37,8 @@ _HOME = {
     "training_data": "training",
     "Discovery": "discovery",
     "discover": "discovery",
+    "Compiled": "construct",
+    "compile": "construct",
     "lasso": "sparse",
     "memorise": "sparse",
     "CompositionalClassifier": "estimators",
@@ -48,6 +50,7 @@ _HOME = {
 _PACKAGES = (
     "bounds",
     "claims",
+    "construct",
     "discovery",
     "errors",
     "estimators",
@@ -80,6 +83,7 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
+    from compsparse.construct import Compiled, compile
     from compsparse.discovery import Discovery, discover
     from compsparse.errors import CompsparseError
     from compsparse.estimators import (

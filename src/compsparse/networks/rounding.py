@@ -29,12 +29,20 @@ class RoundedRange:
 
 
 def rounding_error(
-    layers: Sequence[SparseLayer], lower: np.ndarray, upper: np.ndarray, dtype: torch.dtype = torch.float64
+    layers: Sequence[SparseLayer],
+    lower: np.ndarray,
+    upper: np.ndarray,
+    dtype: torch.dtype = torch.float64,
+    *,
+    n_roundings: int = 1,
 ) -> RoundedRange:
     r"""A bound for inputs between ``lower`` and ``upper`` that are numbers of the type themselves.
 
-    With unit roundoff u a row of k weights, which may have been rounded to the type, adds
-    :math:`\gamma_{k+2} (|W||x| + |b|)`, :math:`\gamma_k = ku/(1 - ku)`, to the error :math:`|W| e` that it inherits.
+    With unit roundoff u a row of k weights, each rounded r times before it was stored, adds
+    :math:`\gamma_{k+r+1} (|W||x| + |b|)`, :math:`\gamma_k = ku/(1 - ku)`, to the error :math:`|W| e` that it inherits.
+
+    Args:
+        n_roundings: r; 1 covers weights of double precision that were rounded to ``dtype``.
 
     >>> layer = SparseLayer.of([[2.0, -1.0]], [0.5], False)
     >>> found = rounding_error([layer], np.zeros(2), np.ones(2))
@@ -51,7 +59,7 @@ def rounding_error(
         W = layer.matrix
         size = abs(W)
         most = size @ (np.maximum(abs(lo), abs(hi)) + error) + abs(layer.bias)
-        terms = (np.diff(W.indptr) + 2) * u
+        terms = (np.diff(W.indptr) + 1 + n_roundings) * u
         if (terms >= 0.5).any():
             raise ConfigError("a row has too many weights for its rounding error to be bounded")
         error = _INFLATION * (size @ error + terms / (1 - terms) * most) + (np.diff(W.indptr) + 2) * limits.tiny

@@ -1,0 +1,103 @@
+"""Gadgets stacked into one network: each begins when its wires are there, and wires wait where they are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from compsparse.construct.forms import AffineForm
+from compsparse.construct.gadget import Gadget
+from compsparse.networks.explicit import ExplicitReLU, SparseLayer
+
+
+def stacked(n_inputs: int, gadgets: Mapping[int, Gadget], outputs: Sequence[AffineForm]) -> ExplicitReLU:
+    """The network of gadgets, given by the wire each one fills in an order that can be computed."""
+    ready = dict.fromkeys(range(n_inputs), 0)
+    start = {}
+    for wire, gadget in gadgets.items():
+        start[wire] = max((ready[w] for w in gadget.wires), default=0)
+        ready[wire] = start[wire] + gadget.depth
+    used = {w for form in outputs for w in form.wires}
+    depth = max((ready[w] for w in used), default=0)
+    last = dict.fromkeys(used, depth)  # the layer after which a wire is no longer read
+    for wire, gadget in gadgets.items():
+        for w in gadget.wires:
+            last[w] = max(last.get(w, 0), start[wire])
+    layers = []
+    places = {w: w for w in range(n_inputs)}  # rows of the layer before: wires, then the inside of gadgets
+    inside: dict[int, np.ndarray] = {}
+    width = n_inputs
+    for t in range(depth):
+        stack = _Stack(width)
+        new_places, new_inside = {}, {}
+        for wire, place in places.items():
+            if last.get(wire, -1) > t:
+                new_places[wire] = stack.add(_carried(), np.array([place]))[0]
+        for wire, gadget in gadgets.items():
+            k = t - start[wire]
+            if not 0 <= k < gadget.depth:
+                continue
+            columns = np.array([places[w] for w in gadget.wires], dtype=np.int64) if k == 0 else inside[wire]
+            rows = stack.add(gadget.layers[k], columns)
+            if k == gadget.depth - 1:
+                new_places[wire] = rows[0]
+            else:
+                new_inside[wire] = rows
+        layers.append(stack.layer())
+        places, inside, width = new_places, new_inside, layers[-1].n_outputs
+    if not _is_done(outputs, places, width):
+        layers.append(_read_out(outputs, places, width))
+    return ExplicitReLU(layers)
+
+
+def _carried() -> SparseLayer:
+    return SparseLayer(1, np.zeros(1), np.zeros(1), np.ones(1), np.zeros(1), np.zeros(1, dtype=bool))
+
+
+class _Stack:
+    """The layers of several gadgets as one layer."""
+
+    def __init__(self, n_inputs: int):
+        self.n_inputs, self.height = n_inputs, 0
+        self.parts: list[tuple[np.ndarray, np.ndarray, SparseLayer]] = []
+
+    def add(self, layer: SparseLayer, columns: np.ndarray) -> np.ndarray:
+        """Puts the layer below the others; returns the rows where it stands."""
+        rows = np.arange(self.height, self.height + layer.n_outputs)
+        self.parts.append((rows, columns, layer))
+        self.height += layer.n_outputs
+        return rows
+
+    def layer(self) -> SparseLayer:
+        joined = [
+            np.concatenate([make(rows, columns, layer) for rows, columns, layer in self.parts])
+            for make in (
+                lambda rows, _, layer: rows[layer.rows],
+                lambda _, columns, layer: columns[layer.columns],
+                lambda *part: part[2].values,
+                lambda *part: part[2].bias,
+                lambda *part: part[2].relu,
+            )
+        ]
+        return SparseLayer(self.n_inputs, *joined)
+
+
+def _is_done(outputs: Sequence[AffineForm], places: Mapping[int, int], width: int) -> bool:
+    """Whether the rows are the outputs already, in their order."""
+    return width == len(outputs) and all(
+        len(form.terms) == 1 and not form.constant and form.terms[0][1] == 1 and places[form.wires[0]] == i
+        for i, form in enumerate(outputs)
+    )
+
+
+def _read_out(outputs: Sequence[AffineForm], places: Mapping[int, int], width: int) -> SparseLayer:
+    rows, columns, values = [], [], []
+    for i, form in enumerate(outputs):
+        for wire, weight in form.terms:
+            rows.append(i)
+            columns.append(places[wire])
+            values.append(float(weight))
+    bias = np.array([float(form.constant) for form in outputs])
+    marks = np.zeros(len(outputs), dtype=bool)
+    return SparseLayer(width, np.array(rows, float), np.array(columns, float), np.array(values, float), bias, marks)

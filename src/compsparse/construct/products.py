@@ -1,0 +1,122 @@
+r"""Squares and products by depth (Yarotsky 2017): each further layer divides the error by four.
+
+With the hat :math:`H(z) = 2z - 4(z - 1/2)_+` on [0, 1],
+:math:`f_m(z) = z - \sum_{s \le m} 4^{-s} H^{\circ s}(z)` interpolates :math:`z^2` at multiples of :math:`2^{-m}`:
+:math:`0 \le f_m - z^2 \le 2^{-2m-2}`, with equality in the middle of every piece. One ReLU a level, because z itself
+runs along as a wire.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import torch
+
+from compsparse.construct.forms import AffineForm, rounded_up
+from compsparse.construct.gadget import Gadget
+from compsparse.errors import ConfigError
+from compsparse.networks.explicit import SparseLayer
+
+DEEPEST = 24
+"""Beyond it 4^-m is below what double precision holds of the sum."""
+
+
+def levels_for(size: float, eps: float) -> int:
+    """The fewest levels m with size * 2^(-2m-2) <= eps.
+
+    >>> levels_for(1.0, 2.0**-8)
+    3
+    """
+    if not eps > 0:
+        raise ConfigError(f"a product needs an error > 0, got {eps:g}")
+    levels = max(math.ceil((math.log2(size / eps) - 2) / 2 - 1e-12), 0) if size > 0 else 0
+    while size * 2.0 ** (-2 * levels - 2) > eps:
+        levels += 1
+    if levels > DEEPEST:
+        raise ConfigError(
+            f"a product of size {size:.3g} with error {eps:.3g} is beyond double precision: use a larger tol"
+        )
+    return levels
+
+
+def centred(low: float, high: float) -> tuple[Fraction, Fraction]:
+    """Centre and radius of an interval, exactly."""
+    a, b = Fraction(low), Fraction(high)
+    return (a + b) / 2, (b - a) / 2
+
+
+def square(form: AffineForm, low: float, high: float, eps: float) -> tuple[Gadget, AffineForm]:
+    """The part of x^2 that is not affine, r^2 u^2 with x = c + r u, and the affine form c (2x - c) that is added.
+
+    >>> gadget, rest = square(AffineForm.wire(0), -1.0, 1.0, 2.0**-8)
+    >>> gadget.n_units, gadget.error == 2.0**-8, rest.is_constant
+    (4, True, True)
+    """
+    c, r = centred(low, high)
+    levels = levels_for(float(r) ** 2, eps)
+    u = (form - AffineForm.number(c)).scaled(1 / r)
+    gadget = _squares(form.wires, [(u, float(r * r))], levels, rounded_up(r * r))
+    return gadget, form.scaled(2 * c) - AffineForm.number(c * c)
+
+
+def product(
+    x: AffineForm, y: AffineForm, box: tuple[tuple[float, float], tuple[float, float]], eps: float
+) -> tuple[Gadget, AffineForm]:
+    """The part of x y that is not affine, r s u v, by (u + v)^2/4 - (u - v)^2/4, and the affine form that is added.
+
+    >>> gadget, _ = product(AffineForm.wire(0), AffineForm.wire(1), ((-1.0, 1.0), (-1.0, 1.0)), 2.0**-8)
+    >>> gadget.n_units, gadget.error == 2.0**-8
+    (8, True)
+    """
+    (c, r), (d, s) = centred(*box[0]), centred(*box[1])
+    levels = levels_for(float(r * s), eps)
+    u, v = (x - AffineForm.number(c)).scaled(1 / r), (y - AffineForm.number(d)).scaled(1 / s)
+    wires = tuple(sorted({*x.wires, *y.wires}))
+    half = Fraction(1, 2)
+    squares = [((u + v).scaled(half), float(r * s)), ((u - v).scaled(half), -float(r * s))]
+    return _squares(wires, squares, levels, rounded_up(r * s)), y.scaled(c) + x.scaled(d) - AffineForm.number(c * d)
+
+
+def _squares(wires: tuple[int, ...], terms: list[tuple[AffineForm, float]], levels: int, size: float) -> Gadget:
+    """sum of weight * f_m(|u|) over the terms: all run side by side, and one wire gathers what is finished."""
+    k = len(terms)
+    weights = np.array([weight for _, weight in terms])
+    # first layer: relu(u) and u, from which |u| = 2 relu(u) - u
+    rows = np.vstack([u.weights_on(wires) for u, _ in terms] * 2)
+    bias = np.array([float(u.constant) for u, _ in terms] * 2)
+    layers = [SparseLayer.of(rows, bias, np.arange(2 * k) < k)]
+    z = np.hstack([2 * np.eye(k), -np.eye(k)])  # z_0 of every term from the rows of the layer before
+    total = weights @ z
+    for level in range(1, levels + 1):
+        # rows: relu(z - 1/2), z, and the sum so far
+        W = np.vstack([z, z, total[None]])
+        layers.append(SparseLayer.of(W, np.repeat([-0.5, 0.0], [k, k + 1]), np.arange(2 * k + 1) < k))
+        z = np.hstack([-4 * np.eye(k), 2 * np.eye(k), np.zeros((k, 1))])
+        total = np.eye(2 * k + 1)[-1] - 4.0**-level * (weights @ z)
+    layers.append(SparseLayer.of(total[None], [0.0], relu=False))
+    scales = np.abs(rows).sum(0), np.abs(bias).sum()
+
+    def own_rounding(lower: np.ndarray, upper: np.ndarray, dtype: torch.dtype) -> float:
+        reach = float(scales[0] @ np.maximum(np.abs(lower), np.abs(upper)) + scales[1])
+        return k * size * _rounding(reach, len(wires), levels, torch.finfo(dtype).eps / 2)
+
+    name = "square" if k == 1 else "product"
+    error = size * 2.0 ** (-2 * levels - 2)
+    return Gadget(wires, tuple(layers), error, f"{name}, {levels} levels", own_rounding)
+
+
+def _rounding(reach: float, n_wires: int, levels: int, u: float) -> float:
+    """Rounding in f_m(|u|): a hat at most doubles an error, and its weight 4^-s falls faster than 2^s grows.
+
+    Each row of a level is computed with a relative error of at most 12 u of terms that amount to less than 5.
+    """
+    off = 3 * (n_wires + 5) * u * (reach + 1)
+    total, each = off, 6 * 60 * u
+    for level in range(1, levels + 1):
+        off = 2 * off + each
+        if off > 0.1:
+            return float("inf")
+        total += 4.0**-level * off
+    return 2 * (total + 4 * (levels + 8) * u)

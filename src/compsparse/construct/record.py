@@ -1,0 +1,145 @@
+"""What compilation returns: the network, its certificate, and what each node contributed."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from compsparse.certificate import Certificate, Rigour
+from compsparse.checks import check_choice
+from compsparse.construct.search import LargestError, network_values
+from compsparse.graph import FunctionGraph
+from compsparse.networks import explicit_to_onnx, save_explicit
+from compsparse.networks.explicit import ExplicitReLU, ExplicitSize
+
+_TYPES = {"float32": torch.float32, "float64": torch.float64}
+
+
+@dataclass(frozen=True)
+class CompiledNode:
+    """What one node of the graph became.
+
+    Attributes:
+        label: its function in terms of its parents.
+        methods: the constructions used, each with how often; none for sums, and for curves folded into their readers.
+        units: ReLUs.
+        own_error: bound on its error if its parents were exact.
+        error: bound on its error with all that came before it.
+        range: where its exact value lies.
+        lipschitz: bounds on its slopes by each parent, on exact ranges.
+        path_factor: how much an error of its own can grow on its way to an output, over all paths.
+        rigour: whether its bounds are proved by intervals, rest on what was declared, or on samples.
+    """
+
+    name: str
+    label: str
+    methods: tuple[tuple[str, int], ...]
+    units: int
+    own_error: float
+    error: float
+    range: tuple[float, float]
+    lipschitz: tuple[float, ...]
+    path_factor: float
+    rigour: Rigour
+
+
+@dataclass(frozen=True, eq=False)
+class Compiled:
+    """An explicit ReLU network for a function graph on a box, with a bound on its error.
+
+    Attributes:
+        graph, domain, tol: what was asked for.
+        method: the one that was asked for.
+        network: a torch module in double precision, (batch, inputs) -> (batch, outputs).
+        certificate: the largest error of any output on the domain, rounding in double precision included: at least
+            what a search saw, at most the bound.
+        nodes: one record a node.
+        bound: the part of the certificate that holds in exact arithmetic.
+        rounding: what floating-point arithmetic can add, by the name of the type; infinite where ranges leave no room.
+        observed: where a search saw the largest error.
+    """
+
+    graph: FunctionGraph
+    domain: tuple[tuple[float, float], ...]
+    tol: float
+    method: str
+    network: ExplicitReLU
+    certificate: Certificate
+    nodes: tuple[CompiledNode, ...]
+    bound: float
+    rounding: dict[str, float]
+    observed: LargestError
+
+    @property
+    def size(self) -> ExplicitSize:
+        """Units, wires, parameters and depth of the network."""
+        return self.network.size
+
+    def __call__(self, X: Any) -> np.ndarray:
+        """The network at the rows of an array: flat where there is one output."""
+        values = network_values(self.network, np.asarray(X, dtype=float))
+        return values[:, 0] if values.shape[1] == 1 else values
+
+    def __str__(self) -> str:
+        size = self.size
+        lines = [
+            str(self.certificate),
+            f"{size.units:,} units in {size.depth} layers, {size.parameters:,} parameters that are not zero, "
+            f"{size.wires:,} wires (with ReLUs alone: {size.strict_units:,} units)",
+        ]
+        for node in self.nodes:
+            made = ", ".join(f"{count} x {name}" if count > 1 else name for name, count in node.methods)
+            units = f"{node.units:,} unit{'s' * (node.units != 1)}"
+            lines.append(f"  {node.name} = {node.label}: {units}, error at most {node.error:.3g} ({made or 'exact'})")
+        return "\n".join(lines)
+
+    def allowance(self, dtype: str = "float64") -> float:
+        """The bound for the network as computed in a floating-point type, on inputs that the type holds exactly."""
+        return self.bound + self.rounding[check_choice("dtype", dtype, _TYPES)]
+
+    def to_onnx(self, path: str | os.PathLike[str], dtype: str = "float64") -> None:
+        """Writes the network as an ONNX model of this type: ``x`` (batch, inputs) -> ``y`` (batch, outputs)."""
+        explicit_to_onnx(self._as(dtype), path)
+
+    def save(self, path: str | os.PathLike[str], dtype: str = "float64") -> None:
+        """Writes the weights to a safetensors file that :func:`~compsparse.networks.load_explicit` reads."""
+        save_explicit(self._as(dtype), path)
+
+    def _as(self, dtype: str) -> ExplicitReLU:
+        return ExplicitReLU(self.network.layers, _TYPES[check_choice("dtype", dtype, _TYPES)])
+
+    def to_json(self, indent: int | None = None) -> str:
+        """All but the weights, as JSON text."""
+        size = self.size
+        data = {
+            "graph": json.loads(self.graph.to_json()),
+            "domain": [list(side) for side in self.domain],
+            "tol": self.tol,
+            "method": self.method,
+            "certificate": self.certificate.to_dict(),
+            "bound": self.bound,
+            "rounding": {name: value if np.isfinite(value) else None for name, value in self.rounding.items()},
+            "observed": {"error": self.observed.value, "point": list(self.observed.point)},
+            "size": {**size.__dict__, "strict_units": size.strict_units},
+            "nodes": [
+                {
+                    "name": node.name,
+                    "label": node.label,
+                    "methods": dict(node.methods),
+                    "units": node.units,
+                    "own_error": node.own_error,
+                    "error": node.error,
+                    "range": list(node.range),
+                    "lipschitz": [s if np.isfinite(s) else None for s in node.lipschitz],
+                    "path_factor": node.path_factor if np.isfinite(node.path_factor) else None,
+                    "rigour": node.rigour.value,
+                }
+                for node in self.nodes
+            ],
+        }
+        return json.dumps(data, indent=indent)

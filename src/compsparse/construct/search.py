@@ -1,0 +1,75 @@
+"""A search for the point where a network is farthest from the function it stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product as all_choices
+
+import numpy as np
+import torch
+
+from compsparse.checks import RandomState, generator_from
+from compsparse.networks.explicit import ExplicitReLU
+
+_NUMBERS_AT_ONCE = 4_000_000
+_KEPT = 24
+_MOST_CORNERS = 256
+
+
+@dataclass(frozen=True)
+class LargestError:
+    """The largest error that was seen, where, and at how many points."""
+
+    value: float
+    point: tuple[float, ...]
+    n_points: int
+
+
+def largest_error(
+    network: ExplicitReLU,
+    function: Callable[[np.ndarray], np.ndarray],
+    domain: Sequence[tuple[float, float]],
+    *,
+    n_points: int = 20_000,
+    random_state: RandomState = 0,
+) -> LargestError:
+    """Corners and random points, then closer and closer to the worst of them."""
+    rng = generator_from(random_state)
+    low, high = np.array(domain, dtype=float).T
+    d = len(low)
+    corners = np.array(list(all_choices(*domain)) if 2**d <= _MOST_CORNERS else [low, high], dtype=float)
+    x = np.vstack([corners, rng.uniform(low, high, (max(n_points // 2, 1), d))])
+    best, errors = x, _errors(network, function, x)
+    seen, width = len(x), 0.1
+    while seen < n_points:
+        kept = np.argsort(errors)[-_KEPT:]
+        best, errors = best[kept], errors[kept]
+        count = min(max(n_points // 16, 1), n_points - seen)
+        start = best[rng.integers(len(best), size=count)]
+        move = rng.standard_normal((count, d)) * (rng.random((count, d)) < max(2 / d, 0.3))
+        near = np.clip(start + width * (high - low) * move, low, high)
+        best, errors = np.vstack([best, near]), np.concatenate([errors, _errors(network, function, near)])
+        seen, width = seen + count, 0.6 * width
+    worst = int(np.argmax(errors))
+    return LargestError(float(errors[worst]), tuple(best[worst].tolist()), seen)
+
+
+def _errors(network: ExplicitReLU, function: Callable[[np.ndarray], np.ndarray], x: np.ndarray) -> np.ndarray:
+    """The largest error of any output at each point."""
+    answers = network_values(network, x)
+    right = np.asarray(function(x)).reshape(answers.shape)
+    return np.asarray(np.abs(answers - right).max(axis=1))
+
+
+def network_values(network: ExplicitReLU, x: np.ndarray) -> np.ndarray:
+    """The network's outputs, (points, outputs), in portions that fit in memory."""
+    widest = max(len(network.get_parameter(f"bias_{i}")) for i in range(network.n_layers))
+    portion = max(_NUMBERS_AT_ONCE // widest, 1)
+    weight = next(network.parameters())
+    with torch.no_grad():
+        parts = [
+            network(torch.as_tensor(x[i : i + portion], dtype=weight.dtype, device=weight.device)).cpu()
+            for i in range(0, len(x), portion)
+        ]
+    return torch.cat(parts).double().numpy()

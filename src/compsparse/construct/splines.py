@@ -1,0 +1,181 @@
+r"""Piecewise linear interpolation in one variable: one ReLU a piece.
+
+On a piece of length h the error is at most the smallest of :math:`h^2/8 \max|f''|` (memo, footnote 6, with 8 in place
+of 2), :math:`h/4 (\max f' - \min f')` and :math:`\max f - \min f`; all three come from enclosures, so steep ends
+(a square root at 0) are covered too. Free knots make every piece as long as its own bound allows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from compsparse.arithmetic import UNIT_ROUNDOFF
+from compsparse.construct.enclosure import enclose
+from compsparse.construct.forms import AffineForm
+from compsparse.construct.gadget import Gadget
+from compsparse.construct.intervals import IntervalArray
+from compsparse.construct.opaque import Opaque
+from compsparse.errors import ConfigError
+from compsparse.graph.formula import Formula
+from compsparse.networks.explicit import SparseLayer
+
+_START_CELLS = 256
+_MOST_CELLS = 400_000
+_CELLS_A_PIECE = 32.0
+"""A cell's own error bound is so much smaller than a piece's, which makes a piece about six cells long."""
+
+
+@dataclass(frozen=True, eq=False)
+class Mesh:
+    """Cells of an interval and what a function does on each: bounds of value, slope and second derivative."""
+
+    edges: np.ndarray
+    value: IntervalArray
+    slope: IntervalArray
+    bend: IntervalArray
+
+    @property
+    def bounds(self) -> np.ndarray:
+        """Interpolation error of each cell taken as one piece."""
+        return _piece_bound(np.diff(self.edges), self.value.width, self.slope.width, self.bend.magnitude)
+
+    @property
+    def root_curvature(self) -> float:
+        """The integral of |f''|^(1/2), which governs how many pieces free knots need."""
+        finite = np.where(np.isfinite(self.bend.magnitude), self.bend.magnitude, 0.0)
+        return float(np.sum(np.diff(self.edges) * np.sqrt(finite)))
+
+
+def _piece_bound(length: np.ndarray, span: np.ndarray, turn: np.ndarray, bend: np.ndarray) -> np.ndarray:
+    with np.errstate(invalid="ignore", over="ignore"):
+        least = np.minimum(np.minimum(length**2 * bend / 8, length * turn / 4), span)
+        return np.asarray(least * (1 + 1e-14))
+
+
+def mesh_on(formula: Formula | Opaque, edges: np.ndarray) -> Mesh:
+    """The mesh with these edges."""
+    found = enclose(formula, [IntervalArray(edges[:-1], edges[1:])])
+    shape = edges[:-1].shape
+
+    def full(x: IntervalArray) -> IntervalArray:
+        return IntervalArray(np.broadcast_to(x.lower, shape), np.broadcast_to(x.upper, shape))
+
+    return Mesh(edges, full(found.value), full(found.slope(0)), full(found.bend(0, 0)))
+
+
+def refined_mesh(formula: Formula | Opaque, low: float, high: float, eps: float) -> Mesh:
+    """Cells short enough that several make up one piece of error eps."""
+    mesh = mesh_on(formula, _edges(low, high, _START_CELLS))
+    while True:
+        rough = mesh.bounds > eps / _CELLS_A_PIECE
+        middles = 0.5 * (mesh.edges[:-1] + mesh.edges[1:])
+        new = middles[rough & (middles > mesh.edges[:-1]) & (middles < mesh.edges[1:])]
+        if not len(new):
+            return mesh
+        if len(mesh.edges) + len(new) > _MOST_CELLS:
+            if np.all(mesh.bounds <= eps):
+                return mesh
+            raise ConfigError(
+                f"a spline with error {eps:.3g} on [{low:.6g}, {high:.6g}] needs more than {_MOST_CELLS:,} cells: "
+                "ask for a larger tol"
+            )
+        mesh = mesh_on(formula, np.sort(np.concatenate([mesh.edges, new])))
+
+
+def _edges(low: float, high: float, n: int) -> np.ndarray:
+    edges = np.linspace(low, high, n + 1)
+    edges[0], edges[-1] = low, high
+    return np.unique(edges)
+
+
+def free_knots(mesh: Mesh, eps: float) -> tuple[np.ndarray, float]:
+    """As few knots as a walk from left to right needs, and the largest error bound of a piece."""
+    columns = (
+        mesh.value.lower, mesh.value.upper, mesh.slope.lower, mesh.slope.upper, mesh.bend.magnitude, mesh.edges[1:],
+    )  # fmt: skip
+    knots, worst = [float(mesh.edges[0])], 0.0
+    start, current, last = float(mesh.edges[0]), (np.inf, -np.inf, np.inf, -np.inf, 0.0), 0.0
+    end = start
+    for v_low, v_high, s_low, s_high, bend, edge in zip(*(c.tolist() for c in columns), strict=True):
+        joined = (
+            min(current[0], v_low), max(current[1], v_high), min(current[2], s_low), max(current[3], s_high),
+            max(current[4], bend),
+        )  # fmt: skip
+        bound = _bound(edge - start, joined)
+        if bound > eps and end > start:
+            knots.append(end)
+            worst = max(worst, last)
+            start, joined = end, (v_low, v_high, s_low, s_high, bend)
+            bound = _bound(edge - start, joined)
+        current, last, end = joined, bound, edge
+    knots.append(end)
+    return np.array(knots), max(worst, last)
+
+
+def _bound(length: float, seen: tuple[float, float, float, float, float]) -> float:
+    v_low, v_high, s_low, s_high, bend = seen
+    return min(length * length * bend / 8, length * (s_high - s_low) / 4, v_high - v_low) * (1 + 1e-14)
+
+
+def uniform_knots(formula: Formula | Opaque, low: float, high: float, eps: float) -> tuple[np.ndarray, float]:
+    """The fewest equal pieces, up to a few percent, whose certified error is at most eps."""
+    pieces = 1
+    while pieces <= _MOST_CELLS // 4:
+        mesh = mesh_on(formula, _edges(low, high, pieces))
+        worst = float(mesh.bounds.max())
+        if worst <= eps:
+            return mesh.edges, worst
+        factor = np.sqrt(worst / eps) if np.isfinite(worst) else 2.0
+        pieces = max(pieces + 1, int(pieces * min(max(factor * 0.98, 1.02), 4.0)))
+    raise ConfigError(f"equal pieces with error {eps:.3g} on [{low:.6g}, {high:.6g}] are too many: use free knots")
+
+
+def spline(
+    formula: Formula | Opaque,
+    form: AffineForm,
+    low: float,
+    high: float,
+    eps: float,
+    *,
+    uniform: bool = False,
+    clip: bool = False,
+) -> Gadget:
+    """The formula of one argument, interpolated between knots from ``low`` to ``high`` on an affine form of wires.
+
+    Left of ``low`` the network is constant; with ``clip`` it is so right of ``high`` too.
+
+    >>> from compsparse.graph.parser import parse_formula
+    >>> found = spline(parse_formula("a**2", ["a"]), AffineForm.wire(0), -1.0, 1.0, 1e-2)
+    >>> found.n_units, found.error <= 1e-2  # h^2/4 = 0.01 at h = 0.2: ten pieces, and a short last one
+    (11, True)
+    """
+    if uniform:
+        knots, worst = uniform_knots(formula, low, high, eps)
+    else:
+        knots, worst = free_knots(refined_mesh(formula, low, high, eps), eps)
+    at = enclose(formula, [IntervalArray.of(knots)], order=0).value
+    heights = np.broadcast_to(0.5 * (at.lower + at.upper), knots.shape)
+    slopes = np.diff(heights) / np.diff(knots)
+    turns = np.diff(slopes, prepend=0.0)
+    off = _distance_at_knots(knots, heights, turns) + float(np.max(at.width))
+    if clip:
+        knots_used, turns = knots, np.append(turns, -np.cumsum(turns)[-1])
+    else:
+        knots_used = knots[:-1]
+    wires = form.wires
+    weights = np.tile(form.weights_on(wires), (len(knots_used), 1))
+    bias = np.array([float(form.constant - Fraction(t)) for t in knots_used.tolist()])
+    layers = (SparseLayer.of(weights, bias), SparseLayer.of(turns[None], heights[:1], relu=False))
+    return Gadget(wires, layers, worst + off, f"spline, {'equal pieces' if uniform else 'free knots'}")
+
+
+def _distance_at_knots(knots: np.ndarray, heights: np.ndarray, turns: np.ndarray) -> float:
+    """How far the function with these rounded turns is from the heights; between knots it is no farther."""
+    steps = np.diff(knots)
+    reached = heights[0] + np.concatenate([[0.0], np.cumsum(np.cumsum(turns) * steps)])
+    n = len(knots)
+    rounding = 4 * n * UNIT_ROUNDOFF * (np.sum(np.cumsum(np.abs(turns)) * steps) + np.abs(heights).max())
+    return float(np.max(np.abs(reached - heights)) + rounding)
