@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from compsparse.construct.forms import AffineForm
-from compsparse.construct.kuhn import Grid, grid_for, hats, kuhn
+from compsparse.construct.kuhn import KuhnGrid, grid_for, grid_network, kuhn
 from compsparse.construct.products import levels_for, product, square
 from compsparse.construct.splines import spline
 from compsparse.construct.split import Price, cheapest_split
@@ -119,14 +119,14 @@ def test_products_vanish_with_a_factor():
 
 
 def test_hats_add_up_to_one_and_keep_affine_functions():
-    grid = Grid(((-1.0, 1.0),) * 3, (3, 4, 2), 0.0)
+    grid = KuhnGrid(((-1.0, 1.0),) * 3, (3, 4, 2), 0.0)
     points = np.stack([p.ravel() for p in np.meshgrid(*grid.edges, indexing="ij")])
     forms = [AffineForm.wire(i) for i in range(3)]
     x = np.random.default_rng(0).uniform(-1, 1, (3, 200))
-    ones = hats(forms, grid, np.ones(points.shape[1]), 0.0)
+    ones = grid_network(forms, grid, np.ones(points.shape[1]), 0.0)
     np.testing.assert_allclose(run(ones, *x), 1, atol=1e-12)
     plane = np.array([2.0, -1.0, 0.5])
-    np.testing.assert_allclose(run(hats(forms, grid, plane @ points, 0.0), *x), plane @ x, atol=1e-12)
+    np.testing.assert_allclose(run(grid_network(forms, grid, plane @ points, 0.0), *x), plane @ x, atol=1e-12)
 
 
 @pytest.mark.parametrize("d", [1, 2, 3])

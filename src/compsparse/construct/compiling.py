@@ -14,7 +14,7 @@ from compsparse.checks import RandomState, brief, check_choice, check_count, che
 from compsparse.construct.assembly import stacked
 from compsparse.construct.building import Built, build
 from compsparse.construct.kuhn import grid_for
-from compsparse.construct.lowering import Program, lower
+from compsparse.construct.lowering import Program, lower_graph
 from compsparse.construct.opaque import DeclaredBounds, Opaque, estimated_bounds
 from compsparse.construct.record import Compiled, CompiledNode
 from compsparse.construct.search import LargestError, largest_error
@@ -202,7 +202,7 @@ def _parent_ranges(
     sides = dict(zip(graph.inputs, box, strict=True))
     if above:
         part = FunctionGraph(graph.inputs, graph.nodes, above).pruned()
-        bounds = lower(part, box, 1.0, opaque=found).node_bounds
+        bounds = lower_graph(part, box, 1.0, opaque=found).node_bounds
         sides |= {name: (bounds[name].lower, bounds[name].upper) for name in above}
     return [sides[p] for p in node.parents]
 
@@ -218,7 +218,7 @@ def _compiled(
     opaque: Mapping[str, Opaque],
 ) -> tuple[Program, Built]:
     def with_grids(grids: frozenset[str]) -> tuple[Program, Built]:
-        program = lower(graph, box, tol, grids, opaque)
+        program = lower_graph(graph, box, tol, grids, opaque)
         outputs = [program.forms[name] for name in graph.outputs]
         return program, build(program, outputs, tol, uniform=method == "uniform")
 

@@ -29,13 +29,13 @@ from compsparse.graph.formula import Formula
 from compsparse.networks.explicit import SparseLayer
 from compsparse.networks.rounding import rounding_error
 
-MOST_POINTS = 300_000
+_MOST_POINTS = 300_000
 _AT_ONCE = 50_000
 Box = Sequence[tuple[float, float]]
 
 
 @dataclass(frozen=True)
-class Grid:
+class KuhnGrid:
     """Cells a side, and the certified error of interpolation on them."""
 
     box: tuple[tuple[float, float], ...]
@@ -70,11 +70,11 @@ def cell_errors(found: Enclosure, sides: Sequence[float]) -> np.ndarray:
     return np.asarray(np.fmin(np.fmin(by_bends, by_slopes), found.value.width) * (1 + 1e-12))
 
 
-def grid_for(formula: Formula | Opaque, box: Box, eps: float, *, most: int = MOST_POINTS) -> Grid:
+def grid_for(formula: Formula | Opaque, box: Box, eps: float, *, most: int = _MOST_POINTS) -> KuhnGrid:
     """A grid with certified error at most eps, with as few points as its side lengths' proportions allow."""
     ratios = _proportions(formula, box)
     scale = 1.0
-    tried: Grid | None = None
+    tried: KuhnGrid | None = None
     for _ in range(60):
         cells = tuple(max(int(np.ceil(r * scale)), 1) for r in ratios)
         if np.prod([float(n + 1) for n in cells]) > most:
@@ -91,15 +91,15 @@ def grid_for(formula: Formula | Opaque, box: Box, eps: float, *, most: int = MOS
     )
 
 
-def _measured(formula: Formula | Opaque, box: Box, cells: tuple[int, ...]) -> Grid:
-    found = Grid(tuple(box), cells, np.inf)
+def _measured(formula: Formula | Opaque, box: Box, cells: tuple[int, ...]) -> KuhnGrid:
+    found = KuhnGrid(tuple(box), cells, np.inf)
     edges, sides = found.edges, [float(np.max(np.diff(e))) for e in found.edges]
     worst = 0.0
     for start in range(0, int(np.prod(cells)), _AT_ONCE):
         index = np.unravel_index(np.arange(start, min(start + _AT_ONCE, int(np.prod(cells)))), cells)
         boxes = [IntervalArray(e[i], e[i + 1]) for e, i in zip(edges, index, strict=True)]
         worst = max(worst, float(np.max(cell_errors(enclose(formula, boxes), sides))))
-    return Grid(found.box, cells, worst)
+    return KuhnGrid(found.box, cells, worst)
 
 
 def _proportions(formula: Formula | Opaque, box: Box) -> np.ndarray:
@@ -137,10 +137,10 @@ def kuhn(formula: Formula | Opaque, forms: Sequence[AffineForm], box: Box, eps: 
     shape = points[0].size
     lower, upper = np.broadcast_to(at.lower, shape), np.broadcast_to(at.upper, shape)
     heights = 0.5 * (lower + upper)
-    return hats(forms, grid, heights, grid.error + float(np.max(upper - lower)))
+    return grid_network(forms, grid, heights, grid.error + float(np.max(upper - lower)))
 
 
-def hats(forms: Sequence[AffineForm], grid: Grid, heights: np.ndarray, error: float) -> Gadget:
+def grid_network(forms: Sequence[AffineForm], grid: KuhnGrid, heights: np.ndarray, error: float) -> Gadget:
     """The network that takes these values, first side slowest, at the points of the grid."""
     wires = tuple(sorted({w for form in forms for w in form.wires}))
     scaled = [

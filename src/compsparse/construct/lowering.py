@@ -76,7 +76,7 @@ class Program:
     node_bounds: dict[str, FormulaBounds]
 
 
-def lower(
+def lower_graph(
     graph: FunctionGraph,
     domain: Sequence[Side],
     tol: float,
