@@ -3,6 +3,7 @@
 from compsparse.representations.boolean.binarisation import BinarisedFunction, binarise
 from compsparse.representations.boolean.circuit_builder import CircuitBuilder, circuit_of
 from compsparse.representations.boolean.cofactors import column_multiplicity, wires
+from compsparse.representations.boolean.counting import circuits_log2, least_gates
 from compsparse.representations.boolean.curtis import CurtisDecomposition, CurtisStep, curtis_decomposition
 from compsparse.representations.boolean.juntas import Junta, junta_from_samples, learn_junta
 from compsparse.representations.boolean.learning import LearnedPolynomial, learn_heavy_terms, learn_low_degree
@@ -27,6 +28,7 @@ __all__ = [
     "binarise",
     "boolean_program",
     "circuit_of",
+    "circuits_log2",
     "column_multiplicity",
     "curtis_decomposition",
     "evaluate_bits",
@@ -35,6 +37,7 @@ __all__ = [
     "learn_heavy_terms",
     "learn_junta",
     "learn_low_degree",
+    "least_gates",
     "spectrum",
     "walsh_transform",
     "wires",
