@@ -11,7 +11,7 @@ from pathlib import Path
 from _report import machine
 
 HERE = Path(__file__).parent
-ON_CPU = ("evaluation", "mirror", "known_graph", "boolean", "queries", "hierarchies", "memorise")
+ON_CPU = ("evaluation", "mirror", "known_graph", "boolean", "queries", "hierarchies", "memorise", "representations")
 START, END = "<!-- cpu: written by run_all.py -->", "<!-- end cpu -->"
 
 

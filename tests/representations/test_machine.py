@@ -1,5 +1,7 @@
 """Turing machines: simulation against a loop, unrolled graphs and networks against simulation."""
 
+from xml.etree import ElementTree
+
 import numpy as np
 import pytest
 import torch
@@ -10,6 +12,7 @@ from compsparse.representations.boolean.reading import all_rows
 from compsparse.representations.machine import (
     TuringMachine,
     balance_machine,
+    draw_tableau,
     palindrome_machine,
     parity_machine,
     unroll,
@@ -120,6 +123,17 @@ def test_a_trace_is_the_tableau():
     assert ["".join(row) for row in trace.tape] == ["101 "] * 5
     back = palindrome_machine().trace([1, 1], time_bound=10)
     assert back.states[-1] == "accept"
+
+
+def test_a_tableau_is_drawn_with_every_head_and_state():
+    trace = palindrome_machine().trace([1, 0, 1], time_bound=20)
+    drawing = ElementTree.fromstring(draw_tableau(trace))
+    boxes = [e.get("class") for e in drawing.iter("{http://www.w3.org/2000/svg}rect")]
+    assert boxes.count("head") == len(trace.states) == 11
+    assert sum(c.startswith("cell") for c in boxes) == trace.tape.size
+    texts = [e.text for e in drawing.iter("{http://www.w3.org/2000/svg}text")]
+    assert texts.count("accept") == 1
+    assert "… 9 more steps" in draw_tableau(trace, most_rows=2)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Turing machines, their simulation on many inputs, and the circuits they unroll to. Needs no torch."""
 
+from compsparse.representations.machine.drawing import draw_tableau
 from compsparse.representations.machine.library import balance_machine, palindrome_machine, parity_machine
 from compsparse.representations.machine.turing import MachineRun, MachineTrace, TuringMachine
 from compsparse.representations.machine.unrolling import UnrolledMachine, unroll
@@ -10,6 +11,7 @@ __all__ = [
     "TuringMachine",
     "UnrolledMachine",
     "balance_machine",
+    "draw_tableau",
     "palindrome_machine",
     "parity_machine",
     "unroll",
