@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from compsparse.claims import Outcome
-from compsparse.claims.subjects import circuits
+from compsparse.claims.subjects import bits, circuits
 from compsparse.claims.subjects.circuits import _Size, _Spectral, _Unrolled
 from compsparse.progress import Silent
 
@@ -96,3 +96,25 @@ def test_machines_and_sizes_are_measured():
     assert set(np.unique(X)) == {0, 1}
     assert (X[30:].sum(1) == 6).all()
     assert (X[20:30] == X[20:30, ::-1]).all()
+
+
+@pytest.mark.parametrize(
+    ("exponent", "bound", "noise", "outcome"),
+    [
+        (-1.0, np.inf, 0.02, Outcome.SUPPORTED),
+        (-0.4, np.inf, 0.02, Outcome.REFUTED),
+        (-2.0, np.inf, 0.02, Outcome.REFUTED),
+        (-1.0, 1e-6, 0.02, Outcome.REFUTED),
+        (-0.8, np.inf, 0.6, Outcome.INCONCLUSIVE),
+    ],
+)
+def test_errors_on_bits_are_judged_by_their_exponent(exponent, bound, noise, outcome):
+    found = [
+        bits._Error("f", k, float(k**exponent * (1 + noise * (-1) ** i)), k**2, bound)
+        for i, k in enumerate((8, 16, 32, 64, 128))
+    ]
+    assert bits._judge_bits(found).outcome is outcome
+
+
+def test_the_walsh_expansion_is_exact():
+    assert bits.walsh_expansion("quick", Silent()).outcome is Outcome.SUPPORTED

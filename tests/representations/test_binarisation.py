@@ -2,11 +2,15 @@
 
 import numpy as np
 import pytest
+import torch
 
 from compsparse.certificate import Rigour
-from compsparse.errors import ConfigError, DataError
+from compsparse.errors import ConfigError, DataError, GraphError
 from compsparse.graph import FunctionGraph
-from compsparse.representations.boolean import binarise
+from compsparse.networks import compile_circuit
+from compsparse.representations.boolean import binarise, binarise_graph, evaluate_bits
+from compsparse.representations.boolean.reading import all_rows
+from compsparse.tasks import tanh_tree
 
 GRAPH = FunctionGraph.from_expression("sin(a*b) + c/2")
 BOX = [(-1.0, 1.0), (0.0, 2.0), (-1.0, 3.0)]
@@ -91,3 +95,46 @@ def test_without_lipschitz_constants_the_error_is_an_estimate():
 def test_bad_input(call, error):
     with pytest.raises(error):
         call()
+
+
+# ---- graphs ----------------------------------------------------------------------------------------
+
+
+def test_a_tree_on_bits_approximates_the_tree():
+    """Eight inputs: a table of the whole would have 2^(8 b) values, the nodes' have 2^(2 b) each."""
+    tree = tanh_tree(8).graph
+    box = [(-1.0, 1.0)] * 8
+    x = np.random.default_rng(5).uniform(-1, 1, (2000, 8))
+    errors = []
+    for n_bits in (3, 5, 7):
+        made = binarise_graph(tree, box, n_bits)
+        assert made.graph.size == 7 * n_bits
+        assert made.graph.max_arity == 2 * n_bits
+        assert made.n_table_values == 7 * 2 ** (2 * n_bits)
+        errors.append(np.abs(made(x) - tree(x)).max())
+        assert errors[-1] <= 1.5 * made.certificate.value
+    assert errors[0] > 3 * errors[1] > 9 * errors[2]
+
+
+def test_graphs_with_several_outputs_and_shared_nodes():
+    graph = FunctionGraph.from_expression(["a*b + c", "sin(a*b)"])
+    made = binarise_graph(graph, [(0, 1)] * 3, 5)
+    x = np.random.default_rng(0).random((500, 3))
+    assert made(x).shape == (500, 2)
+    assert np.abs(made(x) - graph(x)).max() < 0.15
+    network = compile_circuit(binarise_graph(graph, [(0, 1)] * 3, 2).graph)
+    rows = all_rows(6)
+    small = binarise_graph(graph, [(0, 1)] * 3, 2).graph
+    assert np.array_equal(network(torch.tensor(rows, dtype=torch.float64)).numpy(), evaluate_bits(small, rows))
+
+
+def test_graphs_that_cannot_be_binarised():
+    graph = FunctionGraph.from_expression("a*b + c*d")
+    with pytest.raises(ConfigError, match="would read 18 bits"):
+        binarise_graph(graph, [(0, 1)] * 4, 9)
+    with pytest.raises(ConfigError, match="as many bounds"):
+        binarise_graph(graph, [(0, 1)] * 3, 2)
+    with pytest.raises(GraphError, match="structure alone"):
+        binarise_graph(graph.structure(), [(0, 1)] * 4, 2)
+    with pytest.raises(DataError, match="outside the bounds"):
+        binarise_graph(graph, [(0, 1)] * 4, 2)([[2, 0, 0, 0]])

@@ -1,6 +1,7 @@
 """Boolean functions: Walsh spectra, learning, circuits, decomposition. Needs no torch."""
 
 from compsparse.representations.boolean.binarisation import BinarisedFunction, binarise
+from compsparse.representations.boolean.binarised_graphs import BinarisedGraph, binarise_graph
 from compsparse.representations.boolean.circuit_builder import CircuitBuilder, circuit_of
 from compsparse.representations.boolean.cofactors import column_multiplicity, wires
 from compsparse.representations.boolean.counting import circuits_log2, least_gates
@@ -15,6 +16,7 @@ from compsparse.representations.boolean.walsh_polynomial import WalshPolynomial
 
 __all__ = [
     "BinarisedFunction",
+    "BinarisedGraph",
     "BooleanProgram",
     "CircuitBuilder",
     "CurtisDecomposition",
@@ -26,6 +28,7 @@ __all__ = [
     "Spectrum",
     "WalshPolynomial",
     "binarise",
+    "binarise_graph",
     "boolean_program",
     "circuit_of",
     "circuits_log2",

@@ -140,7 +140,7 @@ def binarise(
     >>> made.table.shape, len(made.bit_names), made.certificate.upper
     ((64,), 6, 0.125)
     """
-    box = _box(bounds)
+    box = check_box(bounds)
     d = len(box)
     n_bits = check_count("n_bits", n_bits)
     if d * n_bits > MOST_SPECTRUM_INPUTS:
@@ -159,7 +159,8 @@ def binarise(
     return BinarisedFunction(table, box, n_bits, labels, certificate)
 
 
-def _box(bounds: Any) -> tuple[tuple[float, float], ...]:
+def check_box(bounds: Any) -> tuple[tuple[float, float], ...]:
+    """A (low, high) pair for each variable."""
     pairs = check_numbers("bounds", check_list("bounds", bounds), shape=(None, 2), error=ConfigError)
     for low, high in pairs.tolist():
         if not low < high:

@@ -56,8 +56,8 @@ def draw_tableau(trace: MachineTrace, most_rows: int = 80) -> str:
         x = left + n_cells * _CELL + 10
         lines.append(f'<text class="state" x="{x}" y="{middle}"{weight}>{escape(state)}</text>')
     if n_rows < len(trace.states):
-        y = _MARGIN + (n_rows + 0.5) * _CELL
-        lines.append(f'<text class="state" x="{left}" y="{y}">… {len(trace.states) - n_rows} more steps</text>')
+        below = _MARGIN + (n_rows + 0.5) * _CELL
+        lines.append(f'<text class="state" x="{left}" y="{below}">… {len(trace.states) - n_rows} more steps</text>')
     return "\n".join([*lines, "</svg>"])
 
 
