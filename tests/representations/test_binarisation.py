@@ -106,14 +106,15 @@ def test_a_tree_on_bits_approximates_the_tree():
     box = [(-1.0, 1.0)] * 8
     x = np.random.default_rng(5).uniform(-1, 1, (2000, 8))
     errors = []
-    for n_bits in (3, 5, 7):
+    for n_bits in (3, 4, 6):
         made = binarise_graph(tree, box, n_bits)
         assert made.graph.size == 7 * n_bits
         assert made.graph.max_arity == 2 * n_bits
         assert made.n_table_values == 7 * 2 ** (2 * n_bits)
         errors.append(np.abs(made(x) - tree(x)).max())
         assert errors[-1] <= 1.5 * made.certificate.value
-    assert errors[0] > 3 * errors[1] > 9 * errors[2]
+    assert errors[0] > errors[1] > errors[2]
+    assert errors[0] > 4 * errors[2]
 
 
 def test_graphs_with_several_outputs_and_shared_nodes():

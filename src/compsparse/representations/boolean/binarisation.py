@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from compsparse.certificate import Certificate, Rigour
-from compsparse.checks import RandomState, check_count, check_list, check_names, check_numbers, generator_from
+from compsparse.checks import RandomState, brief, check_count, check_list, check_names, check_numbers, generator_from
 from compsparse.errors import ConfigError, DataError
 from compsparse.representations.boolean.bits import as_bits
 from compsparse.representations.boolean.spectra import MOST_SPECTRUM_INPUTS, Spectrum, spectrum
@@ -111,8 +111,9 @@ class BinarisedFunction:
         return np.asarray(np.minimum(cells, self.n_cells - 1))
 
     def _rows(self, X: Any) -> npt.NDArray[np.int64]:
-        rows = np.zeros(len(X), dtype=np.int64)
-        for column in self._cells(X).T:
+        cells = self._cells(X)
+        rows = np.zeros(len(cells), dtype=np.int64)
+        for column in cells.T:
             rows = rows << self.n_bits | column
         return rows
 
@@ -140,6 +141,8 @@ def binarise(
     >>> made.table.shape, len(made.bit_names), made.certificate.upper
     ((64,), 6, 0.125)
     """
+    if not callable(f):
+        raise DataError(f"expected a function of points, got {brief(f)}")
     box = check_box(bounds)
     d = len(box)
     n_bits = check_count("n_bits", n_bits)

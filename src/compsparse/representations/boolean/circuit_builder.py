@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from compsparse.checks import brief, check_count, check_list, check_mapping, check_name_list, check_text
+from compsparse.checks import brief, check_count, check_list, check_mapping, check_name_list, check_numbers, check_text
 from compsparse.errors import ConfigError, GraphError
 from compsparse.graph.constituent import Constituent
 from compsparse.graph.function_graph import FunctionGraph, Node
@@ -65,10 +65,10 @@ class CircuitBuilder:
         number, n_rows = (table, 1 << len(wires)) if isinstance(table, int) else _numbered(table)
         if not 1 <= len(wires) <= _WIDEST or n_rows != 1 << len(wires) or not 0 <= number < 1 << n_rows:
             raise ConfigError(f"a gate has 1 to {_WIDEST} wires and a table of 2^wires values, got {brief(table)}")
-        last = 2 * (len(self.inputs) + len(self._tables)) + 1
-        for wire in wires:
-            check_count("a wire", wire, least=0, most=last)
-        return self._gate(number, wires)
+        return self._gate(number, tuple(self._checked(wire) for wire in wires))
+
+    def _checked(self, wire: int) -> int:
+        return check_count("a wire", wire, least=0, most=2 * (len(self.inputs) + len(self._tables)) + 1)
 
     def _gate(self, number: int, wires: tuple[int, ...]) -> int:
         places = sorted({w >> 1 for w in wires} - {0})
@@ -145,7 +145,7 @@ class CircuitBuilder:
         Args:
             outputs: from names to wires.
         """
-        wanted = dict(check_mapping("outputs", outputs))
+        wanted = {name: self._checked(wire) for name, wire in check_mapping("outputs", outputs).items()}
         for name in wanted:
             if check_text("the name of an output", name) in self._wire:
                 raise GraphError(f"output {name!r} has the name of an input")
@@ -234,8 +234,8 @@ def _composed(number: int, inner: tuple[tuple[int, tuple[int, ...]], ...], n_lea
 
 
 def _numbered(table: Sequence[int]) -> tuple[int, int]:
-    rows = check_list("the table of a gate", table)
-    return sum(int(bool(v)) << r for r, v in enumerate(rows)), len(rows)
+    rows = check_numbers("the table of a gate", check_list("the table of a gate", table), shape=(None,))
+    return sum(int(v != 0) << r for r, v in enumerate(rows.tolist())), len(rows)
 
 
 def _complemented(number: int, arity: int) -> int:

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from itertools import count, islice
 
 from compsparse.certificate import Certificate, Rigour
-from compsparse.checks import check_count, check_number
+from compsparse.checks import MOST_VARIABLES, check_count, check_number
 
 _GATES = 10
 """Functions of two arguments that depend on both."""
+_MOST_GATES = 100_000
 
 
 def circuits_log2(n_inputs: int, n_gates: int) -> float:
@@ -18,7 +19,8 @@ def circuits_log2(n_inputs: int, n_gates: int) -> float:
 
     A gate reads two of the inputs and of the gates before it; constants, inputs and complements need none.
     """
-    n, s = check_count("n_inputs", n_inputs), check_count("n_gates", n_gates, least=0)
+    n = check_count("n_inputs", n_inputs, most=MOST_VARIABLES)
+    s = check_count("n_gates", n_gates, least=0, most=_MOST_GATES)
     return next(islice(_totals(n), s, None))
 
 

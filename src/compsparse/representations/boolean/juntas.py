@@ -11,17 +11,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from compsparse.checks import RandomState, check_count, check_number, generator_from, input_names
+from compsparse.checks import MOST_VARIABLES, RandomState, check_count, check_number, generator_from, input_names
 from compsparse.errors import DataError
 from compsparse.graph.function_graph import FunctionGraph, Node
 from compsparse.representations.boolean.bits import check_bits, random_bits
 from compsparse.representations.boolean.gates import constituent
 from compsparse.representations.boolean.learning import Query, answers, as_values
 from compsparse.representations.boolean.reading import all_rows
-from compsparse.sizes import check_work
+from compsparse.sizes import check_size, check_work
 
 _MOST_MEMBERS = 16
 _MOST_SUBSETS = 5_000_000
+_AT_ONCE = 1 << 26
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +87,7 @@ def learn_junta(
     >>> found.members, found.table.astype(int).tolist()
     ((4, 70, 71), [0, 0, 0, 1, 1, 1, 1, 0])
     """
-    n = check_count("n_inputs", n_inputs)
+    n = check_count("n_inputs", n_inputs, most=MOST_VARIABLES)
     size = check_count("size", size, most=min(_MOST_MEMBERS, n))
     failure = check_number("failure", failure, above=0, below=1)
     search = _JuntaSearch(f, n, generator_from(random_state))
@@ -96,6 +97,7 @@ def learn_junta(
         members = sorted([*members, new])
         if len(members) > size:
             raise DataError(f"the function depends on more than {size} inputs: {members} all matter")
+    check_size("the rows of the table", float(n) * 2 ** len(members), "ask for fewer inputs", bytes_each=1)
     rows = np.repeat(random_bits(1, n, search.rng), 1 << len(members), axis=0)
     rows[:, members] = all_rows(len(members)) if members else 0
     return Junta(n, tuple(members), search.asked(rows), search.n_queries, failure)
@@ -116,7 +118,7 @@ class _JuntaSearch:
         """An input that matters beside those known, or None if that many pairs of rows show none."""
         done, batch = 0, 16
         while done < tests:
-            m = min(batch, tests - done)
+            m = min(batch, tests - done, max(1, _AT_ONCE // self.n))
             one, other = random_bits(m, self.n, self.rng), random_bits(m, self.n, self.rng)
             other[:, members] = one[:, members]
             a, b = np.split(self.asked(np.concatenate([one, other])), 2)

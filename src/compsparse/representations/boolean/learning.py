@@ -87,7 +87,7 @@ def learn_heavy_terms(
     [(), (3,), (3, 17), (17,)]
     """
     n = check_count("n_inputs", n_inputs, most=MOST_BITS)
-    threshold = check_number("threshold", threshold, above=0, most=1)
+    threshold = check_number("threshold", threshold, least=1e-3, most=1)
     failure = check_number("failure", failure, above=0, below=1)
     search = _Branches(f, n, threshold, failure / 2, generator_from(random_state))
     sets = search.heavy()

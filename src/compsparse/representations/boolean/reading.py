@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from compsparse.checks import check_count, row_text
+from compsparse.checks import brief, check_count, check_list, row_text
 from compsparse.errors import ConfigError, DataError
 from compsparse.representations.boolean.settings import MOST_INPUTS
 
@@ -71,9 +72,10 @@ def read_one_output(table: npt.ArrayLike, members: Sequence[int]) -> tuple[npt.N
     if values.shape[1] != 1:
         raise DataError(f"expected the table of one output, got {values.shape[1]}")
     n = len(values).bit_length() - 1
-    positions = list(members)
-    if len(set(positions)) < len(positions) or not set(positions) <= set(range(n)):
-        raise ConfigError(f"members must be different positions from 0 to {n - 1}, got {positions}")
+    positions = check_list("members", members)
+    are_positions = all(isinstance(i, Integral) and 0 <= int(i) < n for i in positions)
+    if not are_positions or len(set(positions)) < len(positions):
+        raise ConfigError(f"members must be different positions from 0 to {n - 1}, got {brief(positions)}")
     return values.reshape((2,) * n), [int(i) for i in positions]
 
 

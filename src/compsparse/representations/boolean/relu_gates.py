@@ -18,6 +18,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from compsparse.checks import check_array
 from compsparse.errors import DataError
 from compsparse.representations.boolean.bits import ones
 from compsparse.representations.boolean.cofactors import Cube
@@ -59,7 +60,7 @@ def gate_units(gate: Cube) -> GateUnits:
     >>> exclusive_or.linear, exclusive_or.hidden  # x + y - 2 relu(x + y - 1)
     ((1, 1), (HiddenUnit(factors=(1, 1), bias=-1, coefficient=-2),))
     """
-    found = np.asarray(gate)
+    found = check_array("a gate", gate)
     if found.dtype != bool or found.shape != (2,) * found.ndim or not found.ndim:
         raise DataError(f"a gate is a Boolean array with an axis of length 2 per argument, got shape {found.shape}")
     return _cached(found.tobytes(), found.ndim)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from compsparse.checks import check_array, check_choice, check_count, check_names, check_number, input_names
+from compsparse.checks import check_array, check_choice, check_count, check_list, check_names, check_number, input_names
 from compsparse.errors import ConfigError, DataError
 from compsparse.representations.boolean.bits import mask_of, members_of, ones
 from compsparse.representations.boolean.walsh import walsh_transform
@@ -59,7 +59,8 @@ class Spectrum:
         >>> spectrum([0, 0, 0, 1]).coefficient(["x0", "x1"])
         -0.5
         """
-        positions = [self.names.index(m) if isinstance(m, str) and m in self.names else m for m in members]
+        given = check_list("members", members)
+        positions = [self.names.index(m) if isinstance(m, str) and m in self.names else m for m in given]
         for i in positions:
             if isinstance(i, str):
                 raise ConfigError(f"the function has no input {i!r}; it has {', '.join(self.names)}")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from compsparse.checks import check_count, check_indices, check_numbers, input_names
+from compsparse.checks import check_count, check_indices, check_mapping, check_numbers, input_names
 from compsparse.errors import ConfigError
 from compsparse.representations.boolean.bits import MOST_BITS, Words, as_numbers, check_bits, mask_of, members_of, ones
 
@@ -49,8 +49,10 @@ class WalshPolynomial:
     def of(cls, n_inputs: int, terms: dict[tuple[int, ...], float]) -> WalshPolynomial:
         """From positions of inputs to coefficients."""
         n_inputs = check_count("n_inputs", n_inputs, most=MOST_BITS)
-        masks = [mask_of(check_indices("a set", members, n_inputs), n_inputs) for members in terms]
-        return cls(n_inputs, np.array(masks, dtype=np.uint64), np.array(list(terms.values()), dtype=float))
+        given = dict(check_mapping("terms", terms))
+        masks = [mask_of(set(check_indices("a set", members, n_inputs)), n_inputs) for members in given]
+        values = check_numbers("the coefficients", list(given.values()), shape=(None,)) if given else np.zeros(0)
+        return cls(n_inputs, np.array(masks, dtype=np.uint64), values)
 
     @property
     def n_terms(self) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from compsparse.checks import brief, check_count, check_mapping, check_text
+from compsparse.checks import brief, check_array, check_count, check_mapping, check_text
 from compsparse.errors import ConfigError
 from compsparse.representations.boolean.bits import check_bits
 from compsparse.sizes import check_size
@@ -95,7 +95,8 @@ class TuringMachine:
 
     def trace(self, x: Any, time_bound: int) -> MachineTrace:
         """The whole course on one input, a row of 0 and 1."""
-        bits = check_bits("x", np.asarray(x)[None] if np.ndim(x) == 1 else x)
+        row = check_array("x", x)
+        bits = check_bits("x", row[None] if row.ndim == 1 else row)
         if len(bits) != 1:
             raise ConfigError(f"a trace is of one input, got {len(bits)}")
         time = check_count("time_bound", time_bound, most=10_000)

@@ -184,8 +184,8 @@ class _Tableau:
         """A wire, and the code of a cell is one of some: one gate where the symbols have at most two bits."""
         bits = self._code_bits(cell)
         if self.n_bits <= 2:
-            rows = [0] * (1 << self.n_bits) + [int(code in codes) for code in range(1 << self.n_bits)]
-            return self.builder.gate(rows, wire, *bits)
+            first = 1 << self.n_bits  # rows below have the wire at 0
+            return self.builder.gate(sum(1 << (first + code) for code in codes), wire, *bits)
         return self.builder.all_of(wire, self._one_of(bits, codes, 0))
 
     def _one_of(self, bits: Sequence[int], codes: Iterable[int], prefix: int) -> int:
