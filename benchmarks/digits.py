@@ -13,8 +13,9 @@ import numpy as np
 import torch
 from _report import finish, print_table
 
+from compsparse import bounds
 from compsparse.measures import near_pairs
-from compsparse.networks import ImageNetwork, ReplicatedNetwork, layered, only
+from compsparse.networks import ImageNetwork, ReplicatedNetwork, as_masked, layered, only
 from compsparse.tables import read_images, read_table
 from compsparse.training import (
     CrossEntropy,
@@ -98,13 +99,11 @@ WAYS: dict[str, Callable[[Digits], ReplicatedNetwork]] = {
 
 
 def bounds_of(network: ReplicatedNetwork, digits: Digits) -> dict[str, float]:
-    """Complexities of the first seed's network that its package of bounds can read, by name."""
-    try:
-        from compsparse.bounds import compare_bounds
-    except ImportError:
-        return {}
+    """Complexities of the first seed's network, by the bound's name."""
     rows = digits.data.train_rows(SEEDS)[0]
-    table = compare_bounds(only(network), digits.data.X[rows].numpy(), digits.data.y[rows].numpy(), classification=True)
+    masked = as_masked(network) if isinstance(network, ImageNetwork) else network
+    masked.set_masks([m * (w != 0) for m, w in zip(masked.masks(), masked.effective(), strict=True)])
+    table = bounds.compare(only(masked), digits.data.X[rows].numpy(), digits.data.y[rows].numpy(), classification=True)
     return {name: float(table[name].complexity) for name in ("Golowich", "degree-aware")}
 
 
@@ -137,11 +136,10 @@ def main() -> None:
         density = float((weight != 0).double().mean())
         found = bounds_of(network, digits)
         rows.append([name, float(error.mean()), density, float(near.value.mean()), float(near.null[0]),
-                     found.get("degree-aware", float("nan")), found.get("Golowich", float("nan"))])  # fmt: skip
+                     found["degree-aware"], found["Golowich"]])  # fmt: skip
         print(*rows[-1], flush=True)
         figures[f"error_{name}"] = float(error.mean())
-        if found:
-            figures[f"golowich_over_degree_aware_{name}"] = found["Golowich"] / found["degree-aware"]
+        figures[f"golowich_over_degree_aware_{name}"] = found["Golowich"] / found["degree-aware"]
     print_table(["network", "test error", "density", "near pairs", "null", "degree-aware", "Golowich"], rows)
     finish(figures, {})
 

@@ -182,3 +182,21 @@ def test_a_time_limit_gives_the_best_so_far_and_says_so():
 def test_bad_input_gets_one_clear_sentence(model, X, y, message):
     with pytest.raises((ConfigError, DataError, ValueError), match=message):
         model.fit(X, y)
+
+
+def test_penalties_by_name_reach_the_weights():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (200, 4))
+    y = X[:, 0] * X[:, 1]
+    quick = {"n_restarts": 2, "n_steps": 150, "random_state": 0, "width": 6}
+    free, sparse = (
+        GraphRegressor([[0, 1], [2, 3]], penalties=penalties, **quick).fit(X, y) for penalties in ((), {"l1": 0.5})
+    )
+
+    def zeros(model):
+        return sum(int((p == 0).sum()) for name, p in model.network_.named_parameters() if "bias" not in name)
+
+    assert zeros(free) == 0
+    assert zeros(sparse) > 0
+    with pytest.raises(ConfigError, match="there is no penalty 'l3'"):
+        GraphRegressor([[0, 1], [2, 3]], penalties={"l3": 0.5}, **quick).fit(X, y)

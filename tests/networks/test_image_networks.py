@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 from compsparse.errors import ConfigError
-from compsparse.networks import ImageNetwork, ReplicaBatchNorm, embedded, select
+from compsparse.networks import ImageNetwork, ReplicaBatchNorm, as_masked, embedded, select
 from compsparse.training import CrossEntropy, TrainingConfig, train, training_data
 
 SHAPE = (2, 7, 6)
@@ -65,6 +65,18 @@ def test_a_narrower_layer_embeds_exactly(start, end):
     first = wide.effective()[0]
     assert bool((first[:, mask == 0] == 0).all())
     torch.testing.assert_close(first, network.effective()[0])
+
+
+@pytest.mark.parametrize("first", ["dense", "local", "convolutional"])
+@pytest.mark.parametrize("batch_norm", [True, False])
+def test_masked_layers_compute_the_same(first, batch_norm):
+    network = trained(first) if batch_norm else net(first, batch_norm=False)
+    with torch.no_grad():
+        for bias in network.biases:
+            bias.normal_()
+        masked = as_masked(network)
+        torch.testing.assert_close(masked(X), network(X), rtol=1e-4, atol=1e-5)
+    assert bool((masked.masks()[0] == (1 if first == "dense" else network.local_mask())).all())
 
 
 def test_the_ladder_goes_down_only():

@@ -166,7 +166,7 @@ def _masked(network: MaskedNetwork, replica: int) -> NetworkGraph:
             f"layer {i + 1}",
             rows,
             weight[replica],
-            network.get_buffer(f"mask_{i}"),
+            network.masks()[i][replica],
             bias[replica],
             lambda unit, active=active: activation if active[unit] else "identity",  # type: ignore[misc]
         )

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from compsparse.checks import RandomState, brief, check_count, check_numbers, generator_from
+from compsparse.checks import RandomState, brief, check_count, check_list, check_numbers, generator_from
 from compsparse.errors import ConfigError, DataError
 from compsparse.graph import FunctionGraph
 from compsparse.graph.function_graph import check_graph
@@ -206,6 +206,7 @@ def _ratio(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def _membership(sets: Any, n_inputs: int) -> np.ndarray:
     """Which inputs each set holds, (sets, inputs)."""
+    sets = check_list("patches", sets)
     member = np.zeros((len(sets), n_inputs))
     for row, pixels in zip(member, sets, strict=True):
         places = np.asarray(pixels)

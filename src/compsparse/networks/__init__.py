@@ -7,7 +7,7 @@ from compsparse.networks.explicit import ExplicitReLU, ExplicitSize, SparseLayer
 from compsparse.networks.explicit_files import explicit_to_onnx, load_explicit, save_explicit
 from compsparse.networks.export import load, save, to_onnx
 from compsparse.networks.homogeneous import HomogeneousNetwork
-from compsparse.networks.images import ImageNetwork, embedded
+from compsparse.networks.images import ImageNetwork, as_masked, embedded
 from compsparse.networks.masked import MaskedNetwork, layered, to_masked
 from compsparse.networks.mirroring import (
     MirrorConfig,
@@ -51,6 +51,7 @@ __all__ = [
     "Sharing",
     "SparseLayer",
     "StraightPieces",
+    "as_masked",
     "chained",
     "compile_circuit",
     "convolutional",

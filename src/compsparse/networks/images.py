@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from compsparse.checks import RandomState, brief, check_choice, check_count, check_device, check_flag, check_kind
 from compsparse.errors import ConfigError
+from compsparse.networks.masked import MaskedNetwork
 from compsparse.networks.normalisation import ReplicaBatchNorm
 from compsparse.networks.replicas import (
     ReplicatedNetwork,
@@ -67,7 +68,7 @@ class ImageNetwork(ReplicatedNetwork):
         width = 24 * channels if width is None else check_count("width", width)
         check_parameters(n_replicas=n_replicas, random_state=random_state)
         n_inputs, replicas = math.prod(image), n_replicas or 1
-        windows = _windows(image, check_count("kernel", kernel), check_count("stride", stride))
+        windows = _windows(image, check_count("kernel", kernel), check_count("stride", stride, most=100_000))
         places, reach = windows.shape
         sizes = {
             "dense": (places * channels, n_inputs),
@@ -141,6 +142,18 @@ class ImageNetwork(ReplicatedNetwork):
         at = self.windows[:, None, :].expand(len(weight), -1, self.channels, -1)
         return matrix.scatter_add(-1, at, weight)[..., :-1].flatten(1, 2)
 
+    def scale_and_bias(self, layer: int) -> tuple[Tensor, Tensor]:
+        """What a layer's answers are multiplied by and what is added in evaluation, ``(R, units)`` each."""
+        if self.batch_norm and layer < 2:
+            norm = self.norms[layer]
+            assert isinstance(norm, ReplicaBatchNorm)
+            factor, shift = norm.as_affine()
+        else:
+            shift = self.biases[-1 if layer == 2 else layer]
+            factor = torch.ones_like(shift)
+        repeats = self.n_places if layer == 0 and self.first == "convolutional" else 1
+        return factor.repeat(1, repeats), shift.repeat(1, repeats)
+
     def local_mask(self) -> Tensor:
         """Which pixels lie in the window of each unit of the first layer, ``(units, n_inputs)``."""
         reach = torch.zeros(self.n_places, self.n_inputs + 1, device=self.windows.device).scatter(1, self.windows, 1.0)
@@ -189,6 +202,26 @@ def embedded(network: ImageNetwork, first: FirstLayer = "dense") -> ImageNetwork
     for ours, theirs in pairs:
         ours.copy_(theirs if ours.shape == theirs.shape else theirs.repeat(1, repeats))
     return wide
+
+
+@torch.no_grad()
+def as_masked(network: ImageNetwork) -> MaskedNetwork:
+    """The network as masked layers that compute what it computes in evaluation: normalisations become part of them."""
+    check_kind("network", network, ImageNetwork)
+    windows, units = network.local_mask(), network.weights[1].shape[1]
+    if network.first == "dense":
+        windows = torch.ones_like(windows)
+    masks = [windows.cpu(), torch.ones(units, len(windows)), torch.ones(network.n_outputs, units)]
+    active = [torch.ones(len(m), dtype=torch.bool) for m in masks[:-1]]
+    active.append(torch.zeros(network.n_outputs, dtype=torch.bool))
+    like = network.weights[0]
+    masked = MaskedNetwork(masks, active, "relu", n_replicas=network.n_replicas, dtype=like.dtype).to(like.device)
+    masked.has_replicas = network.has_replicas
+    for i, weight in enumerate(network.effective()):
+        factor, bias = network.scale_and_bias(i)
+        masked.weights[i].copy_(weight * factor.unsqueeze(-1))
+        masked.biases[i].copy_(bias)
+    return masked
 
 
 def _checked_shape(shape: object) -> tuple[int, int, int]:

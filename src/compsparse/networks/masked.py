@@ -89,7 +89,10 @@ class MaskedNetwork(ReplicatedNetwork):
 
     def set_masks(self, masks: Sequence[Tensor]) -> None:
         """Gives every replica masks of its own, (R, out, in) per layer."""
-        for i, (mask, now) in enumerate(zip(_tensors("masks", masks, (3,)), self.masks(), strict=True)):
+        given = _tensors("masks", masks, (3,))
+        if len(given) != self.n_layers:
+            raise ConfigError(f"{self.n_layers} layers need as many masks, got {len(given)}")
+        for i, (mask, now) in enumerate(zip(given, self.masks(), strict=True)):
             if mask.shape != now.shape:
                 raise ConfigError(f"mask {i} must have shape {tuple(now.shape)}, got {tuple(mask.shape)}")
             setattr(self, f"mask_{i}", mask.to(device=now.device, dtype=now.dtype).clone())

@@ -35,5 +35,13 @@ class ReplicaBatchNorm(nn.Module):
                 self.variance.lerp_(variance * (n / max(n - 1, 1)), _MOMENTUM)
         else:
             mean, variance = self.mean, self.variance
+        factor, shift = self._affine(mean, variance)
+        return x * factor.unsqueeze(-1) + shift.unsqueeze(-1)
+
+    def as_affine(self) -> tuple[Tensor, Tensor]:
+        """What it multiplies by and adds in evaluation, ``(R, features)`` each."""
+        return self._affine(self.mean, self.variance)
+
+    def _affine(self, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
         factor = self.scale * torch.rsqrt(variance + _EPSILON)
-        return x * factor.unsqueeze(-1) + (self.bias - mean * factor).unsqueeze(-1)
+        return factor, self.bias - mean * factor

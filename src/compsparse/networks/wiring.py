@@ -42,7 +42,7 @@ def graph_of(
     """
     check_kind("network", network, MaskedNetwork)
     replica = check_count("replica", replica, least=0, most=network.n_replicas - 1)
-    check_number("tol", tol, least=0)
+    tol = check_number("tol", tol, least=0)
     inputs, ends = check_input_and_output_names(names, outputs, network.n_inputs, network.n_outputs)
     known: dict[int, str] = dict(enumerate(inputs))
     nodes: list[Node] = []

@@ -72,6 +72,9 @@ class MotifImages:
 
 def smooth_noise(n: int, size: int, smoothness: float, random_state: RandomState = None) -> np.ndarray:
     """Gaussian fields ``(n, size, size)`` of variance 1, alike over ``smoothness`` pixels; periodic."""
+    n, size = check_count("n", n), check_count("size", size, most=4096)
+    check_number("smoothness", smoothness, least=0)
+    check_size(f"{n:,} images", 6.0 * n * size**2, "ask for fewer")
     rng = generator_from(random_state)
     white = rng.standard_normal((n, size, size))
     frequency = np.fft.fftfreq(size)
