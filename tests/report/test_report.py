@@ -157,3 +157,11 @@ def test_what_is_no_figure(change, message):
         Figure.from_dict({**LINE.to_dict(), **change})
     with pytest.raises(DataError, match="a figure has no rows"):
         Figure.from_dict({"title": "t"})
+
+
+def test_bars_of_several_series_stand_side_by_side():
+    rows = [{"net": n, "error": e, "low": e, "high": e, "when": w} for n in "ab" for w, e in (("x", 1.0), ("y", 2.0))]
+    chart = Figure("Bars", tuple(rows), "net", "error", mark="bars", series="when", low="low", high="high").chart()
+    layers = chart.to_dict()["layer"]
+    assert all(layer["encoding"]["xOffset"]["field"] == "when" for layer in layers)
+    assert "xOffset" not in BARS.chart().to_dict()["layer"][0]["encoding"]

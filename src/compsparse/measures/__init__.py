@@ -33,7 +33,12 @@ from compsparse.measures.locality import (
     off_local_mass,
     patch_locality,
 )
-from compsparse.measures.sensitivity import Sensitivity, diffeomorphism_sensitivity, synonym_sensitivity
+from compsparse.measures.sensitivity import (
+    Sensitivity,
+    diffeomorphism_sensitivity,
+    relative_change,
+    synonym_sensitivity,
+)
 
 __all__ = [
     "DisplacementHistogram",
@@ -63,6 +68,7 @@ __all__ = [
     "off_local_mass",
     "parent_matrix",
     "patch_locality",
+    "relative_change",
     "rollout",
     "score_geometry",
     "score_matrices",

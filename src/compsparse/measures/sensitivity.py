@@ -76,7 +76,6 @@ def diffeomorphism_sensitivity(
     return Sensitivity("diffeomorphism", level, _ratios(network, sample, operator, level, random_state), allow_identity)
 
 
-@torch.no_grad()
 def _ratios(
     network: SymbolNetwork,
     sample: HierarchySample,
@@ -90,9 +89,18 @@ def _ratios(
     if len(sample) < 2:
         raise DataError("a sensitivity compares different data: it needs at least two")
     rng = generator_from(random_state)
+    return relative_change(network, sample.X, operator(sample, level, rng).X)
+
+
+@torch.no_grad()
+def relative_change(network: SymbolNetwork, X: np.ndarray, changed: np.ndarray) -> np.ndarray:
+    """How much every layer's answer changes from X to ``changed``, as :class:`Sensitivity` has it; ``(R, layers)``.
+
+    Args:
+        X: symbols, or rows already encoded, as the network reads them; likewise ``changed``.
+    """
     if not isinstance(network, SymbolNetwork):
         raise ConfigError(f"a sensitivity is measured on a network of symbols, got {network!r}")
-    X, changed = sample.X, operator(sample, level, rng).X
     device = next(network.parameters()).device
     moments: list[_Moments] = []
     for start in range(0, len(X), _ROWS_AT_ONCE):

@@ -1,6 +1,14 @@
 """Networks that mirror a graph, and their dense, masked, local and convolutional relatives."""
 
 from compsparse.networks.activations import ACTIVATIONS
+from compsparse.networks.associative import (
+    Memory,
+    hebbian_bit_error,
+    hebbian_memory,
+    pseudo_inverse_memory,
+    recall_chain,
+    softmax_memory,
+)
 from compsparse.networks.circuits import compile_circuit
 from compsparse.networks.counts import NetworkSize, count
 from compsparse.networks.explicit import ExplicitReLU, ExplicitSize, SparseLayer, chained
@@ -40,6 +48,7 @@ __all__ = [
     "HomogeneousNetwork",
     "ImageNetwork",
     "MaskedNetwork",
+    "Memory",
     "MirrorConfig",
     "MirrorNetwork",
     "MirrorOptions",
@@ -61,6 +70,8 @@ __all__ = [
     "explicit_to_onnx",
     "graph_of",
     "hat_network",
+    "hebbian_bit_error",
+    "hebbian_memory",
     "layered",
     "load",
     "load_explicit",
@@ -71,12 +82,15 @@ __all__ = [
     "node_function",
     "node_values",
     "only",
+    "pseudo_inverse_memory",
+    "recall_chain",
     "replica_seeds",
     "rounding_error",
     "save",
     "save_explicit",
     "select",
     "self_similar_network",
+    "softmax_memory",
     "takagi_network",
     "to_masked",
     "to_onnx",

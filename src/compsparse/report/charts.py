@@ -179,6 +179,8 @@ def _encoding(alt: Any, figure: Figure) -> dict[str, Any]:
             scale=alt.Scale(domain=order, range=COLOURS[: len(order)]),
             legend=alt.Legend(title=None, orient="bottom", columns=2, labelLimit=260, symbolOpacity=1),
         )
+        if figure.mark == "bars":  # side by side: stacked bars would show sums that mean nothing
+            encoding["xOffset"] = alt.XOffset(**_of(figure.series, "nominal"), sort=order)
     return encoding
 
 
@@ -197,7 +199,8 @@ def _marks(alt: Any, base: Any, figure: Figure, encoding: dict[str, Any]) -> Any
     bars = dict(encoding)
     if figure.log_y:  # bars on a logarithmic axis have no natural foot; a tick does not need one
         return base.mark_tick(thickness=4, size=36, **single).encode(**bars)
-    return base.mark_bar(size=30, **single).encode(**bars)
+    width = {} if figure.series else {"size": 30}
+    return base.mark_bar(**width, **single).encode(**bars)
 
 
 def _spread(alt: Any, base: Any, figure: Figure, encoding: dict[str, Any]) -> Any:
@@ -207,7 +210,8 @@ def _spread(alt: Any, base: Any, figure: Figure, encoding: dict[str, Any]) -> An
         "y": alt.Y(**_of(figure.low), title=_title(figure.y_title or figure.y), scale=encoding["y"]["scale"]),
         "y2": alt.Y2(field=_field(figure.high)),
     }
-    others = {key: encoding[key] for key in ("x", "color") if key in encoding}
+    shared = ("x", "xOffset") if figure.mark == "bars" else ("x", "color")  # a rule in its bar's colour would not show
+    others = {key: encoding[key] for key in shared if key in encoding}
     if figure.mark == "line":
         return base.mark_area(opacity=0.18).encode(**others, **ends)
     return base.mark_rule(strokeWidth=2, color="#6b7280").encode(**others, **ends)

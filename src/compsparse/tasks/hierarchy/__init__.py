@@ -3,6 +3,7 @@
 Datasets for torch are in :mod:`compsparse.tasks.hierarchy.datasets`, which alone needs torch.
 """
 
+from compsparse.tasks.hierarchy.continuous import real_places, seen_by_sensors, whole_places
 from compsparse.tasks.hierarchy.drawing import draw_datum_svg, draw_datum_text
 from compsparse.tasks.hierarchy.encoding import one_hot
 from compsparse.tasks.hierarchy.inference import SymbolNoise, label_posterior, optimal_classifier, parse
@@ -27,4 +28,7 @@ __all__ = [
     "one_hot",
     "optimal_classifier",
     "parse",
+    "real_places",
+    "seen_by_sensors",
+    "whole_places",
 ]

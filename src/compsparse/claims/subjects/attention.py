@@ -1,0 +1,462 @@
+"""Does attention select the variables that a function reads, and when does it not?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import get_args
+
+import numpy as np
+import torch
+
+from compsparse.claims.claim import Claim, Finding, Profile
+from compsparse.claims.rules import (
+    Interval,
+    all_of,
+    judge_at_least,
+    judge_at_most,
+    mean_interval,
+)
+from compsparse.claims.seeds import FIRST_SEED, TEST_SEED
+from compsparse.claims.trials import gpu_if_any
+from compsparse.measures import (
+    SelectionMeasures,
+    ablation,
+    ancestor_matrix,
+    edge_auroc,
+    mean_attention,
+    parent_matrix,
+    rollout,
+    score_geometry,
+    selection_measures,
+)
+from compsparse.networks.attention import AttentionNetwork, think
+from compsparse.networks.attention.blocks import BlockForm
+from compsparse.progress import Progress
+from compsparse.report.figure import Figure
+from compsparse.tasks import TokenTask, token_chain, token_gates, token_junta, token_parity
+from compsparse.training import TrainingConfig, train, training_data
+
+_TOKENS, _ROWS, _TEST_ROWS = 16, 40_000, 2000
+_MEMO = "Poggio 2022 section 5.2, 2023 Conjecture 2"
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Five or so replicas of one network on one task."""
+
+    task: TokenTask
+    network: AttentionNetwork
+    X: np.ndarray
+    errors: np.ndarray
+
+    def measures(self) -> SelectionMeasures:
+        return selection_measures(self.network, self.X, ancestor_matrix(self.task.graph))
+
+
+def _trained(
+    task: TokenTask, n_seeds: int, n_steps: int, *, n_layers: int = 1, rows: int = _ROWS, batch_size: int = 256,
+    selection: str = "softmax", form: BlockForm = "sequential", width: int = 64, learning_rate: float = 1e-3,
+) -> _Run:  # fmt: skip
+    """The network of the pilot, Adam at a constant rate; errors are shares of wrong signs of the last output."""
+    outputs = len(task.graph.outputs)
+    network = AttentionNetwork(
+        task.n_tokens, outputs, n_layers, width, selection=selection, form=form, n_replicas=n_seeds,
+        random_state=FIRST_SEED,
+    ).to(gpu_if_any() or "cpu")  # fmt: skip
+    sample, test = task.sample(rows, FIRST_SEED), task.sample(_TEST_ROWS, TEST_SEED)
+    data = training_data(sample.X, sample.y, device=gpu_if_any())
+    train(network, data, _adam(n_steps, batch_size, learning_rate), random_state=FIRST_SEED)
+    return _Run(task, network, test.X, _wrong(network, test.X, test.y))
+
+
+def _adam(n_steps: int, batch_size: int = 256, learning_rate: float = 1e-3) -> TrainingConfig:
+    return TrainingConfig(
+        n_steps=n_steps, batch_size=batch_size, learning_rate=learning_rate, weight_decay=0.0, schedule="constant",
+        evaluate_every=100,
+    )  # fmt: skip
+
+
+@torch.no_grad()
+def _wrong(network: AttentionNetwork, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    rows = torch.as_tensor(X, dtype=torch.float32, device=next(network.parameters()).device)
+    answers = network(rows).cpu().numpy()[..., -1]
+    return np.asarray((np.sign(answers) != y.reshape(len(y), -1)[:, -1]).mean(1))
+
+
+# ---- selection ----------------------------------------------------------------------------------
+
+
+def selects_the_support(profile: Profile, progress: Progress) -> Finding:
+    """Precision on parities and juntas of three tokens among sixteen, softmax."""
+    n_seeds = 5 if profile == "quick" else 20
+    tasks = {
+        "parity of 3": token_parity(_TOKENS, 3, random_state=FIRST_SEED),
+        "junta of 3": token_junta(_TOKENS, 3, random_state=FIRST_SEED + 1),
+    }
+    runs = {}
+    for name, task in tasks.items():
+        runs[name] = _trained(task, n_seeds, 500)
+        progress.update(len(runs), len(tasks), name)
+    used = {name: ablation(run.network, run.X, FIRST_SEED) for name, run in runs.items()}
+    return _judge_support({n: r.measures() for n, r in runs.items()}, runs, used)
+
+
+def _judge_support(
+    measured: dict[str, SelectionMeasures], runs: dict[str, _Run], used: dict[str, np.ndarray]
+) -> Finding:
+    precision = {name: m.precision[:, 0] for name, m in measured.items()}
+    outcome = all_of(judge_at_least(_spread(p), 1.0, refuted_below=0.9) for p in precision.values())
+    listed = "; ".join(
+        f"{name}: precision {p.mean():.2f}, mass {measured[name].mass.mean():.2f} of chance {3 / _TOKENS:.2f}, "
+        f"AUROC {measured[name].auroc.mean():.2f}, {measured[name].non_zeros.mean():.1f} tokens with weight, test "
+        f"error {runs[name].errors.mean():.3f}"
+        for name, p in precision.items()
+    )
+    reads = {name: ancestor_matrix(run.task.graph) for name, run in runs.items()}
+    return Finding(
+        outcome,
+        expected="after 500 steps of Adam the three tokens of highest mean weight are the three that the function "
+        "reads, in every seed, for a parity and a random junta of 3 among 16; refuted if fewer than 0.9 of them are, "
+        "by all of the 95% interval",
+        measured=listed,
+        numbers={
+            **{f"precision, {n}": float(p.mean()) for n, p in precision.items()},
+            **{f"mass, {n}": float(m.mass.mean()) for n, m in measured.items()},
+            **{f"ablation AUROC, {n}": float(edge_auroc(used[n], reads[n]).mean()) for n in runs},
+        },
+        figures=(_weights_figure(runs),),
+        caveats=("softmax gives every token some weight; which tokens it prefers is what is judged",),
+    )
+
+
+def _spread(values: np.ndarray) -> Interval:
+    """The interval of the mean over seeds; a single number where all seeds agree."""
+    if np.ptp(values) == 0:
+        return Interval(float(values[0]), float(values[0]))
+    return mean_interval(values)
+
+
+def _weights_figure(runs: dict[str, _Run]) -> Figure:
+    rows = []
+    for name, run in runs.items():
+        weights = mean_attention(run.network, run.X)[:, 0]
+        reads = ", ".join(map(str, run.task.support))
+        rows += [
+            {
+                "token": i, "weight": float(weights[:, i].mean()), "low": float(weights[:, i].min()),
+                "high": float(weights[:, i].max()), "function": f"{name}, which reads {reads}",
+            }
+            for i in range(run.task.n_tokens)
+        ]  # fmt: skip
+    return Figure("Where the output's query looks", tuple(rows), "token", "weight", mark="bars", series="function",
+                  low="low", high="high", y_title="attention weight (mean, range over seeds)")  # fmt: skip
+
+
+def flat_parity_fails(profile: Profile, progress: Progress) -> Finding:
+    """The case that does not work: a parity of six, with no steps in between."""
+    n_seeds, n_steps = (5, 1000) if profile == "quick" else (10, 20_000)
+    run = _trained(token_parity(_TOKENS, 6, random_state=FIRST_SEED), n_seeds, n_steps)
+    progress.update(1, 1, "parity of 6")
+    return _judge_failure(run.errors, run.measures(), n_steps)
+
+
+def _judge_failure(errors: np.ndarray, measured: SelectionMeasures, n_steps: int) -> Finding:
+    interval, precision = mean_interval(errors), measured.precision[:, 0]
+    return Finding(
+        judge_at_least(interval, 0.4, refuted_below=0.1),
+        expected=f"the parity of 6 among 16 stays at chance for {n_steps} steps, at least twice the steps that the "
+        "parity of 3 takes: test error at least 0.4 by the 95% interval over seeds; refuted if all of it is below 0.1",
+        measured=f"test error {errors.mean():.3f} ({interval.text()}), precision {precision.mean():.2f} (chance "
+        f"{6 / _TOKENS:.2f}), mass {measured.mass.mean():.2f}",
+        numbers={"error": float(errors.mean()), "precision": float(precision.mean())},
+        caveats=("a failure is one of this network, rate and number of steps; more steps may end it",),
+    )
+
+
+def entmax_is_sparse(profile: Profile, progress: Progress) -> Finding:
+    """Mass and non-zeros of entmax 1.5 beside softmax on the parity of three."""
+    n_seeds = 5 if profile == "quick" else 20
+    task = token_parity(_TOKENS, 3, random_state=FIRST_SEED)
+    found = {}
+    for name in ("softmax", "sparsemax", "entmax15"):
+        found[name] = _trained(task, n_seeds, 500, selection=name).measures()
+        progress.update(len(found), 3, name)
+    return _judge_entmax(found)
+
+
+def _judge_entmax(found: dict[str, SelectionMeasures]) -> Finding:
+    entmax = found["entmax15"]
+    parts = [
+        judge_at_least(mean_interval(entmax.mass[:, 0]), 0.6, refuted_below=0.5),
+        judge_at_most(mean_interval(entmax.non_zeros[:, 0]), 8),
+        judge_at_least(mean_interval(found["softmax"].non_zeros[:, 0] - entmax.non_zeros[:, 0]), 4, refuted_below=0),
+    ]
+    rows = tuple(
+        {"selection": name, "figure": figure, "value": float(values.mean()), "low": float(values.min()),
+         "high": float(values.max())}
+        for name, m in found.items()
+        for figure, values in (("tokens with weight", m.non_zeros), ("exp(entropy)", m.effective_tokens))
+    )  # fmt: skip
+    return Finding(
+        all_of(parts),
+        expected="on the parity of 3 among 16, entmax 1.5 puts at least 0.6 of its weight on the support and gives at "
+        "most 8 tokens a weight at all, at least 4 fewer than softmax, each by the 95% interval over seeds; refuted if "
+        "all of an interval is below 0.5, above 8 or below 0",
+        measured="; ".join(
+            f"{name}: mass {m.mass.mean():.2f}, {m.non_zeros.mean():.1f} tokens with weight, exp(entropy) "
+            f"{m.effective_tokens.mean():.1f}"
+            for name, m in found.items()
+        ),
+        numbers={
+            f"{what}, {name}": float(v.mean())
+            for name, m in found.items()
+            for what, v in (("mass", m.mass), ("non-zeros", m.non_zeros))
+        },
+        figures=(
+            Figure("How many tokens are attended to", rows, "selection", "value", mark="bars", series="figure",
+                   low="low", high="high", y_title="tokens of 16 (mean, range over seeds)"),
+        ),
+    )  # fmt: skip
+
+
+# ---- composition --------------------------------------------------------------------------------
+
+
+def thoughts_make_parity_learnable(profile: Profile, progress: Progress) -> Finding:
+    """The same parity of six, flat and in steps that are read again."""
+    n_seeds, n_steps, k = (5, 600, 6) if profile == "quick" else (10, 3000, 8)
+    flat = _trained(token_parity(_TOKENS, k, random_state=FIRST_SEED), n_seeds, n_steps)
+    progress.update(1, 2, "flat")
+    task = token_chain(_TOKENS, k, random_state=FIRST_SEED)
+    network, errors = _trained_in_steps(task, n_seeds, n_steps)
+    progress.update(2, 2, "in steps")
+    test = task.sample(_TEST_ROWS, TEST_SEED)
+    tokens = [*task.graph.inputs, *task.graph.outputs[:-1]]
+    rows = np.concatenate([test.X, test.y[:, :-1]], axis=1)
+    weights = mean_attention(network, rows)
+    edges = edge_auroc(weights, parent_matrix(task.graph, tokens))
+    return _judge_thoughts(flat.errors, errors, edges, weights.mean(0), k, n_steps)
+
+
+def _trained_in_steps(task: TokenTask, n_seeds: int, n_steps: int) -> tuple[AttentionNetwork, np.ndarray]:
+    """Trains with the true thoughts; errors are those of answers that rest on the network's own."""
+    n_outputs = len(task.graph.outputs)
+    network = AttentionNetwork(
+        task.n_tokens + n_outputs - 1, n_outputs, n_thoughts=n_outputs - 1, n_replicas=n_seeds, random_state=FIRST_SEED
+    ).to(gpu_if_any() or "cpu")
+    sample, test = task.sample(_ROWS // 2, FIRST_SEED), task.sample(_TEST_ROWS, TEST_SEED)
+    data = training_data(np.concatenate([sample.X, sample.y[:, :-1]], axis=1), sample.y, device=gpu_if_any())
+    train(network, data, _adam(n_steps), random_state=FIRST_SEED)
+    device = next(network.parameters()).device
+    answers = think(network, torch.as_tensor(test.X, dtype=torch.float32, device=device)).cpu().numpy()[..., -1]
+    return network, np.asarray((np.sign(answers) != test.y[:, -1]).mean(1))
+
+
+def _judge_thoughts(
+    flat: np.ndarray, steps: np.ndarray, edges: np.ndarray, weights: np.ndarray, k: int, n_steps: int
+) -> Finding:
+    parts = [
+        judge_at_most(_spread(steps), 0.05, refuted_above=0.4),
+        judge_at_least(_spread(flat), 0.4, refuted_below=0.1),
+    ]
+    rows = tuple(
+        {"answers": name, "error": float(e.mean()), "low": float(e.min()), "high": float(e.max())}
+        for name, e in (("at once", flat), ("in steps", steps))
+    )
+    return Finding(
+        all_of(parts),
+        expected=f"after {n_steps} steps of training the parity of {k} among 16 is at chance when it is answered at "
+        "once (error at least 0.4) and learned when it is answered in steps of two variables that later steps read "
+        "(error at most 0.05, steps being the network's own), by the 95% intervals over seeds; refuted if all of the "
+        "first is below 0.1 or all of the second above 0.4",
+        measured=f"test error {flat.mean():.3f} at once, {steps.mean():.4f} in steps; AUROC of the attention of every "
+        f"step against the graph's edges {edges.mean():.2f}",
+        numbers={"flat": float(flat.mean()), "in steps": float(steps.mean()), "edge AUROC": float(edges.mean())},
+        figures=(
+            Figure(f"Parity of {k}, answered at once and in steps", rows, "answers", "error", mark="bars", low="low",
+                   high="high", y_title="test error (mean, range over seeds)"),
+            Figure("What every step attends to", tuple(_cells(weights)), "token", "step", mark="heat", value="weight",
+                   x_title=f"token (0 to {_TOKENS - 1}: inputs, then the answers of steps 1, 2, ...)"),
+        ),
+        caveats=("the steps are supervised: the chain of partial products is given in training, their places are not",),
+    )  # fmt: skip
+
+
+def _cells(weights: np.ndarray) -> list[dict[str, float]]:
+    """The mean weights (steps, tokens) as cells of a grid."""
+    return [
+        {"token": token, "step": step + 1, "weight": float(weight)}
+        for step, row in enumerate(weights)
+        for token, weight in enumerate(row)
+    ]
+
+
+def rollout_finds_ancestors(profile: Profile, progress: Progress) -> Finding:
+    """Rollout over two layers against the ancestors of a tree of gates."""
+    n_seeds, n_steps = (5, 500) if profile == "quick" else (10, 3000)
+    found = {}
+    n_trees = 2 if profile == "quick" else 5
+    for seed in range(n_trees):
+        task = token_gates(12, 4, random_state=FIRST_SEED + seed)
+        run = _trained(task, n_seeds, n_steps, n_layers=2, rows=4000, width=32, batch_size=64, learning_rate=3e-3)
+        truth = ancestor_matrix(task.graph)
+        found[seed] = (
+            edge_auroc(rollout(run.network, run.X[:500]), truth),
+            edge_auroc(ablation(run.network, run.X[:500], FIRST_SEED), truth),
+            run.errors,
+        )
+        progress.update(seed + 1, n_trees, task.name)
+    return _judge_rollout(found)
+
+
+def _judge_rollout(found: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]]) -> Finding:
+    by_rollout, by_ablation, errors = (np.concatenate(part) for part in zip(*found.values(), strict=True))
+    learned = errors <= 0.05
+    interval = mean_interval(by_rollout[learned]) if learned.sum() > 1 else Interval(0, 1)
+    rows = tuple(
+        {"tree": f"{seed + 1}", "AUROC": float(a.mean()), "low": float(a.min()), "high": float(a.max()), "by": name}
+        for seed, parts in found.items()
+        for name, a in zip(("rollout", "ablation"), parts[:2], strict=True)
+    )
+    return Finding(
+        judge_at_least(interval, 0.9, refuted_below=0.75),
+        expected="in two-layer networks that learned a tree of three random gates over 4 of 12 tokens (error at most "
+        "0.05), rollout of attention tells ancestors from other tokens with AUROC at least 0.9, by the 95% interval "
+        "over trees and seeds; refuted if all of it is below 0.75",
+        measured=f"{learned.sum()} of {len(errors)} learned; AUROC of rollout {interval.text()}, of ablation "
+        f"{by_ablation[learned].mean() if learned.any() else float('nan'):.2f}",
+        numbers={"rollout AUROC": float(by_rollout.mean()), "ablation AUROC": float(by_ablation.mean())},
+        figures=(
+            Figure("Ancestors of the output, by rollout and by ablation", rows, "tree", "AUROC", mark="bars",
+                   series="by", low="low", high="high"),
+        ),
+        caveats=("a constituent of the tree is seen through all layers at once, not as a node of its own",),
+    )  # fmt: skip
+
+
+# ---- blocks and geometry ------------------------------------------------------------------------
+
+
+def parallel_is_as_good(profile: Profile, progress: Progress) -> Finding:
+    """Both forms of the block on juntas, with equally many steps."""
+    n_seeds, n_tasks = (4, 2) if profile == "quick" else (5, 10)
+    errors: dict[str, list[float]] = {"sequential": [], "parallel": [], "printed": []}
+    for seed in range(n_tasks):
+        task = token_junta(12, 3, random_state=FIRST_SEED + seed)
+        for form in get_args(BlockForm):
+            run = _trained(task, n_seeds, 300, n_layers=2, rows=250, width=32, batch_size=64, form=form,
+                           learning_rate=2e-3)  # fmt: skip
+            errors[form] += run.errors.tolist()
+            progress.update(sum(map(len, errors.values())), 3 * n_tasks * n_seeds, f"{form}, junta {seed + 1}")
+    return _judge_forms({form: np.array(e) for form, e in errors.items()})
+
+
+def _judge_forms(errors: dict[str, np.ndarray]) -> Finding:
+    gap = errors["parallel"] - errors["sequential"]
+    interval = mean_interval(gap) if np.ptp(gap) else Interval(float(gap[0]), float(gap[0]))
+    rows = tuple(
+        {"form": form, "error": float(e.mean()), "low": float(e.min()), "high": float(e.max())}
+        for form, e in errors.items()
+    )
+    return Finding(
+        all_of([judge_at_most(interval, 0.05), judge_at_least(interval, -0.05)]),
+        expected="on 250 rows of juntas of 3 among 12 tokens, two-layer networks of parallel blocks err as much as "
+        "those of sequential ones: the 95% interval of the mean difference lies within 0.05; refuted if all of it is "
+        "outside",
+        measured=f"difference {interval.text()}; mean errors "
+        + ", ".join(f"{form} {e.mean():.3f}" for form, e in errors.items()),
+        numbers={form: float(e.mean()) for form, e in errors.items()},
+        figures=(
+            Figure("Three forms of the block", rows, "form", "error", mark="bars", low="low", high="high",
+                   y_title="test error (mean, range over tasks and seeds)"),
+        ),
+        caveats=("a small task; the paper's remark is about large language models",),
+    )  # fmt: skip
+
+
+def training_and_isometry(profile: Profile, progress: Progress) -> Finding:
+    """Coherence and isometry of the first block's scores before and after training."""
+    n_seeds, n_tasks = (4, 2) if profile == "quick" else (5, 10)
+    before, after = [], []
+    for seed in range(n_tasks):
+        task = token_gates(12, 4, random_state=FIRST_SEED + seed)
+        fresh = AttentionNetwork(12, 1, 2, 32, n_replicas=n_seeds, random_state=FIRST_SEED)
+        run = _trained(task, n_seeds, 500, n_layers=2, rows=4000, width=32, batch_size=64, learning_rate=3e-3)
+        few = run.X[:5]
+        before.append(score_geometry(fresh, few))
+        after.append(score_geometry(run.network, few))
+        progress.update(seed + 1, n_tasks, task.name)
+    return _judge_isometry(*(_per_network(g) for g in (before, after)))
+
+
+def _per_network(found: Sequence[object]) -> dict[str, np.ndarray]:
+    """Means over heads, one number per network."""
+    return {name: np.concatenate([getattr(g, name).mean(-1) for g in found]) for name in ("coherence", "isometry")}
+
+
+def _judge_isometry(before: dict[str, np.ndarray], after: dict[str, np.ndarray]) -> Finding:
+    change = mean_interval(after["isometry"] - before["isometry"])
+    rows = tuple(
+        {"measure": name, "value": float(v[name].mean()), "low": float(v[name].min()), "high": float(v[name].max()),
+         "when": when}
+        for when, v in (("before", before), ("after", after))
+        for name in ("coherence", "isometry")
+    )  # fmt: skip
+    return Finding(
+        judge_at_most(change, 0.0),
+        expected="training brings the scores of all tokens by all tokens, columns scaled to norm 1, nearer to an "
+        "isometry: the constant of 2 columns falls, by all of the 95% interval over trees and seeds; refuted if by all "
+        "of it it rises",
+        measured=f"isometry constant of 2 columns {before['isometry'].mean():.2f} before, "
+        f"{after['isometry'].mean():.2f} after (change {change.text()}); coherence "
+        f"{before['coherence'].mean():.2f} before, {after['coherence'].mean():.2f} after",
+        numbers={f"{n}, {w}": float(v[n].mean()) for w, v in (("before", before), ("after", after)) for n in v},
+        figures=(
+            Figure("Scores of tokens by tokens, before and after training", rows, "measure", "value", mark="bars",
+                   series="when", low="low", high="high"),
+        ),
+        caveats=(
+            "that suitable weights exist is no question of data: W_Q = W_K = X^+ makes the scores the identity "
+            "(tests/measures/test_attention_measures.py)",
+        ),
+    )  # fmt: skip
+
+
+CLAIMS = [
+    Claim(
+        "attention-selects-the-support",
+        "Self-attention selects the few tokens that the target depends on.",
+        _MEMO, "conjecture", selects_the_support, ("quick", "full"),
+    ),
+    Claim(
+        "attention-misses-flat-parity",
+        "Not all sparse functions are easy for attention: the parity of six tokens, taken at once, is not learned.",
+        "Poggio 2023, after Conjecture 2", "conjecture", flat_parity_fails, ("quick", "full"),
+    ),
+    Claim(
+        "entmax-selects-few",
+        "Sparse selection is literal with entmax: most weight on the support and exact zeros elsewhere.",
+        f"{_MEMO}, with correction 14", "experiment", entmax_is_sparse, ("quick", "full"),
+    ),
+    Claim(
+        "thoughts-make-parity-learnable",
+        "A chain of associations, each reading the last, makes a parity learnable that is not learned at once.",
+        "Poggio 2022 section 8.1, 2023 section 7", "memo", thoughts_make_parity_learnable, ("quick", "full"),
+    ),
+    Claim(
+        "rollout-finds-ancestors",
+        "Attention over several layers wires the output to the tokens that the function graph connects it with.",
+        "Poggio 2022 Figure 2, 2023 Figure 2", "conjecture", rollout_finds_ancestors, ("quick", "full"),
+    ),
+    Claim(
+        "parallel-blocks-are-as-good",
+        "Attention and network side by side perform about as well as one after the other.",
+        "Poggio 2022 section 7.3, 2023 section 6.10", "experiment", parallel_is_as_good, ("quick", "full"),
+    ),
+    Claim(
+        "training-makes-scores-isometric",
+        "Training drives X W_Q W_K^T X^T towards a matrix with the restricted isometry property.",
+        "Poggio 2022 Lemma 1 and section 8", "memo", training_and_isometry, ("quick", "full"),
+    ),
+]  # fmt: skip

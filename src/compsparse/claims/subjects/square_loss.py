@@ -1,0 +1,212 @@
+"""What weight decay does to norms, ranks and features of networks trained by the square loss on digits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from compsparse.claims.claim import Claim, Finding, Profile
+from compsparse.claims.rules import (
+    all_of,
+    geometric_interval,
+    judge_at_least,
+    judge_at_most,
+    judge_within,
+    mean_interval,
+)
+from compsparse.claims.seeds import FIRST_SEED
+from compsparse.claims.trials import gpu_if_any
+from compsparse.measures import Dynamics, DynamicsLog, equilibrium_rho
+from compsparse.measures.dynamics import label_margins
+from compsparse.networks import HomogeneousNetwork
+from compsparse.progress import Progress
+from compsparse.report.figure import Figure
+from compsparse.training import SquaredNorm, TrainingConfig, train, training_data
+
+_TRAIN_ROWS = 1000
+_XU = "Xu et al. 2022 (CBMM Memo 117), Poggio 2022 section 4"
+
+
+def _digits() -> tuple[np.ndarray, np.ndarray]:
+    """Rows of 64 pixels from 0 to 1, shuffled, and their classes."""
+    from sklearn.datasets import load_digits
+
+    X, y = load_digits(return_X_y=True)
+    order = np.random.default_rng(FIRST_SEED).permutation(len(X))
+    return X[order] / 16.0, y[order]
+
+
+@dataclass(frozen=True)
+class _Trained:
+    network: HomogeneousNetwork
+    points: list[Dynamics]
+    test_error: np.ndarray
+
+
+def _train(X: np.ndarray, y: np.ndarray, decay: float, n_seeds: int, n_steps: int, n_outputs: int = 10) -> _Trained:
+    """Two hidden layers without biases, Adam, the square loss with targets 0 and 1 (or -1 and 1) and weight decay."""
+    network = HomogeneousNetwork(64, n_outputs, width=64, depth=2, n_replicas=n_seeds, random_state=FIRST_SEED)
+    network.to(gpu_if_any() or "cpu")
+    targets = np.eye(n_outputs)[y] if n_outputs > 1 else 2.0 * y - 1
+    log = DynamicsLog(X[:_TRAIN_ROWS], y[:_TRAIN_ROWS])
+    log.look(network, 0)
+    data = training_data(X[:_TRAIN_ROWS], targets[:_TRAIN_ROWS], device=gpu_if_any())
+    config = TrainingConfig(
+        n_steps=n_steps, batch_size=200, learning_rate=3e-3, weight_decay=0.0, schedule="cosine",
+        evaluate_every=n_steps // 5,
+    )  # fmt: skip
+    # the loss is a mean over outputs and the norm is not, so that equal decays mean equal pulls
+    train(network, data, config, penalties=[SquaredNorm(decay)], callbacks=[log], random_state=FIRST_SEED)
+    log.look(network, n_steps)
+    test = DynamicsLog(X[_TRAIN_ROWS:], y[_TRAIN_ROWS:]).look(network, n_steps)
+    return _Trained(network, log.points, test.error)
+
+
+def decay_lowers_rho_and_rank(profile: Profile, progress: Progress) -> Finding:
+    """Norms and stable ranks at the end of training, over decays of four sizes."""
+    n_seeds, n_steps = (4, 1500) if profile == "quick" else (8, 10_000)
+    X, y = _digits()
+    found = {}
+    for decay in (1e-6, 1e-5, 1e-4, 1e-3):
+        found[decay] = _train(X, y, decay, n_seeds, n_steps)
+        progress.update(len(found), 4, f"weight decay {decay:g}")
+    ends = {decay: run.points[-1] for decay, run in found.items()}
+    return _judge_decay(ends, {decay: run.test_error for decay, run in found.items()})
+
+
+def _judge_decay(ends: dict[float, Dynamics], test_errors: dict[float, np.ndarray]) -> Finding:
+    least, most = min(ends), max(ends)
+    rho = geometric_interval(ends[least].rho / ends[most].rho)
+    ranks = [
+        geometric_interval(ends[least].stable_ranks[:, layer] / ends[most].stable_ranks[:, layer]) for layer in (0, 1)
+    ]
+    rows = tuple(
+        {"weight decay": decay, "value": float(values.mean()), "low": float(values.min()), "high": float(values.max()),
+         "measure": name}
+        for decay, end in ends.items()
+        for name, values in (
+            ("rho", end.rho), ("stable rank, layer 1", end.stable_ranks[:, 0]),
+            ("stable rank, layer 2", end.stable_ranks[:, 1]),
+        )
+    )  # fmt: skip
+    return Finding(
+        all_of([judge_at_least(rho, 3, refuted_below=1), *(judge_at_least(r, 1.25, refuted_below=1) for r in ranks)]),
+        expected=f"from weight decay {least:g} to {most:g}, rho falls by a factor of 3 at least and the stable rank of "
+        "both hidden layers by a quarter at least, by the 95% interval over seeds; refuted if one rises, by all of it",
+        measured=f"rho {ends[least].rho.mean():.0f} to {ends[most].rho.mean():.1f} (a factor {rho.text()}); stable "
+        "ranks "
+        + ", ".join(
+            f"{ends[least].stable_ranks[:, i].mean():.1f} to {ends[most].stable_ranks[:, i].mean():.1f} ({r.text()})"
+            for i, r in enumerate(ranks)
+        )
+        + "; test error "
+        + ", ".join(f"{e.mean():.3f} at {decay:g}" for decay, e in test_errors.items()),
+        numbers={
+            "rho ratio": float((ends[least].rho / ends[most].rho).mean()),
+            **{f"rho at {decay:g}": float(end.rho.mean()) for decay, end in ends.items()},
+            **{f"test error at {decay:g}": float(e.mean()) for decay, e in test_errors.items()},
+        },
+        figures=(
+            Figure("Norms and ranks after training on digits", rows, "weight decay", "value", series="measure",
+                   low="low", high="high", log_x=True, log_y=True, y_title="value (mean, range over seeds)"),
+        ),
+    )  # fmt: skip
+
+
+def rho_at_equilibrium(profile: Profile, progress: Progress) -> Finding:
+    """The product of norms that training ends with, beside the formula on the normalised network."""
+    n_seeds, n_steps = (4, 2000) if profile == "quick" else (8, 20_000)
+    X, digits = _digits()
+    y = digits % 2
+    ratios = {}
+    for decay in (3e-4, 1e-3, 3e-3):
+        run = _train(X, y, decay, n_seeds, n_steps, n_outputs=1)
+        end = run.points[-1]
+        with torch.no_grad():
+            rows = torch.as_tensor(X[:_TRAIN_ROWS], dtype=torch.float32, device=next(run.network.parameters()).device)
+            labels = torch.as_tensor(y[:_TRAIN_ROWS], device=rows.device)
+            margins = label_margins(run.network(rows), labels).cpu().double().numpy() / end.rho[:, None]
+        said = np.array([equilibrium_rho(f, decay, n_layers=3) for f in margins])
+        ratios[decay] = end.rho / said
+        progress.update(len(ratios), 3, f"weight decay {decay:g}")
+    return _judge_equilibrium(ratios)
+
+
+def _judge_equilibrium(ratios: dict[float, np.ndarray]) -> Finding:
+    intervals = {decay: mean_interval(r) for decay, r in ratios.items()}
+    rows = tuple(
+        {"weight decay": decay, "ratio": float(r.mean()), "low": float(r.min()), "high": float(r.max())}
+        for decay, r in ratios.items()
+    )
+    return Finding(
+        all_of(judge_within(i, 0.95, 1.05) for i in intervals.values()),
+        expected="rho at the end of training is within 5% of the root of lambda rho^(2/L) + M rho^2 = mu rho (which is "
+        "mu/(lambda + M) for one layer), by the 95% interval over seeds at each of three decays; refuted if at one of "
+        "them all of it is farther off",
+        measured="rho over the formula: " + ", ".join(f"{i.text(3)} at {decay:g}" for decay, i in intervals.items()),
+        numbers={f"ratio at {decay:g}": float(r.mean()) for decay, r in ratios.items()},
+        figures=(
+            Figure("Rho over its equilibrium, odd against even digits", rows, "weight decay", "ratio", mark="points",
+                   low="low", high="high", log_x=True, y_title="rho / formula (mean, range over seeds)"),
+        ),
+        caveats=("the formula follows from stationarity; whether training reached it is what is tested",),
+    )  # fmt: skip
+
+
+def features_collapse(profile: Profile, progress: Progress) -> Finding:
+    """The signs of neural collapse along training, with weight decay."""
+    n_seeds, n_steps = (4, 2500) if profile == "quick" else (8, 20_000)
+    X, y = _digits()
+    run = _train(X, y, 1e-4, n_seeds, n_steps)
+    progress.update(1, 1, "digits")
+    return _judge_collapse(run.points)
+
+
+def _judge_collapse(points: list[Dynamics]) -> Finding:
+    early, late = points[1], points[-1]
+    names = ("within", "angles", "lengths", "duality", "nearest")
+    falls = {
+        name: geometric_interval((getattr(late.collapse, name) + 1e-6) / (getattr(early.collapse, name) + 1e-6))
+        for name in names[:4]
+    }
+    rows = tuple(
+        {"step": p.step, "value": float(getattr(p.collapse, name).mean()), "sign": sign}
+        for p in points
+        for name, sign in zip(
+            names, ("NC1 within classes", "NC2 angles", "NC2 lengths", "NC3 duality", "NC4 nearest mean"), strict=True
+        )
+    )
+    return Finding(
+        all_of(judge_at_most(falls[name], 1.0) for name in ("within", "angles", "duality")),
+        expected="from a fifth of training, where most data are fitted, to its end the spread within classes (NC1), "
+        "the distance of angles from a simplex (NC2) and of the last layer from the class means (NC3) all fall, by the "
+        "95% interval of their ratio over seeds; refuted if one rises, by all of it",
+        measured=f"training error {early.error.mean():.3f} then {late.error.mean():.3f}; factors: "
+        + ", ".join(f"{name} {i.text()}" for name, i in falls.items())
+        + f"; NC4 {late.collapse.nearest.mean():.3f}",
+        numbers={name: float(getattr(late.collapse, name).mean()) for name in names},
+        figures=(
+            Figure("Neural collapse on digits", rows, "step", "value", series="sign", y_title="distance from collapse"),
+        ),
+    )  # fmt: skip
+
+
+CLAIMS = [
+    Claim(
+        "weight-decay-lowers-rho-and-rank",
+        "Weight decay under the square loss lowers the product of norms and the ranks of layers.",
+        _XU, "memo", decay_lowers_rho_and_rank, ("quick", "full"),
+    ),
+    Claim(
+        "rho-at-equilibrium",
+        "Training under the square loss with weight decay ends where rho balances margins and decay.",
+        _XU, "proved", rho_at_equilibrium, ("quick", "full"),
+    ),
+    Claim(
+        "features-collapse",
+        "Features of a classifier trained by the square loss with weight decay collapse to the corners of a simplex.",
+        _XU, "memo", features_collapse, ("quick", "full"),
+    ),
+]  # fmt: skip
