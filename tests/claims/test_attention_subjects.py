@@ -101,6 +101,11 @@ def test_isometry_is_judged_by_its_change(change, outcome):
     assert attention._judge_isometry(before, after).outcome is outcome
 
 
+@pytest.mark.parametrize(("share", "spread", "outcome"), [(0.9, 0.02, S), (0.5, 0.02, R), (0.68, 0.1, U)])
+def test_a_metric_is_judged_by_symmetry(share, spread, outcome):
+    assert attention._judge_metric(about(0.5), about(share, spread, 8)).outcome is outcome
+
+
 # ---- memories -----------------------------------------------------------------------------------
 
 

@@ -16,6 +16,7 @@ from compsparse.measures import (
     rollout,
     score_geometry,
     score_matrices,
+    score_symmetry,
     selection_measures,
 )
 from compsparse.networks import ReplicatedNetwork
@@ -147,6 +148,18 @@ def test_score_matrices_are_the_memos_product():
     assert found.isometry[1, 1] == pytest.approx(isometry_constant(unit, 2).value, abs=1e-5)
 
 
+def test_a_form_that_ignores_who_asks_is_symmetric():
+    net = AttentionNetwork(5, width=16, n_heads=2, n_replicas=3, random_state=0)
+    heads = net.block(0).heads
+    assert np.abs(score_symmetry(net) - 0.5).max() < 0.15
+    with torch.no_grad():
+        heads.key.weight[1].copy_(heads.query.weight[1])
+        heads.query.weight[2].copy_(torch.eye(16))
+        heads.key.weight[2].copy_(torch.eye(16).roll(1, 0))  # a shift of the channels: who asks matters
+    assert np.allclose(score_symmetry(net)[1], 1)
+    assert score_symmetry(net)[2].max() < 0.6
+
+
 def test_lemma_1_weights_that_make_the_scores_an_isometry():
     """With tokens that are independent vectors, W_Q = W_K = X^+ gives the identity, whose constants are all zero."""
     tokens = np.random.default_rng(0).standard_normal((6, 10))
@@ -161,7 +174,7 @@ def test_lemma_1_weights_that_make_the_scores_an_isometry():
     [
         (lambda: selection_measures(Product(), X, np.ones((1, 6))), "network must be an AttentionNetwork, got Product"),
         (lambda: selection_measures(network([[1.0] + [0.0] * 5]), X, np.zeros((1, 6))), "read at least one token"),
-        (lambda: selection_measures(network([[1.0] + [0.0] * 5]), X, np.ones((2, 6))), "reads must have shape"),
+        (lambda: selection_measures(network([[1.0] + [0.0] * 5]), X, np.ones((2, 6))), "reads must be truth values"),
         (lambda: mean_attention(network([[1.0] + [0.0] * 5]), X[:, :4]), "X must have shape"),
         (lambda: attention_graph([[1.0, 0.0]], ["a", "b"], ["y"], k=3), "k = 3 of 2 tokens cannot be selected"),
         (lambda: attention_graph([[1.0, 0.0]], ["a", "b"], ["y"], share=0), "share must be"),

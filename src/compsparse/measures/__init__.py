@@ -12,6 +12,7 @@ from compsparse.measures.attention import (
     rollout,
     score_geometry,
     score_matrices,
+    score_symmetry,
     selection_measures,
 )
 from compsparse.measures.crossing import Threshold, first_crossing, threshold
@@ -72,6 +73,7 @@ __all__ = [
     "rollout",
     "score_geometry",
     "score_matrices",
+    "score_symmetry",
     "selection_measures",
     "synonym_sensitivity",
     "threshold",

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from compsparse.checks import (
     RandomState,
+    check_array,
     check_count,
     check_name_list,
     check_number,
@@ -27,6 +28,7 @@ from compsparse.errors import ConfigError, DataError
 from compsparse.graph import FunctionGraph, Node
 from compsparse.graph.function_graph import check_graph
 from compsparse.networks.attention import AttentionNetwork
+from compsparse.networks.attention.blocks import Heads
 from compsparse.networks.attention.network import check_attention_network
 from compsparse.networks.replicas import ReplicatedNetwork, check_network
 from compsparse.sparse import coherence, isometry_constant
@@ -129,7 +131,7 @@ def edge_auroc(scores: Any, edges: Any) -> np.ndarray:
     [1.0]
     """
     found = check_numbers("scores", scores, shape=(None, None, None))
-    truth = check_numbers("edges", np.asarray(edges, dtype=float), shape=found.shape[1:]) > 0
+    truth = _truths("edges", edges, found.shape[1:])
     return _auroc(found.reshape(len(found), 1, -1), truth.reshape(1, -1))[:, 0]
 
 
@@ -138,7 +140,8 @@ def edge_auroc(scores: Any, edges: Any) -> np.ndarray:
 
 def ancestor_matrix(graph: FunctionGraph) -> np.ndarray:
     """(outputs, inputs): whether an output depends on an input, over any number of nodes."""
-    before = [check_graph("graph", graph).ancestors(name) | {name} for name in graph.outputs]
+    check_graph("graph", graph)
+    before = [graph.ancestors(name) | {name} for name in graph.outputs]
     return np.array([[name in found for name in graph.inputs] for found in before])
 
 
@@ -148,7 +151,8 @@ def parent_matrix(graph: FunctionGraph, tokens: Sequence[str] | None = None) -> 
     Args:
         tokens: names of inputs, and of outputs that later ones read as thoughts; the inputs by default.
     """
-    names = check_graph("graph", graph).inputs if tokens is None else check_name_list("tokens", tokens)
+    check_graph("graph", graph)
+    names = graph.inputs if tokens is None else check_name_list("tokens", tokens)
     parents = [set() if name in graph.inputs else set(graph[name].parents) for name in graph.outputs]
     return np.array([[name in read for name in names] for read in parents])
 
@@ -221,6 +225,25 @@ def score_matrices(network: AttentionNetwork, X: Any) -> np.ndarray:
     return scores
 
 
+@torch.no_grad()
+def score_symmetry(network: AttentionNetwork) -> np.ndarray:
+    r"""How near heads of the first block are to a metric: the share of :math:`W_Q W_K^T` that is symmetric, (R, heads).
+
+    Of its squared norm, the part of the symmetric half: 1 for a bilinear form that does not care who asks and who is
+    asked, as a Mahalanobis distance does not; about 1/2 for random weights.
+    """
+    heads = check_attention_network(network).block(0).heads
+    query, key = (w.double().view(*w.shape[:2], heads.n_heads, -1).transpose(1, 2) for w in _projections(heads))
+    form = query @ key.transpose(-1, -2)
+    even = (form + form.transpose(-1, -2)) / 2
+    share: np.ndarray = (even.square().sum((-1, -2)) / form.square().sum((-1, -2))).cpu().numpy()
+    return share
+
+
+def _projections(heads: Heads) -> tuple[Tensor, Tensor]:
+    return heads.query.weight, heads.key.weight
+
+
 # ---- inside ---------------------------------------------------------------------------------
 
 
@@ -265,10 +288,17 @@ def _auroc(scores: np.ndarray, truth: np.ndarray) -> np.ndarray:
 
 def _check_reads(network: AttentionNetwork, reads: Any) -> np.ndarray:
     shape = (network.n_outputs, network.n_inputs)
-    truth: np.ndarray = check_numbers("reads", np.asarray(reads, dtype=float), shape=shape) > 0
+    truth = _truths("reads", reads, shape)
     if not truth.any(1).all():
         raise DataError("every output must read at least one token, or there is nothing to select")
     return truth
+
+
+def _truths(what: str, values: Any, shape: tuple[int, ...]) -> np.ndarray:
+    array = check_array(what, values)
+    if array.dtype.kind not in "biuf" or array.shape != shape:
+        raise DataError(f"{what} must be truth values of shape {shape}, got {array.dtype} of shape {array.shape}")
+    return np.asarray(array.astype(bool))
 
 
 def _last_weights(network: AttentionNetwork, X: Any) -> list[Tensor]:

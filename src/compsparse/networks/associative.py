@@ -15,9 +15,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from compsparse.checks import brief, check_count, check_number
+from compsparse.checks import brief, check_count, check_flag, check_number
 from compsparse.errors import ConfigError, DataError
 from compsparse.networks.replicas import check_tensor
+
+_MOST_STEPS = 100_000
 
 Memory = Callable[[Tensor], Tensor]
 """From queries (d, n), or batches (..., d, n), to what is recalled, (k, n) or (..., k, n)."""
@@ -63,7 +65,8 @@ def recall_chain(memory: Memory, start: Tensor, n_steps: int, *, clean_up: bool 
     Args:
         clean_up: take signs after every step, for patterns of signs.
     """
-    n_steps = check_count("n_steps", n_steps, least=0)
+    n_steps = check_count("n_steps", n_steps, least=0, most=_MOST_STEPS)
+    check_flag("clean_up", clean_up)
     if not callable(memory):
         raise ConfigError(f"memory must be a function of queries, got {brief(memory)}")
     states = [check_tensor(start)]

@@ -8,7 +8,15 @@ from itertools import product
 
 import numpy as np
 
-from compsparse.checks import MOST_VARIABLES, RandomState, check_count, check_text, generator_from, input_names
+from compsparse.checks import (
+    MOST_VARIABLES,
+    RandomState,
+    check_count,
+    check_flag,
+    check_text,
+    generator_from,
+    input_names,
+)
 from compsparse.errors import ConfigError
 from compsparse.graph import Constituent, FunctionGraph
 from compsparse.graph.formula import Apply, Argument, Constant, Formula
@@ -103,6 +111,7 @@ def token_gates(
     n_tokens, n_leaves, rng = *_sizes(n_tokens, n_leaves, least=2), generator_from(random_state)
     if n_leaves & (n_leaves - 1):
         raise ConfigError(f"a balanced tree has 2, 4, 8, ... leaves, got n_leaves={n_leaves}")
+    all_nodes = check_flag("all_nodes", all_nodes)
     names = input_names(n_tokens)
     level = [names[i] for i in _choice(rng, n_tokens, n_leaves)]
     nodes: list[Node] = []
