@@ -106,6 +106,12 @@ def test_a_metric_is_judged_by_symmetry(share, spread, outcome):
     assert attention._judge_metric(about(0.5), about(share, spread, 8)).outcome is outcome
 
 
+@pytest.mark.parametrize(("mass", "error", "outcome"), [(0.5, 0.0, S), (0.14, 0.0, R), (0.23, 0.0, U), (0.5, 0.5, U)])
+def test_siblings_count_where_the_hierarchy_was_learned(mass, error, outcome):
+    finding = attention._judge_siblings(about(0.14), about(mass, 0.005), np.full(5, error), 1 / 7)
+    assert finding.outcome is outcome
+
+
 # ---- memories -----------------------------------------------------------------------------------
 
 

@@ -37,7 +37,8 @@ add(
     "AttentionNetwork",
     attention.AttentionNetwork,
     lambda: {
-        "n_tokens": 4, "n_outputs": 1, "n_layers": 1, "width": 8, "n_heads": 2, "selection": "softmax",
+        "n_tokens": 4, "n_outputs": 1, "n_layers": 1, "width": 8, "n_heads": 2, "n_symbols": None,
+        "selection": "softmax",
         "form": "sequential", "n_thoughts": 0, "n_replicas": None, "random_state": 0, "seeds": None,
     },
     own=("selection",),
@@ -61,6 +62,13 @@ add("TokenTask.sample", _TASK.sample, lambda: {"n": 3, "random_state": 0})
 
 add("selection_measures", measures.selection_measures, lambda: {"network": _NETWORK, "X": _X, "reads": _READS})
 add("mean_attention", measures.mean_attention, lambda: {"network": _NETWORK, "X": _X})
+add(
+    "sibling_mass",
+    measures.sibling_mass,
+    lambda: {
+        "network": attention.AttentionNetwork(4, n_layers=2, width=8, n_heads=2, random_state=0), "X": _X, "group": 2
+    },
+)  # fmt: skip
 add("rollout", measures.rollout, lambda: {"network": _NETWORK, "X": _X})
 add("ablation", measures.ablation, lambda: {"network": _NETWORK, "X": _X, "random_state": 0})
 add("edge_auroc", measures.edge_auroc, lambda: {"scores": [[[0.5, 0.4, 0.1, 0.0]]], "edges": _READS})

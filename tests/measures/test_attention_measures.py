@@ -18,6 +18,7 @@ from compsparse.measures import (
     score_matrices,
     score_symmetry,
     selection_measures,
+    sibling_mass,
 )
 from compsparse.networks import ReplicatedNetwork
 from compsparse.networks.attention import AttentionNetwork, sparsemax
@@ -77,6 +78,22 @@ def test_rollout_by_hand_over_two_layers():
     assert np.allclose(rollout(net, x)[0], expected / expected.sum(), atol=1e-6)
     one = AttentionNetwork(3, 1, width=8, random_state=0)
     assert np.allclose(rollout(one, x), mean_attention(one, x), atol=1e-6)
+
+
+def test_sibling_mass_of_planted_weights():
+    weights = torch.full((5, 4), 0.1)  # four tokens and an output; each of the tokens prefers its neighbour
+    for i in range(4):
+        weights[i, i ^ 1] = 0.6
+
+    def select(z):
+        return weights[-z.shape[-2] :].expand(z.shape)
+
+    net = AttentionNetwork(4, n_layers=2, width=8, n_heads=2, selection=select, n_replicas=2, random_state=0)
+    assert np.allclose(sibling_mass(net, X[:, :4], 2), 0.6 / 0.8)
+    with pytest.raises(CompsparseError, match="4 tokens cannot be divided into groups of 3"):
+        sibling_mass(net, X[:, :4], 3)
+    with pytest.raises(CompsparseError, match="needs n_layers > 1"):
+        sibling_mass(AttentionNetwork(4, width=8), X[:, :4], 2)
 
 
 class Product(ReplicatedNetwork):

@@ -8,6 +8,7 @@ from compsparse.errors import CompsparseError
 from compsparse.measures import DynamicsLog, equilibrium_rho, measure_dynamics, neural_collapse
 from compsparse.networks import dense
 from compsparse.networks.homogeneous import HomogeneousNetwork
+from compsparse.report import dynamics_figures
 from compsparse.training import SquaredNorm, TrainingConfig, train, training_data
 
 RNG = np.random.default_rng(0)
@@ -106,6 +107,13 @@ def test_the_log_listens_to_the_loop():
     assert [p.step for p in log.points] == [0, 50, 100, 150, 200]
     assert last.loss.mean() < 0.5 * log.points[0].loss.mean()
     assert last.rho.shape == (3,)
+    figures = dynamics_figures(log.points)
+    assert [len(f.rows) for f in figures] == [15, 10, 15, 25]
+    row = next(r for r in figures[0].rows if r["of"] == "rho" and r["step"] == 200)
+    assert row["norm"] == pytest.approx(last.rho.mean())
+    assert all(figure.chart().to_dict() for figure in figures)
+    with pytest.raises(CompsparseError, match="points must be the points of a DynamicsLog"):
+        dynamics_figures([])
 
 
 @pytest.mark.parametrize(

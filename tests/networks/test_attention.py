@@ -63,7 +63,7 @@ def test_blocks_are_the_formulas_of_the_memo(form, selection):
 def test_the_short_way_of_the_first_block_is_the_long_way(form):
     network = AttentionNetwork(7, 3, width=16, form=form, selection="sparsemax", n_replicas=2, random_state=0)
     x = torch.randn(11, 7, generator=torch.Generator().manual_seed(2))  # any numbers, not signs alone
-    tokens = network._embedded(network.columns(x)).embedded()
+    tokens = network._embedded(network.columns(x))
     asking = network.queries.unsqueeze(1).expand(-1, 11, -1, -1)
     out, weights = network.blocks[0](asking, tokens)
     assert torch.allclose(network(x), network._read(out).transpose(1, 2), atol=1e-5)
@@ -78,6 +78,18 @@ def test_a_replica_is_the_same_alone_and_in_company():
     assert torch.equal(only(together, 2)(x), select(together, [2])(x)[0])
     own = torch.stack([x] * 4)
     assert torch.allclose(together(own), together(x), atol=1e-6)
+
+
+def test_symbols_have_vectors_of_their_own():
+    network = AttentionNetwork(5, 3, 2, width=16, n_symbols=4, n_replicas=2, random_state=0)
+    x = torch.randint(4, (6, 5), generator=torch.Generator().manual_seed(0))
+    assert network(x).shape == (2, 6, 3)
+    expected = network.value[1][x[2, 3]] + network.places[1, 3]
+    got = network.first_tokens(x)[1, 2, 3]
+    assert torch.allclose(got, functional.layer_norm(expected, (16,)), atol=1e-5)
+    assert torch.equal(network(x), network(x.float()))  # the training loop may hand over symbols as floats
+    with pytest.raises(CompsparseError, match="symbols must be whole numbers from 0 to 3"):
+        network(x + 4)
 
 
 def test_attention_weights_are_shares_of_the_tokens():

@@ -14,6 +14,7 @@ from compsparse.measures.attention import (
     score_matrices,
     score_symmetry,
     selection_measures,
+    sibling_mass,
 )
 from compsparse.measures.crossing import Threshold, first_crossing, threshold
 from compsparse.measures.dynamics import (
@@ -75,6 +76,7 @@ __all__ = [
     "score_matrices",
     "score_symmetry",
     "selection_measures",
+    "sibling_mass",
     "synonym_sensitivity",
     "threshold",
 ]

@@ -106,6 +106,27 @@ def rollout(network: AttentionNetwork, X: Any) -> np.ndarray:
 
 
 @torch.no_grad()
+def sibling_mass(network: AttentionNetwork, X: Any, group: int) -> np.ndarray:
+    """The share of the first layer's attention to other tokens that stays in the asking token's own group, ``(R,)``.
+
+    Tokens 0 to ``group`` - 1 are the first group, and so on; without any preference it is (group - 1)/(tokens - 1).
+    """
+    check_attention_network(network)
+    if len(network.blocks) < 2:
+        raise ConfigError("in a network of one layer tokens do not attend to tokens: sibling_mass needs n_layers > 1")
+    n, group = network.n_inputs, check_count("group", group, least=2)
+    if n % group:
+        raise ConfigError(f"{n} tokens cannot be divided into groups of {group}")
+    parts = [network.attention(rows)[0][:, :, :, :n].double().mean(2) for rows in _parts(network, X)]
+    weights = torch.cat(parts, dim=1).mean(1)
+    place = torch.arange(n, device=weights.device) // group
+    other = ~torch.eye(n, dtype=torch.bool, device=weights.device)
+    together = (place[:, None] == place) & other
+    share: np.ndarray = ((weights * together).sum((1, 2)) / (weights * other).sum((1, 2))).cpu().numpy()
+    return share
+
+
+@torch.no_grad()
 def ablation(network: ReplicatedNetwork, X: Any, random_state: RandomState = None) -> np.ndarray:
     """How much an output changes when a token's values are dealt anew among the data, ``(R, outputs, tokens)``.
 

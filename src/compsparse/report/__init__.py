@@ -1,7 +1,17 @@
 """Charts and pages, made from records."""
 
 from compsparse.report.bounds_report import bounds_figure, bounds_page
+from compsparse.report.dynamics_charts import dynamics_figures
 from compsparse.report.figure import Figure
 from compsparse.report.page import Section, render_page, table, write_page
 
-__all__ = ["Figure", "Section", "bounds_figure", "bounds_page", "render_page", "table", "write_page"]
+__all__ = [
+    "Figure",
+    "Section",
+    "bounds_figure",
+    "bounds_page",
+    "dynamics_figures",
+    "render_page",
+    "table",
+    "write_page",
+]

@@ -30,13 +30,14 @@ from compsparse.measures import (
     score_geometry,
     score_symmetry,
     selection_measures,
+    sibling_mass,
 )
 from compsparse.networks.attention import AttentionNetwork, think
 from compsparse.networks.attention.blocks import BlockForm
 from compsparse.progress import Progress
 from compsparse.report.figure import Figure
-from compsparse.tasks import TokenTask, token_chain, token_gates, token_junta, token_parity
-from compsparse.training import TrainingConfig, train, training_data
+from compsparse.tasks import RandomHierarchy, TokenTask, token_chain, token_gates, token_junta, token_parity
+from compsparse.training import CrossEntropy, TrainingConfig, train, training_data
 
 _TOKENS, _ROWS, _TEST_ROWS = 16, 40_000, 2000
 _MEMO = "Poggio 2022 section 5.2, 2023 Conjecture 2"
@@ -336,6 +337,46 @@ def _judge_rollout(found: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]]) 
     )  # fmt: skip
 
 
+def attends_to_siblings(profile: Profile, progress: Progress) -> Finding:
+    """Whether the first layer's tokens attend to the tuple that a rule of the hierarchy wrote them with."""
+    n_seeds, n_steps, n_train = (4, 500, 4000) if profile == "quick" else (8, 4000, 20_000)
+    model = RandomHierarchy(4, multiplicity=2, n_levels=3, rules_seed=FIRST_SEED)
+    sample = model.sample(n_train, random_state=FIRST_SEED)
+    test = model.sample(_TEST_ROWS, random_state=TEST_SEED)
+    network = AttentionNetwork(
+        model.n_inputs, model.n_labels, 2, 32, n_symbols=model.v, n_replicas=n_seeds, random_state=FIRST_SEED
+    ).to(gpu_if_any() or "cpu")
+    device = next(network.parameters()).device
+    before = sibling_mass(network, test.X[:500], model.s)
+    data = training_data(sample.X, sample.y, classification=True, device=gpu_if_any())
+    train(network, data, _adam(n_steps, 64, 3e-3), loss=CrossEntropy(), random_state=FIRST_SEED, progress=progress)
+    with torch.no_grad():
+        answers = network(torch.as_tensor(test.X, device=device)).argmax(-1).cpu().numpy()
+    after = sibling_mass(network, test.X[:500], model.s)
+    return _judge_siblings(before, after, (answers != test.y).mean(1), 1 / (model.n_inputs - 1))
+
+
+def _judge_siblings(before: np.ndarray, after: np.ndarray, errors: np.ndarray, chance: float) -> Finding:
+    learned = errors <= 0.1
+    interval = mean_interval(after[learned] / chance) if learned.sum() > 1 else Interval(0, np.inf)
+    return Finding(
+        judge_at_least(interval, 2.0, refuted_below=1.25),
+        expected="in networks that learned a random hierarchy of depth 3 (error at most 0.1), tokens of the first "
+        "layer attend to the other symbol of their tuple at least twice as much as chance, by the 95% interval over "
+        "seeds; refuted if all of it is below 1.25 times",
+        measured=f"{learned.sum()} of {len(errors)} learned (error {errors.mean():.3f}); mass on siblings "
+        f"{before.mean():.2f} before, {after.mean():.2f} after, chance {chance:.2f}: {interval.text()} times chance",
+        numbers={"before": float(before.mean()), "after": float(after.mean()), "error": float(errors.mean())},
+        figures=(
+            Figure("Attention inside a tuple of the hierarchy",
+                   tuple({"when": w, "mass": float(v.mean()), "low": float(v.min()), "high": float(v.max())}
+                         for w, v in (("before", before), ("after", after))),
+                   "when", "mass", mark="bars", low="low", high="high",
+                   y_title=f"share of attention on siblings (chance {chance:.2f})"),
+        ),
+    )  # fmt: skip
+
+
 # ---- blocks and geometry ------------------------------------------------------------------------
 
 
@@ -481,6 +522,11 @@ CLAIMS = [
         "rollout-finds-ancestors",
         "Attention over several layers wires the output to the tokens that the function graph connects it with.",
         "Poggio 2022 Figure 2, 2023 Figure 2", "conjecture", rollout_finds_ancestors, ("quick", "full"),
+    ),
+    Claim(
+        "attention-groups-tuples",
+        "On a random hierarchy, attention of the first layer selects the tuples that its rules write.",
+        _MEMO, "conjecture", attends_to_siblings, ("quick", "full"),
     ),
     Claim(
         "parallel-blocks-are-as-good",

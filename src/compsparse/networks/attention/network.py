@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from compsparse.checks import RandomState, check_choice, check_count
-from compsparse.errors import ConfigError
+from compsparse.errors import ConfigError, DataError
 from compsparse.networks.attention.blocks import Block, BlockForm, FirstTokens, normed
 from compsparse.networks.attention.selection import Selection, check_selection
 from compsparse.networks.replicas import (
@@ -35,6 +35,8 @@ class AttentionNetwork(ReplicatedNetwork):
     See :func:`think`.
 
     Args:
+        n_symbols: None embeds numbers. Otherwise tokens are symbols, whole numbers from 0 to ``n_symbols`` - 1, each
+            with a vector of its own in place of the shared direction.
         selection: a name of :data:`SELECTIONS`, or a function such as ``partial(top_k, k=3)``.
         form: how a block is put together, see :data:`~compsparse.networks.attention.blocks.BlockForm`.
         n_replicas: how many independent copies to hold; None for an ordinary module.
@@ -58,6 +60,7 @@ class AttentionNetwork(ReplicatedNetwork):
         width: int = 64,
         n_heads: int = 4,
         *,
+        n_symbols: int | None = None,
         selection: str | Selection = "softmax",
         form: BlockForm = "sequential",
         n_thoughts: int = 0,
@@ -76,7 +79,9 @@ class AttentionNetwork(ReplicatedNetwork):
         super().__init__(n_tokens, n_outputs, n_replicas)
         check_weights(12.0 * width * width * n_layers + (n_tokens + 2.0 * n_outputs + 1) * width, n_replicas)
         generators = generators_for(chosen_seeds(random_state, seeds, n_replicas or 1))
-        self.value = nn.Parameter(per_replica_normal((1, width), generators))
+        self.n_symbols = None if n_symbols is None else check_count("n_symbols", n_symbols, least=2)
+        check_weights(float(n_symbols or 1) * width, n_replicas)
+        self.value = nn.Parameter(per_replica_normal((n_symbols or 1, width), generators))
         self.places = nn.Parameter(per_replica_normal((n_tokens, width), generators))
         self.queries = nn.Parameter(per_replica_normal((n_outputs, width), generators))
         self.blocks = nn.ModuleList(Block(width, n_heads, chosen, form, generators) for _ in range(n_layers))
@@ -100,18 +105,27 @@ class AttentionNetwork(ReplicatedNetwork):
     @torch.no_grad()
     def first_tokens(self, x: Tensor) -> Tensor:
         """What the first block reads of every token, ``(R, batch, n_tokens, width)``, normalised."""
-        return normed(self._embedded(self.columns(x)).embedded())
+        return normed(self._embedded(self.columns(x)))
 
-    def _embedded(self, columns: Tensor) -> FirstTokens:
+    def _embedded(self, columns: Tensor) -> Tensor:
+        if self.n_symbols is None:
+            return self._numbers(columns).embedded()
+        symbols = columns.transpose(-1, -2).long()
+        try:  # a look at the symbols beforehand would wait for the GPU
+            codes = self.value[torch.arange(len(symbols), device=symbols.device)[:, None, None], symbols]
+        except IndexError:
+            raise DataError(f"symbols must be whole numbers from 0 to {self.n_symbols - 1}") from None
+        return codes + self.places.unsqueeze(1)
+
+    def _numbers(self, columns: Tensor) -> FirstTokens:
         return FirstTokens(columns.transpose(-1, -2), self.value, self.places)
 
     def _forward(self, columns: Tensor) -> tuple[Tensor, list[Tensor]]:
-        first = self._embedded(columns)
         last_visible = None if self.visible is None else self.visible[self.n_inputs :]
-        if len(self.blocks) == 1:
-            asking, weights = self.block(0).answer_first(self.queries, first, last_visible)
+        if len(self.blocks) == 1 and self.n_symbols is None:
+            asking, weights = self.block(0).answer_first(self.queries, self._numbers(columns), last_visible)
             return self._read(asking), [weights]
-        tokens = first.embedded()
+        tokens = self._embedded(columns)
         asking = self.queries.unsqueeze(1).expand(-1, tokens.shape[1], -1, -1)
         found = []
         for i in range(len(self.blocks) - 1):
