@@ -12,6 +12,7 @@ from _report import machine
 
 HERE = Path(__file__).parent
 ON_CPU = ("evaluation", "mirror", "known_graph", "boolean", "queries", "hierarchies", "memorise", "representations")
+ON_CPU = ("evaluation", "mirror", "known_graph", "boolean", "queries", "hierarchies", "memorise", "attention")
 START, END = "<!-- cpu: written by run_all.py -->", "<!-- end cpu -->"
 
 
