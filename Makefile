@@ -4,11 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 # two workers on two cores: one thread each, or they wait for each other
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
-# COVERAGE=1 also measures which lines the tests run
-COVERED := $(if $(COVERAGE),--cov --cov-report=term:skip-covered)
+# neighbours stay in one process while there is work, so that what a module prepares is prepared once
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
-.PHONY: demo test test-quick fuzz lint types docs bench browser clean
+.PHONY: demo test test-quick test-all coverage fuzz lint types docs bench browser clean
 
 demo: report.html
 	@cat $(VENV)/demo.txt
@@ -19,10 +18,18 @@ report.html: $(VENV)/.demo $(shell find src -name '*.py' -o -name '*.csv' -o -na
 	@$(BIN)/compsparse demo --out $@ --model $(VENV)/demo-model.json > $(VENV)/demo.txt
 
 test: $(VENV)/.dev browser
-	$(PYTEST) $(COVERED)
+	$(PYTEST)
+
+# the same tests, and which lines of the package they run: half as long again
+coverage: $(VENV)/.dev browser
+	$(PYTEST) --cov --cov-report=term:skip-covered
 
 test-quick: $(VENV)/.dev
-	$(PYTEST) -m "not slow"
+	$(PYTEST) -m "not slow and not heavy"
+
+# also what is heavy: long searches, scikit-learn's contract on its larger tables
+test-all: $(VENV)/.dev browser
+	$(PYTEST) -m ""
 
 # every odd value for every parameter of every entry point: some 26,000 cases, a few minutes
 fuzz: $(VENV)/.dev

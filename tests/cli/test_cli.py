@@ -169,7 +169,7 @@ def test_too_few_rows_are_refused(tmp_path):
 def discovered(tmp_path_factory):
     """A table, and what the command line found in it."""
     folder = tmp_path_factory.mktemp("discovered")
-    sample = tanh_tree(4).sample(300, random_state=0)
+    sample = tanh_tree(4).sample(240, random_state=0)
     frame = pandas.DataFrame(sample.X, columns=["a", "b [m/s]", "c", "d <°>"]).assign(y=sample.y, idle=0.5)
     frame.to_csv(folder / "data.csv", index=False)
     arguments = ["--target", "y", "--effort", "0.2", "--exclude", "idle", "--random-state", "0", "--json"]

@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from tests.contract import contract
 
 from compsparse.discovery import Discovery
 from compsparse.errors import DataError
@@ -23,9 +23,11 @@ FRAME = pandas.DataFrame(SAMPLE.X, columns=["mass", "speed", "angle", "drag"])
 EXPECTED_FAILURES = {"check_sample_weight_equivalence_on_dense_data": "weights and repeats are batched differently"}
 
 
-@parametrize_with_checks(
-    [CompositionalRegressor(**QUICKER), CompositionalClassifier(**QUICKER)],
-    expected_failed_checks=lambda _: EXPECTED_FAILURES,
+# searches of ten columns; test_lists_and_read_only_arrays_give_what_arrays_give asks the same of three
+@contract(
+    *(CompositionalRegressor(**QUICKER), CompositionalClassifier(**QUICKER)),
+    light={"check_regressors_train": 0, "check_regressor_data_not_an_array": 0},
+    expected_failures=EXPECTED_FAILURES,
 )
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
@@ -45,24 +47,36 @@ def test_column_names_reach_the_graph(model):
 
 def test_target_names_reach_the_graph():
     targets = pandas.DataFrame({"range": SAMPLE.y, "mass": SAMPLE.X[:, 0]})
-    found = CompositionalRegressor(**{**QUICK, "effort": 0.1, "n_steps": 50}).fit(FRAME, targets)
+    found = CompositionalRegressor(**{**QUICKER, "n_steps": 50}).fit(FRAME[:60], targets[:60])
     assert found.graph_.outputs == ("range", "mass_")
     assert found.predict(FRAME).shape == targets.shape
+
+
+def test_lists_and_read_only_arrays_give_what_arrays_give():
+    X, y = SAMPLE.X[:60, :3].astype(np.float32), SAMPLE.y[:60]
+    plain = CompositionalRegressor(**QUICKER).fit(X, y).predict(X)
+    np.testing.assert_array_equal(CompositionalRegressor(**QUICKER).fit(X.tolist(), y.tolist()).predict(X), plain)
+    X.setflags(write=False)
+    y.setflags(write=False)
+    np.testing.assert_array_equal(CompositionalRegressor(**QUICKER).fit(X, y).predict(X), plain)
+    with pytest.raises(ValueError, match="60 rows but y has 59"):
+        CompositionalRegressor(**QUICKER).fit(X, y[:-1])
 
 
 def test_models_repeat_and_survive_pickling_and_cloning(model):
     loaded = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(loaded.predict(FRAME), model.predict(FRAME))
-    again = clone(model).fit(FRAME, SAMPLE.y)
-    assert again.discovery_.evidence == model.discovery_.evidence
-    np.testing.assert_allclose(again.predict(FRAME), model.predict(FRAME), rtol=1e-6)
+    small = clone(model).set_params(**QUICKER).fit(FRAME[:100], SAMPLE.y[:100])
+    again = clone(small).fit(FRAME[:100], SAMPLE.y[:100])
+    assert again.discovery_.evidence == small.discovery_.evidence
+    np.testing.assert_allclose(again.predict(FRAME), small.predict(FRAME), rtol=1e-6)
 
 
 def test_polars_tables_and_pipelines():
     table = polars.DataFrame({name: FRAME[name].to_numpy() for name in FRAME})
-    found = CompositionalRegressor(**QUICK).fit(table, SAMPLE.y)
+    found = CompositionalRegressor(**QUICKER).fit(table[:60], SAMPLE.y[:60])
     assert found.graph_.inputs == tuple(FRAME.columns)
-    pipe = make_pipeline(StandardScaler(), CompositionalRegressor(**QUICK)).fit(SAMPLE.X, SAMPLE.y)
+    pipe = make_pipeline(StandardScaler(), CompositionalRegressor(**QUICKER)).fit(SAMPLE.X, SAMPLE.y)
     assert pipe.score(SAMPLE.X, SAMPLE.y) > 0.9
 
 
@@ -81,7 +95,7 @@ def test_text_columns_and_text_classes():
 
 def test_the_record_keeps_the_labels():
     y = np.where(SAMPLE.y > 0, 5, 2)
-    found = CompositionalClassifier(**{**QUICK, "n_steps": 30}).fit(FRAME, y)
+    found = CompositionalClassifier(**{**QUICKER, "n_steps": 30}).fit(FRAME[:100], y[:100])
     read_back = Discovery.from_json(found.discovery_.to_json()).model
     assert read_back.classes == found.discovery_.model.classes == (2, 5)
     np.testing.assert_array_equal(read_back.predict(FRAME), found.predict(FRAME))
@@ -91,7 +105,7 @@ def test_the_record_keeps_the_labels():
 
 def test_several_targets_keep_their_shape():
     y = np.stack([SAMPLE.y, SAMPLE.X[:, 0] * SAMPLE.X[:, 1]], 1)
-    found = CompositionalRegressor(**QUICK).fit(SAMPLE.X, y)
+    found = CompositionalRegressor(**QUICKER).fit(SAMPLE.X[:60], y[:60])
     assert found.predict(SAMPLE.X[:7]).shape == (7, 2)
     assert found.graph_.outputs == ("y0", "y1")
 

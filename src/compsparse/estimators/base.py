@@ -20,7 +20,7 @@ from compsparse.tables import Table
 from compsparse.tables.targets import free_names, names_in
 from compsparse.tables.values import check_cells, even_array, holds_text, is_numeric, plain_values
 from compsparse.training import FitConfig, TrainingConfig, TrainingStatus
-from compsparse.training.recipes import HALVING_TWICE
+from compsparse.training.recipes import HALVING_TWICE, usual_steps
 
 
 class TableEstimator(BaseEstimator):
@@ -136,7 +136,7 @@ class GraphEstimator(TableEstimator):
         share: Sharing = "none",
         n_restarts: int = 64,
         n_keep: int = 4,
-        n_steps: int = 4000,
+        n_steps: int | None = None,
         batch_size: int | None = 128,
         learning_rate: float = 1.5e-2,
         weight_decay: float = 1e-3,
@@ -187,7 +187,7 @@ class GraphEstimator(TableEstimator):
                 activation=self.activation,
                 channels=self.channels,
                 share=self.share,
-                config=self._fit_config(),
+                config=self._fit_config(table.n_rows),
                 penalties=self.penalties,
                 validation_fraction=self.validation_fraction,
                 random_state=drawn_seed(self.random_state),
@@ -201,12 +201,12 @@ class GraphEstimator(TableEstimator):
         if self.model_.status in (TrainingStatus.INTERRUPTED, TrainingStatus.OUT_OF_TIME):
             warnings.warn(self.model_.status.value, UserWarning, stacklevel=3)
 
-    def _fit_config(self) -> FitConfig:
+    def _fit_config(self, n_rows: int) -> FitConfig:
         return FitConfig(
             n_restarts=self.n_restarts,
             n_keep=self.n_keep,
             training=TrainingConfig(
-                n_steps=self.n_steps,
+                n_steps=usual_steps(n_rows) if self.n_steps is None else self.n_steps,
                 batch_size=self.batch_size,
                 learning_rate=self.learning_rate,
                 weight_decay=self.weight_decay,

@@ -23,8 +23,8 @@ from compsparse.graph import FunctionGraph
 from compsparse.models import FittedGraph
 from compsparse.progress import shown
 from compsparse.tables import Table
-from compsparse.training import FitConfig, TrainingConfig
-from compsparse.training.recipes import HALVING_TWICE
+from compsparse.training import FitConfig
+from compsparse.training.recipes import usual_steps, usual_training
 
 
 class _CompositionalEstimator(TableEstimator):
@@ -36,7 +36,7 @@ class _CompositionalEstimator(TableEstimator):
         effort: float = 1.0,
         width: int = 24,
         n_restarts: int = 64,
-        n_steps: int = 4000,
+        n_steps: int | None = None,
         time_limit: float | None = None,
         device: str | None = None,
         random_state: Any = None,
@@ -55,7 +55,7 @@ class _CompositionalEstimator(TableEstimator):
         """Finds ``discovery_``, with the labels themselves where there are classes."""
         table = self._table(X, reset=True)
         target = self._target(y, classification=classification)
-        training = TrainingConfig(n_steps=self.n_steps, batch_size=128, rungs=HALVING_TWICE)
+        training = usual_training(usual_steps(table.n_rows) if self.n_steps is None else self.n_steps)
         with shown("discovering", check_verbose(self.verbose)) as progress:
             self.discovery_: Discovery = from_data(
                 table,
@@ -99,7 +99,7 @@ class CompositionalRegressor(PredictsNumbers, _CompositionalEstimator):
     Args:
         effort: multiplies the training steps of every trial in the search.
         width: units in each hidden layer of a node network.
-        n_restarts, n_steps: of the final fit.
+        n_restarts, n_steps: of the final fit; None takes 4000 steps, or 20 for every row where that is less.
         time_limit: seconds for discovery and fit together; the best so far is kept.
         device: where to train, such as ``"cuda"``.
         verbose: show progress.

@@ -23,7 +23,8 @@ class GraphRegressor(PredictsNumbers, GraphEstimator):
         channels: numbers that each inner wire carries.
         share: ``none``, ``level`` or ``all``: which nodes share weights.
         n_restarts: networks that start; n_keep: most networks that are averaged in the end.
-        n_steps, batch_size, learning_rate, weight_decay: settings of the training loop.
+        n_steps, batch_size, learning_rate, weight_decay: settings of the training loop; without ``n_steps`` it
+            takes 4000, or 20 for every row where that is less.
         refine_iterations: most Levenberg-Marquardt steps at the end; 0 leaves them out.
         layerwise: learn the lower levels of the graph first.
         penalties: strengths by name, such as ``{"l1": 1e-3}`` (:data:`compsparse.training.PENALTIES`), or penalties;

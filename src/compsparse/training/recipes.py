@@ -44,8 +44,21 @@ _NO_TIME = 1e-9
 """Seconds that are over after one step, so that there is a network to return."""
 
 
-def _default_training() -> TrainingConfig:
-    return TrainingConfig(n_steps=4000, batch_size=128, rungs=HALVING_TWICE)
+_MOST_STEPS, _FEWEST_STEPS, _STEPS_PER_ROW = 4000, 500, 20
+
+
+def usual_steps(n_rows: int) -> int:
+    """Training steps where none are asked for: few rows are learned soon, and the finish does the rest.
+
+    >>> usual_steps(20), usual_steps(100), usual_steps(1000)
+    (500, 2000, 4000)
+    """
+    return min(_MOST_STEPS, max(_FEWEST_STEPS, _STEPS_PER_ROW * n_rows))
+
+
+def usual_training(n_steps: int = _MOST_STEPS) -> TrainingConfig:
+    """The loop in which the worse half of the restarts leaves twice."""
+    return TrainingConfig(n_steps=n_steps, batch_size=128, rungs=HALVING_TWICE)
 
 
 @dataclass(frozen=True)
@@ -63,7 +76,7 @@ class FitConfig:
 
     n_restarts: int = 64
     n_keep: int = 4
-    training: TrainingConfig = field(default_factory=_default_training)
+    training: TrainingConfig = field(default_factory=usual_training)
     layerwise: bool = False
     refine_iterations: int = 60
     refine_share: float = 0.3
@@ -124,6 +137,7 @@ def fit_graph(
     """Fits networks that mirror ``graph`` to data and returns the best few as an ensemble.
 
     Args:
+        config: the usual restarts and steps if None; tables of fewer than 200 rows take fewer steps.
         X, y: standardised tensors on the device to fit on; y is (n, k) numbers, or (n,) classes with a loss for them.
         validation: rows that choose among restarts; the others train. None trains on all rows
             and chooses by training loss.
@@ -137,12 +151,13 @@ def fit_graph(
     """
     started = time.perf_counter()
     check_graph("graph", graph)
-    config = FitConfig() if config is None else check_kind("config", config, FitConfig)
+    config = None if config is None else check_kind("config", config, FitConfig)
     loss = SquaredLoss() if loss is None else check_kind("loss", loss, Loss)
     check_parameters(progress=progress, random_state=random_state)
     progress, time_limit = Silent() if progress is None else progress, check_time_limit(time_limit)
     plugged = tuple(check_penalties(penalties))
     _check_tensors(X, y, sample_weight)
+    config = FitConfig(training=usual_training(usual_steps(len(X)))) if config is None else config
     loop = config.training if validation is not None else replace(config.training, rungs=(), patience=None)
     seeds = replica_seeds(random_state, config.n_restarts)
     fit = _Restarts(

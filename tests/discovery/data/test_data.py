@@ -85,6 +85,33 @@ def test_noise_is_refused():
     assert set(found.kind.values()) == {"prime"}
 
 
+def search_of(formula, names, effort=0.3):
+    X = torch.as_tensor(np.random.default_rng(0).uniform(-1, 1, (200, len(names))), dtype=torch.float32)
+    y = formula(*X.T)[:, None]
+    return TableSearch(TrialTable(X, y / y.std(), effort=effort), Units.raw({c: (c,) for c in names}), predicts=True)
+
+
+@pytest.mark.parametrize(
+    ("formula", "kind"),
+    [
+        (lambda a, b, c: (3 * a).tanh() + (2 * b).sin() + c**2, "complete"),
+        (lambda a, b, c: a * b + b * c + c * a, "prime"),
+    ],
+)
+def test_a_root_is_complete_where_a_sum_does_as_well(formula, kind):
+    tree = settled(search_of(formula, "abc"))
+    assert tree.kind == kind
+    assert [child.children for child in tree.children] == [()] * 3
+
+
+def test_inputs_without_effect_are_left_out_together():
+    search = search_of(lambda a, b, c, d: (2 * a * b + a).tanh(), "abcd")
+    search.leave_out_inert()
+    assert search.parked == ["c", "d"]
+    assert [sorted(tree.members) for tree in search.units.trees] == [["a"], ["b"]]
+
+
+@pytest.mark.heavy
 def test_inert_inputs_and_a_complete_root():
     task = friedman1(7, noise=0.02)
     sample = task.sample(600, random_state=0)
@@ -130,10 +157,10 @@ def test_classes_are_predicted_with_probabilities():
 
 def test_outputs_share_a_module():
     rng = np.random.default_rng(0)
-    X = rng.uniform(-1, 1, (800, 4))
+    X = rng.uniform(-1, 1, (400, 4))
     shared = np.tanh(2 * X[:, 0] * X[:, 1] + X[:, 0])
     y = np.stack([np.tanh(shared * X[:, 2] + shared), np.sin(2 * shared + X[:, 3] * shared)], 1)
-    found = from_data(X, y, fit=False, effort=0.6, random_state=0)
+    found = from_data(X, y, fit=False, effort=0.3, random_state=0)
     (entry,) = found.evidence_for({"x0", "x1"})
     assert entry.outputs == ("y0", "y1")
     assert len([n for n in found.graph.nodes if set(n.parents) == {"x0", "x1"}]) == 1
@@ -141,10 +168,10 @@ def test_outputs_share_a_module():
 
 def test_different_functions_of_the_same_inputs_are_not_shared():
     rng = np.random.default_rng(0)
-    X = rng.uniform(-1, 1, (800, 3))
+    X = rng.uniform(-1, 1, (400, 3))
     one, other = np.tanh(2 * X[:, 0] * X[:, 1] + X[:, 0]), np.sin(2 * X[:, 0] - 3 * X[:, 1])
     y = np.stack([np.tanh(one * X[:, 2] + one), np.tanh(other * X[:, 2] + other)], 1)
-    found = from_data(X, y, fit=False, effort=0.6, random_state=0)
+    found = from_data(X, y, fit=False, effort=0.3, random_state=0)
     assert len(found.evidence_for({"x0", "x1"})) == 2
 
 

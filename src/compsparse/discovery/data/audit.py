@@ -85,7 +85,7 @@ def _support(reference: Trial, without: Trial) -> Support:
     scale = without.mean(0)
     return Support(
         float(np.average(difference, weights=reference.weight)) / scale,
-        standard_error(difference, reference.weight) / scale,
+        float(standard_error(difference, reference.weight)) / scale,
         share_better(reference.losses[0], without.losses[0], reference.weight),
     )
 

@@ -54,7 +54,7 @@ def judge(trial: Trial, constant: np.ndarray) -> list[Judgement]:
                 trial.mean(c),
                 trial.t_of(trial.losses[c], constant),
                 trial.t(c, 0),
-                min((trial.t(r, c) for r in rivals), default=np.inf),
+                trial.smallest_t(rivals, c),
             )
         )
     return sorted(judgements, key=lambda j: j.error)

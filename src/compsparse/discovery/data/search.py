@@ -265,7 +265,7 @@ class TableSearch:
 
     def _note(self, action: str, members: frozenset[str], trial: Trial, c: int) -> None:
         scale = self.constant_error
-        error, spread = trial.mean(c) / scale, standard_error(trial.losses[c], trial.weight) / scale
+        error, spread = trial.mean(c) / scale, float(standard_error(trial.losses[c], trial.weight)) / scale
         self.path.append(Step(action, members, self.output, error, spread))
         merged = max(0, self._n_at_first - len(self.units))
         message = f"{self.output}: {action} {{{', '.join(sorted(members))}}}, held-out error {error:.2%}"

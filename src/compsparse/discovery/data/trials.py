@@ -84,22 +84,27 @@ class Trial:
 
     def t_of(self, losses: np.ndarray, others: np.ndarray) -> float:
         """The same for any losses on the same rows."""
-        return t_statistic(losses - others, self.weight)
+        return float(t_statistic(losses - others, self.weight))
+
+    def smallest_t(self, rivals: Sequence[int], c: int) -> float:
+        """The smallest t by which one of the rivals is worse than c; infinite without rivals."""
+        against = t_statistic(self.losses[list(rivals)] - self.losses[c], self.weight) if rivals else np.array(np.inf)
+        return float(against.min())
 
 
-def t_statistic(difference: np.ndarray, weight: np.ndarray) -> float:
-    """t of a weighted mean against zero."""
-    mean = float(np.average(difference, weights=weight))
+def t_statistic(difference: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """t of a weighted mean over the last axis against zero."""
+    mean = np.average(difference, axis=-1, weights=weight)
     error = standard_error(difference, weight)
-    if error > 0:
-        return mean / error
-    return float(np.sign(mean)) * np.inf if mean else 0.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where((error == 0) & (mean == 0), 0.0, mean / error)
 
 
-def standard_error(values: np.ndarray, weight: np.ndarray) -> float:
-    """Standard error of the weighted mean of independent rows."""
-    mean = np.average(values, weights=weight)
-    return float(np.sqrt(np.sum((weight * (values - mean)) ** 2)) / weight.sum())
+def standard_error(values: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Standard error of the weighted mean of independent rows, along the last axis."""
+    mean = np.average(values, axis=-1, weights=weight, keepdims=True)
+    error: np.ndarray = np.sqrt(np.sum((weight * (values - mean)) ** 2, axis=-1)) / weight.sum()
+    return error
 
 
 class TrialTable:
