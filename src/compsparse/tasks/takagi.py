@@ -7,10 +7,11 @@ the parabola x(1 - x).
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from compsparse.checks import check_count, check_list, check_number
+from compsparse.checks import brief, check_count, check_list, check_number, check_numbers
 from compsparse.errors import ConfigError
 from compsparse.graph import Constituent, FunctionGraph, Node
 from compsparse.graph.formula import Apply, Argument, Constant, Formula
@@ -41,9 +42,15 @@ def hat_sum(x: _Number, coefficients: Sequence[Any]) -> _Number:
     >>> hat_sum(Fraction(1, 3), [Fraction(1, 2**k) for k in range(1, 11)])  # 2/3, less 2/3 of 2^-10
     Fraction(341, 512)
     """
-    value: Any = x
+    is_number = isinstance(x, numbers.Number) and not isinstance(x, complex)
+    if not is_number and not hasattr(x, "shape"):
+        raise ConfigError(f"x must be a number or an array, got {brief(x)}")
+    value: Any = x if is_number else check_numbers("x", x, finite=False)
+    listed = check_list("coefficients", coefficients)
+    if not all(isinstance(w, numbers.Real) for w in listed):
+        raise ConfigError(f"coefficients must be numbers, got {brief(coefficients)}")
     total: Any = 0 * value
-    for w in check_list("coefficients", coefficients):
+    for w in listed:
         value = 1 - abs(2 * value - 1)
         total = total + w * value
     result: _Number = total

@@ -65,7 +65,7 @@ class InnerFunction:
 
     >>> psi = InnerFunction(n_inputs=2, n_families=5, base=11, n_levels=3)
     >>> [round(level.slope, 1) for level in psi.levels]
-    [5.4, 29.8, 163.9]
+    [5.4, 29.8, 163.8]
     """
 
     n_inputs: int
@@ -166,7 +166,7 @@ class InnerFunction:
 
     def __call__(self, x: Any) -> np.ndarray:
         """Values on [0, 1 + 1/base]."""
-        return np.asarray(np.interp(x, self._built[0], self._built[1]))
+        return np.asarray(np.interp(check_numbers("x", x), self._built[0], self._built[1]))
 
     def sums(self, X: np.ndarray, family: int) -> np.ndarray:
         """What one outer function reads: the sum over the inputs, for the rows of X."""

@@ -15,10 +15,20 @@ from typing import Any
 
 import numpy as np
 
-from compsparse.checks import RandomState, check_count, check_mapping, check_number, check_numbers, generator_from
+from compsparse.checks import (
+    RandomState,
+    brief,
+    check_count,
+    check_mapping,
+    check_number,
+    check_numbers,
+    generator_from,
+)
 from compsparse.errors import ConfigError
 from compsparse.sizes import check_work
 
+_MOST = 20_000
+"""Most monomials whose coefficients are written down."""
 Exponents = tuple[int, ...]
 """The exponent of each variable in a monomial."""
 
@@ -29,7 +39,7 @@ def ridge_count(n_inputs: int, degree: int) -> int:
     >>> ridge_count(3, 4)
     15
     """
-    n, k = check_count("n_inputs", n_inputs), check_count("degree", degree, least=0)
+    n, k = check_count("n_inputs", n_inputs, most=10**6), check_count("degree", degree, least=0, most=10**6)
     return comb(n - 1 + k, k)
 
 
@@ -39,7 +49,9 @@ def monomials(n_inputs: int, degree: int) -> list[Exponents]:
     >>> monomials(2, 2)
     [(2, 0), (1, 1), (0, 2)]
     """
-    check_work("the number of monomials", ridge_count(n_inputs, degree), 20_000, "ask for a lower degree")
+    check_count("n_inputs", n_inputs, most=1000)
+    check_count("degree", degree, least=0, most=1000)
+    check_work("the number of monomials", float(ridge_count(n_inputs, degree)), _MOST, "ask for a lower degree")
     chosen = combinations_with_replacement(range(n_inputs), degree)
     return [tuple(c.count(i) for i in range(n_inputs)) for c in chosen]
 
@@ -105,12 +117,17 @@ def ridge_value(form: Mapping[int, np.ndarray], directions: Any, X: Any) -> np.n
     """Values of a sum of ridge powers at the rows of X."""
     W = check_numbers("directions", directions, shape=(None, None))
     projected = check_numbers("X", X, shape=(None, W.shape[1])) @ W.T
-    return np.asarray(sum(projected**degree @ c for degree, c in check_mapping("form", form).items()))
+    total = np.zeros(len(projected))
+    for degree, coefficients in check_mapping("form", form).items():
+        c = check_numbers("the coefficients of a form", coefficients, shape=(len(W),))
+        total += projected ** check_count("a degree of a form", degree, least=0) @ c
+    return total
 
 
 def ridge_directions(n_inputs: int, degree: int, random_state: RandomState = None) -> np.ndarray:
     """As many random unit directions as span the homogeneous polynomials of a degree."""
-    W = generator_from(random_state).normal(size=(ridge_count(n_inputs, degree), n_inputs))
+    count = len(monomials(n_inputs, degree))
+    W = generator_from(random_state).normal(size=(count, n_inputs))
     return np.asarray(W / np.linalg.norm(W, axis=1, keepdims=True))
 
 
@@ -127,6 +144,8 @@ def power_by_differences(
     """
     k = check_count("degree", degree, most=20)
     bias, step = check_number("bias", bias), check_number("step", step, above=0)
+    if not callable(activation):
+        raise ConfigError(f"activation must be a function of arrays, got {brief(activation)}")
     dilations = step * (np.arange(k + 1) - k / 2)
     signs = np.array([(-1.0) ** (k - j) * comb(k, j) for j in range(k + 1)])
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from compsparse.checks import RandomState, check_count, check_indices, check_number, generator_from
+from compsparse.checks import RandomState, check_count, check_indices, check_list, check_number, generator_from
 from compsparse.errors import ConfigError
 from compsparse.graph import FunctionGraph
 from compsparse.graph.function_graph import check_graph
@@ -69,7 +69,7 @@ def cut_ranks(
     tol, n = check_number("tol", tol, above=0, below=1), check_count("n_samples", n_samples, least=2, most=5000)
     rng = generator_from(random_state)
     found = []
-    for cut in cuts:
+    for cut in check_list("cuts", cuts):
         members = sorted(set(check_indices("a cut", cut, grid.n_inputs)))
         if not 0 < len(members) < grid.n_inputs:
             raise ConfigError(f"a cut must leave inputs on both sides, got {members} of {grid.n_inputs} inputs")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from compsparse.checks import brief, check_count
+from compsparse.checks import brief, check_count, check_kind, check_list
 from compsparse.errors import ConfigError
 from compsparse.graph import FunctionGraph, ModuleTree
 from compsparse.graph.function_graph import check_graph
@@ -32,6 +32,10 @@ class DimensionTree:
     children: tuple[DimensionTree, ...] = ()
 
     def __post_init__(self) -> None:
+        for name in ("members", "children"):
+            object.__setattr__(self, name, tuple(check_list(f"the {name} of a dimension tree", getattr(self, name))))
+        for child in self.children:
+            check_kind("a child of a dimension tree", child, DimensionTree)
         if not self.children:
             if len(self.members) != 1:
                 raise ConfigError(f"a leaf of a dimension tree holds one input, got {brief(self.members)}")
@@ -50,6 +54,8 @@ class DimensionTree:
     @classmethod
     def join(cls, left: DimensionTree, right: DimensionTree) -> DimensionTree:
         """The tree whose parts are the two given ones."""
+        for part in (left, right):
+            check_kind("a part of a dimension tree", part, DimensionTree)
         return cls(left.members + right.members, (left, right))
 
     @classmethod

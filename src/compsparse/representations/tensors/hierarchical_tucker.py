@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from compsparse.checks import check_list, check_number, check_numbers
+from compsparse.checks import check_kind, check_list, check_number, check_numbers
 from compsparse.errors import DataError
 from compsparse.representations.tensors.dimension_tree import DimensionTree, check_tree
 from compsparse.representations.tensors.grid import Grid, check_positions
@@ -40,7 +40,8 @@ class HierarchicalTucker:
     grid: Grid | None = None
 
     def __post_init__(self) -> None:
-        parts = list(check_tree(self.tree, self.tree.n_inputs).bottom_up())
+        tree = check_kind("tree", self.tree, DimensionTree)
+        parts = list(check_tree(tree, tree.n_inputs).bottom_up())
         given = check_list("frames", self.frames)
         if len(given) != len(parts):
             raise DataError(f"a tree of {len(parts)} parts needs as many frames, got {len(given)}")
