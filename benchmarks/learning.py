@@ -134,7 +134,7 @@ def replicas() -> float:
         network = layered([144, WIDTH, 1], n_replicas=n_replicas, random_state=0)
         generator = torch.Generator().manual_seed(0)
         data = TrainingData(torch.randn(2000, 144, generator=generator), torch.randn(2000, 1, generator=generator))
-        config = TrainingConfig(n_steps=20, batch_size=32, evaluate_every=20, weight_decay=0)
+        config = TrainingConfig(n_steps=200, batch_size=32, evaluate_every=200, weight_decay=0)
         penalties = [ProximalL1(0.1, layers=[0]), WeightDecay(DECAY_ABOVE, layers=[1])]
         return lambda: train(network, data, config, penalties=penalties, random_state=0)
 
@@ -198,7 +198,7 @@ SIDE, CLASSES, CHANNELS = 32, 10, 16
 def full(device: str | None, n_rows: int, n_epochs: int) -> None:
     """S-FC with and without beta-LASSO, S-LOCAL and S-CONV, with the paper's settings."""
     task = MotifImages(size=SIDE, n_classes=CLASSES, motif=7, copies=3, background=0.7, random_state=0)
-    X, y = task.sample(n_rows + 10_000, random_state=1)
+    X, y = task.sample(n_rows + min(n_rows, 10_000), random_state=1)
     place = torch.device(device or "cpu")
     inputs = torch.as_tensor((X - X[:n_rows].mean()) / X[:n_rows].std(), dtype=torch.float32, device=place)
     classes = torch.as_tensor(y, device=place)

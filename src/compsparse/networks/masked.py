@@ -53,6 +53,8 @@ class MaskedNetwork(ReplicatedNetwork):
         self.activation = activation(activation_name)
         self.weights, self.biases = nn.ParameterList(), nn.ParameterList()
         self.all_active = [bool(units.all()) for units in active]
+        # masks that hold nothing back cost a pass over the weights in every step
+        self.all_in = [mask.ndim == 2 and bool((mask == 1).all()) for mask in masks]
         generators = generators_for(replica_seeds(random_state, n_replicas or 1))
         masks, active = [m.cpu() for m in masks], [a.cpu() for a in active]
         for i, (mask, units) in enumerate(zip(masks, active, strict=True)):
@@ -95,11 +97,12 @@ class MaskedNetwork(ReplicatedNetwork):
         for i, (mask, now) in enumerate(zip(given, self.masks(), strict=True)):
             if mask.shape != now.shape:
                 raise ConfigError(f"mask {i} must have shape {tuple(now.shape)}, got {tuple(mask.shape)}")
+            self.all_in[i] = False
             setattr(self, f"mask_{i}", mask.to(device=now.device, dtype=now.dtype).clone())
 
     def effective(self) -> list[Tensor]:
         """The weights that count, (R, out, in) per layer: zero where a mask is."""
-        return [weight * self.mask(i) for i, weight in enumerate(self.weights)]
+        return [w if self.all_in[i] else w * self.mask(i) for i, w in enumerate(self.weights)]
 
     def run(self, columns: Tensor) -> Tensor:
         """From ``(R, n_inputs, batch)`` to ``(R, n_outputs, batch)``, layer after layer."""

@@ -154,7 +154,11 @@ class ProximalL1(ProximalPenalty):
     def prox_(self, network: ReplicatedNetwork, step: float | Tensor) -> None:
         """Moves every weight towards zero by the strength times the step, and no further than zero."""
         step = check_step(step)
+        one_for_all = not isinstance(self.strength, Tensor) and not isinstance(step, Tensor)
         for parameter in self.selected(network):
+            if one_for_all:
+                parameter.copy_(torch.nn.functional.softshrink(parameter, float(self.strength * step)))
+                continue
             most = self._times(parameter, step)
             parameter.sub_(torch.clamp(parameter, -most, most))
 
