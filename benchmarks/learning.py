@@ -110,7 +110,8 @@ def pruned(data: PatchData, name: str, rows: list, n_rounds: int) -> list[PatchT
 
 def z(excess: np.ndarray) -> float:
     """Standard errors, over seeds, by which locality is above its null."""
-    return float(excess.mean() / (excess.std(ddof=1) / np.sqrt(len(excess))))
+    error = float(excess.std(ddof=1) / np.sqrt(len(excess)))
+    return float(excess.mean()) / error if error else 0.0
 
 
 def images(figures: dict[str, float]) -> None:
