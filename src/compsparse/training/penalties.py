@@ -80,16 +80,15 @@ class _Penalty:
         total = sum_over(terms)
         return total * self._times(total, 1.0)
 
-    def _times(self, like: Tensor, step: float | Tensor) -> Tensor:
-        """Strength times step as a tensor that goes with a parameter: (R, 1, …), or with no dimensions."""
+    def _times(self, like: Tensor, step: float | Tensor) -> float | Tensor:
+        """Strength times step as it goes with a parameter: a number, or a tensor (R, 1, …)."""
+        if isinstance(self.strength, Tensor) and self.strength.device != like.device:
+            self.strength = self.strength.to(like.device)  # once: a recorded step may not copy from the host
         strength, step = (
             t.to(device=like.device, dtype=like.dtype).view(-1, *[1] * (like.ndim - 1)) if isinstance(t, Tensor) else t
             for t in (self.strength, step)
         )
-        product = strength * step
-        return (
-            product if isinstance(product, Tensor) else torch.as_tensor(product, dtype=like.dtype, device=like.device)
-        )
+        return strength * step
 
 
 class SmoothPenalty(_Penalty, ABC):
@@ -154,13 +153,12 @@ class ProximalL1(ProximalPenalty):
     def prox_(self, network: ReplicatedNetwork, step: float | Tensor) -> None:
         """Moves every weight towards zero by the strength times the step, and no further than zero."""
         step = check_step(step)
-        one_for_all = not isinstance(self.strength, Tensor) and not isinstance(step, Tensor)
         for parameter in self.selected(network):
-            if one_for_all:
-                parameter.copy_(torch.nn.functional.softshrink(parameter, float(self.strength * step)))
-                continue
             most = self._times(parameter, step)
-            parameter.sub_(torch.clamp(parameter, -most, most))
+            if isinstance(most, Tensor):
+                parameter.sub_(torch.clamp(parameter, -most, most))
+            else:
+                parameter.copy_(torch.nn.functional.softshrink(parameter, most))
 
 
 class BetaLasso(SmoothPenalty, ProximalPenalty):
