@@ -41,8 +41,23 @@ def the_rules_are_learned(scope):
     assert scope["learned"].evaluate(scope["test"].X, scope["test"].y) < 0.1
 
 
+def the_support_is_selected(scope):
+    assert (scope["found"].precision == 1).all()
+
+
+def ablation_gives_the_graph(scope):
+    assert scope["graph"]["y"].parents == tuple(f"x{i}" for i in scope["task"].support)
+
+
+def thoughts_are_right(scope):
+    assert (scope["answers"][:, -1].sign().numpy() != scope["sample"].y[:100, -1]).mean() < 0.05
+
+
 PROMISED = {
     ("README.md", 0): the_readme_finds_its_graph,
+    ("attention.md", 1): the_support_is_selected,
+    ("attention.md", 2): ablation_gives_the_graph,
+    ("attention.md", 3): thoughts_are_right,
     ("hierarchies.md", 2): parsing_repairs_slots,
     ("hierarchies.md", 3): the_rules_are_learned,
 }

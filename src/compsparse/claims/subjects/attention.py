@@ -493,6 +493,7 @@ def _judge_isometry(before: dict[str, np.ndarray], after: dict[str, np.ndarray])
         caveats=(
             "that suitable weights exist is no question of data: W_Q = W_K = X^+ makes the scores the identity "
             "(tests/measures/test_attention_measures.py)",
+            "of columns of norm 1 the constant of two is their coherence; constants of more columns are no smaller",
         ),
     )  # fmt: skip
 
