@@ -134,8 +134,8 @@ def binarise(
         bounds: (low, high) of each variable.
         n_bits: bits of each variable, at most 26 for all of them together.
         lipschitz: for each variable a number L such that f changes by at most L times a step along it. The error is
-            then proved to be at most half the sum of L times the width of a cell. Without it the error is estimated at random
-            points, and nothing bounds it from above.
+            then proved to be at most half the sum of L times the width of a cell. Without it the error is estimated at
+            random points, and nothing bounds it from above.
 
     >>> made = binarise(lambda x: x[:, 0] * x[:, 1], [(0, 1), (0, 1)], 3, lipschitz=[1, 1])
     >>> made.table.shape, len(made.bit_names), made.certificate.upper

@@ -139,7 +139,7 @@ class MachineTrace:
         states: the state at each time.
     """
 
-    tape: npt.NDArray[np.str_]
+    tape: npt.NDArray[Any]
     head: npt.NDArray[np.int64]
     states: tuple[str, ...]
 
