@@ -136,6 +136,18 @@ def test_more_inputs_than_allowed_are_named():
         learn_junta(lambda x: 0.5 * x[:, 1], 8, 2, random_state=0)
 
 
+def test_the_type_of_an_answer_decides_what_it_means():
+    """Signs as whole numbers would be misread where a few of them are all 1."""
+    signs = Counted(lambda x: 1 - 2 * x[:, 2].astype(int))
+    for learn in (lambda: learn_junta(signs, 5, 1, random_state=0), lambda: learn_heavy_terms(signs, 5, 0.9)):
+        with pytest.raises(DataError, match="0 and 1 alone"):
+            learn()
+    as_floats = learn_heavy_terms(lambda x: 1.0 - 2.0 * x[:, 2], 5, 0.9, random_state=0)
+    as_truth = learn_heavy_terms(lambda x: x[:, 2], 5, 0.9, random_state=0)
+    assert as_floats.polynomial.terms == as_truth.polynomial.terms == {(2,): 1.0}
+    assert learn_junta(lambda x: x[:, 2].astype(float), 5, 1, random_state=0).members == (2,)
+
+
 def test_juntas_in_samples_say_when_they_are_not_sure():
     rng = np.random.default_rng(0)
     x = rng.integers(0, 2, (300, 20))

@@ -16,7 +16,7 @@ from compsparse.errors import DataError
 from compsparse.graph.function_graph import FunctionGraph, Node
 from compsparse.representations.boolean.bits import check_bits, random_bits
 from compsparse.representations.boolean.gates import constituent
-from compsparse.representations.boolean.learning import Query, answers, as_values
+from compsparse.representations.boolean.learning import Query, answers, as_truth
 from compsparse.representations.boolean.reading import all_rows
 from compsparse.sizes import check_size, check_work
 
@@ -109,10 +109,7 @@ class _JuntaSearch:
 
     def asked(self, rows: npt.NDArray[np.uint8]) -> npt.NDArray[np.bool_]:
         self.n_queries += len(rows)
-        values = answers(self.f, rows)
-        if not np.isin(values, (-1, 1)).all():
-            raise DataError("a junta is learned from truth values: the function must answer with 0 and 1 alone")
-        return values < 0
+        return as_truth("the function's answer", answers(self.f, rows), len(rows))
 
     def another(self, members: list[int], tests: int) -> int | None:
         """An input that matters beside those known, or None if that many pairs of rows show none."""
@@ -159,12 +156,11 @@ def junta_from_samples(X: Any, y: Any, size: int) -> Junta:
     bits = check_bits("X", X)
     n = bits.shape[1]
     size = check_count("size", size, most=min(_MOST_MEMBERS, n))
-    values = as_values("y", y, len(bits))
-    if not len(bits) or not np.isin(values, (-1, 1)).all():
-        raise DataError("a junta is learned from truth values: y must hold 0 and 1 alone, at least one of them")
+    truth = as_truth("y", y, len(bits))
+    if not len(bits):
+        raise DataError("X has no rows to learn from")
     n_subsets = sum(math.comb(n, k) for k in range(size + 1))
     check_work("the number of sets of inputs", n_subsets, _MOST_SUBSETS, "ask for fewer inputs")
-    truth = values < 0
     for k in range(size + 1):
         consistent = list(_consistent(bits, truth, k))
         if consistent:

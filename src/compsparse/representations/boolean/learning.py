@@ -5,8 +5,8 @@ r"""Learning functions on the Boolean cube from queries and from uniform samples
 - Low degrees from samples (Linial, Mansour and Nisan 1993): every coefficient up to a degree is a mean.
 - Juntas, functions of few inputs: see :mod:`compsparse.representations.boolean.juntas`.
 
-Values are those of :func:`~compsparse.representations.boolean.spectrum`: truth values count as 1 and -1, other numbers
-as they are; these must lie between -1 and 1.
+Whole numbers and Booleans are truth values, 0 and 1, and count as 1 and -1; floats count as they are and must lie
+between -1 and 1. The type decides, not the values, since a few answers may well be all 1.
 """
 
 from __future__ import annotations
@@ -23,13 +23,12 @@ import numpy.typing as npt
 from compsparse.checks import RandomState, brief, check_array, check_count, check_number, generator_from
 from compsparse.errors import DataError
 from compsparse.representations.boolean.bits import MOST_BITS, Words, as_bits, as_numbers, check_bits, mask_of, ones
-from compsparse.representations.boolean.spectra import is_truth
 from compsparse.representations.boolean.walsh import walsh_transform
 from compsparse.representations.boolean.walsh_polynomial import WalshPolynomial, characters
 from compsparse.sizes import check_work
 
 Query = Callable[[npt.NDArray[np.uint8]], Any]
-"""Takes rows of 0 and 1 and answers each with a number."""
+"""Takes rows of 0 and 1 and answers each with a truth value or a float."""
 _AT_ONCE = 1 << 22
 _MOST_QUERIES = 1e9
 _MOST_TERMS = 2_000_000
@@ -73,7 +72,7 @@ def learn_heavy_terms(
     """All large Walsh coefficients of a function that can be asked, among 2^n, with queries polynomial in n.
 
     Args:
-        f: takes rows of 0 and 1 of shape (m, n_inputs) and answers with truth values or numbers from -1 to 1.
+        f: takes rows of 0 and 1 of shape (m, n_inputs) and answers with truth values or floats from -1 to 1.
         threshold: coefficients of at least this size are found, none below half of it is kept. The number of queries
             grows as its fourth inverse power.
         failure: largest probability that this goes wrong.
@@ -160,7 +159,7 @@ class _Branches:
     def asked(self, numbers: Words) -> tuple[Words, npt.NDArray[np.float64]]:
         """The values at rows."""
         self.n_queries += len(numbers)
-        return numbers, answers(self.f, as_bits(numbers, self.n))
+        return numbers, as_values("the function's answer", answers(self.f, as_bits(numbers, self.n)), len(numbers))
 
 
 def learn_low_degree(X: Any, y: Any, degree: int, *, failure: float = 0.05) -> LearnedPolynomial:
@@ -168,7 +167,7 @@ def learn_low_degree(X: Any, y: Any, degree: int, *, failure: float = 0.05) -> L
 
     Args:
         X: rows of 0 and 1, drawn uniformly and independently.
-        y: truth values, or numbers from -1 to 1.
+        y: truth values, or floats from -1 to 1.
         degree: coefficients of larger sets are taken as zero.
         failure: largest probability that a coefficient is off by more than ``accuracy``.
 
@@ -207,28 +206,39 @@ def learn_low_degree(X: Any, y: Any, degree: int, *, failure: float = 0.05) -> L
 # ---- values --------------------------------------------------------------------------------------
 
 
-def answers(f: Query, rows: npt.NDArray[np.uint8]) -> npt.NDArray[np.float64]:
-    """What a function says of rows, as numbers from -1 to 1."""
+def answers(f: Query, rows: npt.NDArray[np.uint8]) -> Any:
+    """What a function says of rows."""
     try:
-        found = f(rows)
+        return f(rows)
     except Exception as error:
         raise DataError(f"the function failed on {len(rows):,} rows: {type(error).__name__}: {error}") from error
-    return as_values("the function's answer", found, len(rows))
 
 
 def as_values(what: str, values: Any, n_rows: int) -> npt.NDArray[np.float64]:
-    """Truth values as 1 and -1, other numbers as they are."""
+    """Truth values as 1 and -1, floats as they are."""
+    found = _one_each(what, values, n_rows)
+    if found.dtype.kind != "f":
+        return np.asarray(1.0 - 2.0 * as_truth(what, found, n_rows), dtype=float)
+    if not (np.abs(found) <= 1).all():
+        raise DataError(f"{what} must hold truth values, or floats from -1 to 1")
+    return found.astype(float)
+
+
+def as_truth(what: str, values: Any, n_rows: int) -> npt.NDArray[np.bool_]:
+    """0 and 1 of any type as truth values."""
+    found = _one_each(what, values, n_rows)
+    if not ((found == 0) | (found == 1)).all():
+        raise DataError(f"{what} must hold truth values, 0 and 1 alone; signs may be given as floats where they count")
+    return found.astype(bool)
+
+
+def _one_each(what: str, values: Any, n_rows: int) -> npt.NDArray[Any]:
     found = check_array(what, values)
     if found.shape != (n_rows,):
         raise DataError(f"{what} must have shape ({n_rows},), got {found.shape}")
     if found.dtype.kind not in "biuf":
         raise DataError(f"{what} must hold numbers, got {brief(found.flat[0]) if found.size else found.dtype}")
-    if is_truth(found, "auto"):
-        return np.asarray(1.0 - 2.0 * found, dtype=float)
-    numbers = found.astype(float)
-    if not (np.abs(numbers) <= 1).all():
-        raise DataError(f"{what} must hold truth values, or numbers from -1 to 1")
-    return numbers
+    return found
 
 
 def _signs(words: Words) -> npt.NDArray[np.float64]:
