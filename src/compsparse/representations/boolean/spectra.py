@@ -229,7 +229,9 @@ def spectrum(table: npt.ArrayLike, names: Sequence[str] | None = None, *, values
     labels = input_names(n_inputs) if names is None else check_names(names, n_inputs, "input")
     is_boolean = is_truth(found, values)
     if is_boolean:
-        signs = 1 - 2 * found.astype(np.int32)
+        signs = found.astype(np.int32)
+        signs *= -2  # in place: a second array would double the memory
+        signs += 1
         return Spectrum(walsh_transform(signs, overwrite=True), True, 1.0, labels)
     if found.dtype.kind == "f" and not np.isfinite(found).all():
         raise DataError("the table holds NaN or infinite values")
