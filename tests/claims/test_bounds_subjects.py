@@ -1,8 +1,10 @@
 """The rules by which claims on bounds are judged."""
 
+import numpy as np
 import pytest
+import torch
 
-from compsparse.bounds import Bound, BoundTable
+from compsparse.bounds import Bound, BoundTable, lower
 from compsparse.certificate import Rigour
 from compsparse.claims import Interval, Outcome
 from compsparse.claims.subjects import bounds_of_networks as subject
@@ -46,6 +48,34 @@ def test_overlap_is_judged_by_what_was_measured():
     assert outcome(1.40, 1.42) is Outcome.SUPPORTED
     assert outcome(1.21, 1.24) is Outcome.REFUTED  # the printed factor
     assert outcome(1.2, 1.5) is Outcome.INCONCLUSIVE
+
+
+def test_locality_is_judged_by_what_was_measured():
+    def outcome(dense, own, shared):
+        values = {"dense": dense, "local, own weights": own, "local, shared weights": shared}
+        jitter = np.array([0.99, 1.0, 1.01])
+        return subject._judge_locality({(16, 4): {name: value * jitter for name, value in values.items()}}).outcome
+
+    assert outcome(4.0, 2.0, 1.9) is Outcome.SUPPORTED
+    assert outcome(2.1, 2.0, 0.5) is Outcome.REFUTED
+
+
+def test_the_memo_is_judged_by_what_was_measured():
+    def outcome(low, high):
+        return subject._judge_memo({(2, "Gaussian"): Interval(0.1, 0.2), (3, "positive"): Interval(low, high)}).outcome
+
+    assert outcome(0.3, 0.4) is Outcome.SUPPORTED
+    assert outcome(1.1, 1.2) is Outcome.REFUTED
+    assert outcome(0.9, 1.1) is Outcome.INCONCLUSIVE
+
+
+def test_layers_of_equal_units_are_equal():
+    for network in subject._layers_of_equal_units(8, 4).values():
+        (graph,) = lower(network, np.ones((2, 8))).members
+        assert torch.allclose(graph.stages[0].unit_energies, torch.ones(1, dtype=torch.double))
+        assert float(graph.stages[1].unit_energies) == pytest.approx(1.0)
+    (tree,) = lower(subject._binary_tree(3), np.ones((2, 8))).members
+    assert [stage.n_blocks for stage in tree.stages] == [4, 2, 1]
 
 
 def test_the_factor_of_overlap_is_that_of_a_closed_form():

@@ -323,13 +323,15 @@ def compare_bounds(
     >>> table["block paths"].complexity < table["degree-aware"].complexity < table["Golowich"].complexity
     True
     """
-    check_number("margin", margin, above=0)
+    margin = check_number("margin", margin, above=0)
     check_number("confidence", confidence, above=0, below=1)
     if classification is not None:
         check_flag("classification", classification)
     rng = generator_from(random_state)
     lowered = lower(model, X)
-    loss = None if y is None else bounded_loss(model, y, lowered.outputs, margin=margin, classification=classification)
+    loss = None
+    if y is not None:
+        loss = bounded_loss(model, y, lowered.outputs, margin=margin, classification=classification)
     energies = lowered.X.square().sum(0).cpu().numpy()
     if not energies.any():
         raise DataError("all inputs are zero: no bound from data says anything")

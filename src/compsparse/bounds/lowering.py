@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import singledispatch
+from functools import cached_property, singledispatch
 from typing import Any
 
 import numpy as np
@@ -35,14 +36,22 @@ class LoweredModel:
     Attributes:
         members: network graphs whose mean is what the model answers.
         X: (rows, inputs) numbers.
-        outputs: (rows, outputs) what the model answers to X.
+        answer: computes what the model answers to X.
         bits: of one weight as it is stored.
     """
 
     members: tuple[NetworkGraph, ...]
     X: Tensor
-    outputs: Tensor
+    answer: Callable[[], Tensor]
     bits: int
+
+    @cached_property
+    def outputs(self) -> Tensor:
+        """(rows, outputs) what the model answers to X, members averaged."""
+        with torch.no_grad():
+            answers = self.answer()
+        mean = answers.mean(0) if answers.ndim == 3 else answers
+        return mean.double().reshape(len(self.X), -1)
 
     @property
     def n_outputs(self) -> int:
@@ -74,7 +83,7 @@ def lower(model: Any, X: Any) -> LoweredModel:
     if isinstance(model, SymbolNetwork):
         symbols = _symbols(X, model)
         inputs = model.encoded(symbols)[0].flatten(1)
-        return _assembled(model, _members(model), inputs, model(symbols))
+        return _assembled(model, _members(model), inputs, lambda: model(symbols))
     if isinstance(model, ReplicatedNetwork):
         return _lowered(model, torch.as_tensor(_rows(X, (model.n_inputs,))))
     if isinstance(model, nn.Module):
@@ -84,10 +93,7 @@ def lower(model: Any, X: Any) -> LoweredModel:
             raise ConfigError(f"the module has no Linear or Conv layer to bound, got {brief(model)}")
         member = lower_module(model, tuple(rows.shape[1:]))
         inputs = rows.to(parameter)
-        was_training = model.training
-        answers = model.eval()(inputs)
-        model.train(was_training)
-        return _assembled(model, [member], inputs.flatten(1), answers.reshape(len(rows), -1))
+        return _assembled(model, [member], inputs.flatten(1), lambda: _evaluated(model, inputs))
     if hasattr(model, "fit"):
         raise ConfigError(
             f"{type(model).__name__} is not fitted, or not with a network: fit it first, or pass {_KNOWN}{SUPPORTED}"
@@ -97,14 +103,22 @@ def lower(model: Any, X: Any) -> LoweredModel:
 
 def _lowered(network: ReplicatedNetwork, X: Tensor) -> LoweredModel:
     inputs = X.to(next(network.parameters()))
-    answers = network(inputs)
-    return _assembled(network, _members(network), inputs, answers)
+    return _assembled(network, _members(network), inputs, lambda: network(inputs))
 
 
-def _assembled(network: nn.Module, members: list[NetworkGraph], X: Tensor, answers: Tensor) -> LoweredModel:
-    mean = answers.mean(0) if answers.ndim == 3 else answers
+def _evaluated(module: nn.Module, inputs: Tensor) -> Tensor:
+    """What a module answers when it is not training, which it may go on doing."""
+    was_training = module.training
+    answers: Tensor = module.eval()(inputs)
+    module.train(was_training)
+    return answers
+
+
+def _assembled(
+    network: nn.Module, members: list[NetworkGraph], X: Tensor, answer: Callable[[], Tensor]
+) -> LoweredModel:
     bits = 8 * next(network.parameters()).element_size()
-    return LoweredModel(tuple(members), X.double(), mean.double(), bits)
+    return LoweredModel(tuple(members), X.double(), answer, bits)
 
 
 def _rows(X: Any, shape: tuple[int, ...] | None) -> np.ndarray:

@@ -25,13 +25,13 @@ from compsparse.certificate import Certificate, Rigour
 from compsparse.checks import RandomState, check_choice, check_count, generator_from
 from compsparse.errors import ConfigError
 from compsparse.parameters import MOST_STEPS
-from compsparse.sizes import check_work
+from compsparse.sizes import check_size, check_work
 
 WeightClass = Literal["blocks", "tiers", "layers", "units", "spectral", "l1 paths", "l2 paths"]
 """Which norms of the given network bind the others: of every block, of the largest block of its tier, of whole layers
 (Frobenius), of the largest unit of its tier, of whole layers (spectral and (2, 1)), or over paths."""
 
-_MOST_WORK = 10**9
+_MOST_WORK = 10**12
 Weights = list[tuple[Tensor, Tensor | None]]
 
 
@@ -92,8 +92,12 @@ def empirical_rademacher(
     if len(lowered.members) != 1:
         raise ConfigError(f"the complexity is found of one network, got {len(lowered.members)} replicas")
     (network,) = lowered.members
-    work = float(n_draws) * n_restarts * n_steps * len(lowered.X) * network.n_parameters
-    check_work("rows x weights x draws x restarts x steps", work, 1e3 * _MOST_WORK, "take a smaller network")
+    searches, rows = float(n_draws) * n_restarts, len(lowered.X)
+    read = sum(stage.reads.numel() for stage in network.stages)
+    held = searches * (rows * 4 * read + 6 * network.n_parameters)
+    check_size(f"{searches:,.0f} searches", held, "take fewer draws or restarts")
+    work = searches * n_steps * rows * network.n_parameters
+    check_work("rows x weights x draws x restarts x steps", work, _MOST_WORK, "take a smaller network or fewer draws")
     rng = generator_from(random_state)
     generator = torch.Generator(device=lowered.X.device).manual_seed(int(rng.integers(2**62)))
     search = _Search(network, lowered.X, weight_class)

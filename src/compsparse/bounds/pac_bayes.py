@@ -23,8 +23,10 @@ from compsparse.networks import ACTIVATIONS
 
 SIGMAS = tuple(2.0**-j for j in range(-1, 13))
 """The grid of noise levels, fixed before any data."""
-_MOST_NOISE = 10_000_000
-"""Random numbers drawn for one estimate at most."""
+_MOST_NOISE, _MOST_PRODUCTS = 2_000_000, 200_000_000
+"""Random numbers and multiplications for one estimate at most; fewer rows are taken where there would be more."""
+_CERTAIN = 0.999
+"""A bound above this promises nothing, and needs no estimate."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class NoisyBound:
 
     Attributes:
         bound: upper bound of the expected loss of the noisy network.
-        noisy_loss: its mean loss on the data, as estimated.
+        noisy_loss: its mean loss on the data, as estimated; NaN where the divergence alone leaves nothing to promise.
         divergence: KL in nats.
         n_estimate: rows that the estimate rests on.
     """
@@ -51,21 +53,24 @@ def noisy_bound(
     """Searches the grid for the best noise level; the union over it was paid for all of it."""
     squares = sum(_square_norm(member) for member in members)
     shared = sum(s.n_parameters for m in members for s in m.stages if _shares(s))
-    widest = sum(s.n_blocks * (s.n_units + s.reads.shape[1]) for m in members for s in m.stages)
+    units = sum(s.n_blocks * s.n_units for m in members for s in m.stages)
+    products = sum(s.n_blocks * s.n_units * s.reads.shape[1] for m in members for s in m.stages)
     m, J = len(X), len(SIGMAS)
-    n = max(1, min(m, int(_MOST_NOISE / (shared + widest + 1))))
+    n = max(1, min(m, _MOST_NOISE // (shared + units), _MOST_PRODUCTS // products))
     rows = np.arange(m) if n == m else rng.integers(m, size=n)
     chosen = torch.as_tensor(rows, device=X.device)
     part = BoundedLoss(loss.target[chosen], loss.margin, loss.classes)
     noise = torch.Generator(device=X.device).manual_seed(int(rng.integers(2**62)))
 
     def at(j: int) -> NoisyBound:
+        divergence = squares / (2 * SIGMAS[j] ** 2)
+        allowed = (divergence + math.log(4 * math.sqrt(m) * J / delta)) / m
+        if kl_inverse(0.0, allowed) > _CERTAIN:
+            return NoisyBound(1.0, math.nan, SIGMAS[j], divergence, 0)
         outputs = torch.stack([noisy_outputs(g, X[chosen], SIGMAS[j], noise) for g in members]).mean(0)
         mean = float(part.mistakes(outputs).mean())
         likely = kl_inverse(mean, math.log(2 * J / delta) / n)
-        divergence = squares / (2 * SIGMAS[j] ** 2)
-        bound = kl_inverse(likely, (divergence + math.log(4 * math.sqrt(m) * J / delta)) / m)
-        return NoisyBound(bound, mean, SIGMAS[j], divergence, n)
+        return NoisyBound(kl_inverse(likely, allowed), mean, SIGMAS[j], divergence, n)
 
     return _least(at, J)
 

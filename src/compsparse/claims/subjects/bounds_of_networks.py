@@ -15,7 +15,15 @@ from torch.nn.utils import prune
 
 from compsparse.bounds import BoundTable, compare, empirical_rademacher, overlap_multiplicity
 from compsparse.claims.claim import Claim, Finding, Profile
-from compsparse.claims.rules import Interval, all_of, geometric_interval, judge_at_least, judge_at_most, judge_within
+from compsparse.claims.rules import (
+    Interval,
+    all_of,
+    geometric_interval,
+    judge_at_least,
+    judge_at_most,
+    judge_within,
+    mean_interval,
+)
 from compsparse.claims.seeds import FIRST_SEED
 from compsparse.networks import MaskedNetwork
 from compsparse.progress import Progress
@@ -277,6 +285,125 @@ def _judge_overlap(factors: dict[tuple[int, int], Interval]) -> Finding:
     )  # fmt: skip
 
 
+# ---- locality and sharing -----------------------------------------------------------------------
+
+
+def locality_and_sharing(profile: Profile, progress: Progress) -> Finding:
+    """Complexities of a dense, a locally connected and a convolutional layer whose units have equal norms."""
+    n_draws, rows = (64, 64) if profile == "full" else (16, 32)
+    found: dict[tuple[int, int], dict[str, np.ndarray]] = {}
+    settings = ((16, 4), (32, 4), (32, 8))
+    for n_inputs, kernel in settings:
+        X = np.random.default_rng(FIRST_SEED + n_inputs).normal(size=(rows, n_inputs))
+        found[n_inputs, kernel] = {
+            name: empirical_rademacher(
+                network, X, weight_class="units", n_draws=n_draws, n_restarts=4, n_steps=120, random_state=FIRST_SEED
+            ).maxima
+            for name, network in _layers_of_equal_units(n_inputs, kernel).items()
+        }
+        progress.update(len(found), len(settings), f"{n_inputs} inputs, kernel {kernel}")
+    return _judge_locality(found)
+
+
+def _layers_of_equal_units(n_inputs: int, kernel: int) -> dict[str, nn.Module]:
+    """As many ReLU units as there are patches, each of norm 1, and a readout of norm 1."""
+    n = n_inputs // kernel
+    patches = [range(p * kernel, (p + 1) * kernel) for p in range(n)]
+    local, dense = _local_layer(patches, n_inputs), _local_layer([range(n_inputs)] * n, n_inputs)
+    shared = nn.Conv1d(1, 1, kernel, kernel, bias=False)
+    nn.init.constant_(shared.weight, 1 / math.sqrt(kernel))
+    assert isinstance(local, nn.Sequential)
+    assert isinstance(dense, nn.Sequential)
+    image = nn.Unflatten(1, (1, n_inputs))
+    return {
+        "dense": nn.Sequential(dense[0], nn.ReLU(), dense[1]),
+        "local, own weights": nn.Sequential(local[0], nn.ReLU(), local[1]),
+        "local, shared weights": nn.Sequential(image, shared, nn.ReLU(), nn.Flatten(), local[1]),
+    }
+
+
+def _judge_locality(found: dict[tuple[int, int], dict[str, np.ndarray]]) -> Finding:
+    rows, outcomes, listed, numbers = [], [], [], {}
+    for (n, k), maxima in found.items():
+        dense, own, shared = (np.log(m) for m in maxima.values())
+        locality, sharing = dense - own, own - shared
+        outcomes.append(judge_at_least(mean_interval(locality - sharing), 0))
+        listed.append(f"n={n}, k={k}: {np.exp(locality.mean()):.2f} and {np.exp(sharing.mean()):.2f}")
+        numbers[f"locality, n={n}, k={k}"] = float(np.exp(locality.mean()))
+        numbers[f"sharing, n={n}, k={k}"] = float(np.exp(sharing.mean()))
+        rows += [
+            {"inputs": f"n={n}, k={k}", "complexity": float(m.mean()), "layer": name} for name, m in maxima.items()
+        ]
+    return Finding(
+        all_of(outcomes),
+        expected="from dense to local units the complexity falls by a larger factor than from own to shared weights, "
+        "by the 95% interval over signs, at every n and k; refuted if at one all of the interval is on the other side",
+        measured="factors of locality and of sharing: " + "; ".join(listed),
+        numbers=numbers,
+        figures=(
+            Figure("Rademacher complexity of layers of equal units, found by search", tuple(rows), "inputs",
+                   "complexity", series="layer", mark="bars"),
+        ),
+        caveats=(
+            "complexities are found by search, from below; patches do not overlap, and data are Gaussian",
+            "units have equal norms; training need not give dense units the norms of local ones",
+        ),
+    )  # fmt: skip
+
+
+# ---- the memo's theorem -------------------------------------------------------------------------
+
+
+def memo_theorem(profile: Profile, progress: Progress) -> Finding:
+    """The complexity of binary-tree networks, found by search, over what Theorem 12 allows."""
+    n_draws, rows = (64, 40) if profile == "full" else (16, 20)
+    depths = (2, 3, 4, 5) if profile == "full" else (2, 3, 4)
+    ratios: dict[tuple[int, str], Interval] = {}
+    for depth in depths:
+        rng = np.random.default_rng(FIRST_SEED + depth)
+        normal = rng.normal(size=(rows, 2**depth))
+        for name, X in (
+            ("Gaussian", normal),
+            ("positive", np.abs(normal)),
+            ("one input", normal * np.eye(2**depth)[0]),
+        ):
+            network = _binary_tree(depth)
+            found = empirical_rademacher(
+                network, X, weight_class="blocks", n_draws=n_draws, n_restarts=6, n_steps=120, random_state=FIRST_SEED
+            )
+            ratios[depth, name] = mean_interval(found.maxima / compare(network, X)["memo, Theorem 12"].complexity)
+        progress.update(depth - 1, len(depths), f"{depth} layers")
+    return _judge_memo(ratios)
+
+
+def _binary_tree(depth: int) -> nn.Module:
+    """Kernels of two places with stride two and norm 1, one channel, shared on each layer."""
+    kernels = [nn.Conv1d(1, 1, 2, 2, bias=False) for _ in range(depth)]
+    for kernel in kernels:
+        nn.init.constant_(kernel.weight, math.sqrt(0.5))
+    hidden = [layer for kernel in kernels[:-1] for layer in (kernel, nn.ReLU())]
+    return nn.Sequential(nn.Unflatten(1, (1, 2**depth)), *hidden, kernels[-1], nn.Flatten())
+
+
+def _judge_memo(ratios: dict[tuple[int, str], Interval]) -> Finding:
+    rows = tuple(
+        {"layers": depth, "found / bound": (r.low + r.high) / 2, "data": data} for (depth, data), r in ratios.items()
+    )
+    largest = max(ratios.values(), key=lambda r: r.high)
+    return Finding(
+        all_of(judge_at_most(ratio, 1.0) for ratio in ratios.values()),
+        expected="the complexity that a search finds is at most the bound of Theorem 12, for every depth and kind of "
+        "data by the 95% interval over signs; refuted if one is wholly above",
+        measured=f"the largest share of the bound is {largest.text(3)}",
+        numbers={f"found / bound, {d} layers, {data}": (r.low + r.high) / 2 for (d, data), r in ratios.items()},
+        figures=(
+            Figure("What a search finds of the memo's bound, binary-tree networks", rows, "layers", "found / bound",
+                   series="data"),
+        ),
+        caveats=("a search that finds no counterexample does not prove the theorem, whose proof is a sketch",),
+    )  # fmt: skip
+
+
 CLAIMS = [
     Claim(
         name="sparse-bound-below-dense",
@@ -302,6 +429,23 @@ CLAIMS = [
         source="Poggio 2023 Conjecture 5, corrected",
         status="conjecture",
         experiment=overlap_costs,
+        profiles=("quick", "full"),
+    ),
+    Claim(
+        name="locality-lowers-complexity",
+        statement="It is locality, not weight sharing, that lowers the Rademacher complexity of a convolutional layer.",
+        source="Poggio 2023 Theorem 2 and section 3",
+        status="memo",
+        experiment=locality_and_sharing,
+        profiles=("quick", "full"),
+    ),
+    Claim(
+        name="kernel-norms-bound-complexity",
+        statement="The Rademacher complexity of a binary-tree network is at most (sqrt(2 log(2) L) + 1) times the "
+        "kernels' norms and the data term, without degrees.",
+        source="Poggio 2023 Theorems 11 and 12, with the sample size",
+        status="memo",
+        experiment=memo_theorem,
         profiles=("quick", "full"),
     ),
 ]
