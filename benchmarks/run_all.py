@@ -11,8 +11,18 @@ from pathlib import Path
 from _report import machine
 
 HERE = Path(__file__).parent
-ON_CPU = ("evaluation", "mirror", "known_graph", "boolean", "queries", "hierarchies", "memorise", "representations")
-ON_CPU = ("evaluation", "mirror", "known_graph", "boolean", "queries", "hierarchies", "memorise", "attention")
+ON_CPU = (
+    "evaluation",
+    "mirror",
+    "known_graph",
+    "boolean",
+    "queries",
+    "hierarchies",
+    "memorise",
+    "representations",
+    "attention",
+    "construct",
+)
 START, END = "<!-- cpu: written by run_all.py -->", "<!-- end cpu -->"
 
 

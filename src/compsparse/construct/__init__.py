@@ -1,6 +1,9 @@
 """From function graphs to explicit sparse ReLU networks with a certified error."""
 
 from compsparse.construct.compiling import CompileMethod, check_domain, compile, path_factors
+from compsparse.construct.counts import UnitCounts, shallow_log10_units, unit_counts
+from compsparse.construct.fitted import fitted_graph_formulas, network_graph
+from compsparse.construct.indicator import IndicatorNetwork, indicator_cells, indicator_network, indicator_units
 from compsparse.construct.opaque import DeclaredBounds
 from compsparse.construct.record import Compiled, CompiledNode
 from compsparse.construct.search import LargestError, largest_error
@@ -10,9 +13,18 @@ __all__ = [
     "Compiled",
     "CompiledNode",
     "DeclaredBounds",
+    "IndicatorNetwork",
     "LargestError",
+    "UnitCounts",
     "check_domain",
     "compile",
+    "fitted_graph_formulas",
+    "indicator_cells",
+    "indicator_network",
+    "indicator_units",
     "largest_error",
+    "network_graph",
     "path_factors",
+    "shallow_log10_units",
+    "unit_counts",
 ]

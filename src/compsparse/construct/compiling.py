@@ -10,26 +10,41 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from compsparse.certificate import Certificate, Rigour
-from compsparse.checks import RandomState, brief, check_choice, check_count, check_flag, check_mapping, check_number
+from compsparse.checks import (
+    RandomState,
+    brief,
+    check_choice,
+    check_count,
+    check_flag,
+    check_mapping,
+    check_name_list,
+    check_number,
+)
 from compsparse.construct.assembly import stacked
 from compsparse.construct.building import Built, build
+from compsparse.construct.enclosure import bounds_on
+from compsparse.construct.fitted import fitted_graph_formulas, network_graph
 from compsparse.construct.kuhn import grid_for
 from compsparse.construct.lowering import Program, lower_graph
 from compsparse.construct.opaque import DeclaredBounds, Opaque, estimated_bounds
 from compsparse.construct.record import Compiled, CompiledNode
 from compsparse.construct.search import LargestError, largest_error
 from compsparse.construct.tolerances import StepError
+from compsparse.discovery import Discovery
 from compsparse.errors import ConfigError, GraphError, TraceError
 from compsparse.graph import Constituent, FunctionGraph, Node, trace
+from compsparse.models import FittedGraph
+from compsparse.networks import MirrorNetwork
 
 CompileMethod = Literal["auto", "steps", "uniform", "kuhn"]
 Domain = Mapping[str, tuple[float, float]] | Sequence[tuple[float, float]] | tuple[float, float]
+_MOST_POINTS = 10_000_000
 _LARGEST_GRID = 4
 """Arguments beyond which a node is never put on a grid by itself."""
 
 
 def compile(
-    function: FunctionGraph | Callable[..., Any] | str,
+    function: FunctionGraph | Discovery | FittedGraph | MirrorNetwork | Callable[..., Any] | str,
     domain: Domain,
     tol: float = 1e-3,
     method: CompileMethod = "auto",
@@ -42,7 +57,8 @@ def compile(
     """An explicit sparse ReLU network whose largest error on a box is certified to be at most ``tol``.
 
     Args:
-        function: a function graph of formulas, an expression, or a Python function that can be traced.
+        function: a function graph of formulas, an expression, a Python function that can be traced, or something that
+            was found or fitted: a discovery, a fitted graph, a mirrored network.
         domain: (low, high) of every input, by name or in order; one pair serves all.
         tol: the largest error allowed at any point of the domain, rounding in double precision included.
         method: ``steps`` takes formulas apart into affine forms, ReLUs, curves of one variable with free knots, and
@@ -67,7 +83,7 @@ def compile(
     tol = check_number("tol", tol, above=0)
     check_choice("method", method, get_args(CompileMethod))
     check_flag("estimate", estimate)
-    check_count("n_points", n_points)
+    check_count("n_points", n_points, most=_MOST_POINTS)
     known = {} if declared is None else dict(check_mapping("declared", declared))
     graph = _graph(function, domain, bool(known) or estimate).pruned()
     box = check_domain(domain, graph.inputs)
@@ -90,6 +106,7 @@ def check_domain(domain: Any, names: Sequence[str]) -> tuple[tuple[float, float]
     >>> check_domain((0, 1), ["a", "b"])
     ((0.0, 1.0), (0.0, 1.0))
     """
+    names = check_name_list("names", names)
     if isinstance(domain, Mapping):
         strange = [key for key in domain if key not in names]
         if strange:
@@ -122,6 +139,13 @@ def _side(name: str, side: Any) -> tuple[float, float]:
 
 
 def _graph(function: Any, domain: Domain, may_be_opaque: bool) -> FunctionGraph:
+    if isinstance(function, Discovery):
+        # what was fitted stands for the data; a graph that was read off a formula or a table stands for itself
+        function = function.graph if function.model is None else function.model
+    if isinstance(function, FittedGraph):
+        return fitted_graph_formulas(function)
+    if isinstance(function, MirrorNetwork):
+        return network_graph(function)
     if isinstance(function, FunctionGraph):
         return function
     if isinstance(function, str):
@@ -279,6 +303,18 @@ def _own_error(name: str, program: Program, built: Built) -> float:
     return program.forms[name].error(errors)
 
 
+def _error(name: str, program: Program, built: Built) -> float:
+    """The error of a node's value; that of a folded curve is what it makes of the error of its argument."""
+    errors = {**dict.fromkeys(program.ranges.wires, 0.0), **built.errors}
+    if name in program.forms:
+        return program.forms[name].error(errors)
+    curve = program.curves[name]
+    off = curve.base.error(errors)
+    low, high = program.ranges.of(curve.base)
+    slope = bounds_on(curve.formula, [(low - off, high + off)]).slopes[0] if off else 0.0
+    return slope * off if off else 0.0
+
+
 # ---- the record -------------------------------------------------------------------------------
 
 
@@ -315,7 +351,7 @@ def _nodes(
     found = []
     for node in graph.nodes:
         gadgets = [built.gadgets[s.wire] for s in program.steps if s.node == node.name]
-        bounds, form = program.node_bounds[node.name], program.forms.get(node.name)
+        bounds, is_folded = program.node_bounds[node.name], node.name in program.curves
         rigour = Rigour.RIGOROUS
         if node.name in opaque and opaque[node.name].is_estimated:
             rigour = Rigour.ESTIMATED
@@ -323,10 +359,10 @@ def _nodes(
             CompiledNode(
                 node.name,
                 node.label,
-                tuple(sorted(Counter(g.method for g in gadgets).items())),
+                (*sorted(Counter(g.method for g in gadgets).items()), *([("folded into its readers", 1)] * is_folded)),
                 sum(g.n_units for g in gadgets),
                 _own_error(node.name, program, built),
-                form.error({**dict.fromkeys(program.ranges.wires, 0.0), **built.errors}) if form else 0.0,
+                _error(node.name, program, built),
                 (bounds.lower, bounds.upper),
                 bounds.slopes,
                 factors[node.name],

@@ -334,20 +334,33 @@ class FormulaBounds:
     jumps: bool
 
 
+class BoxBounds:
+    """Certified bounds of many formulas over one box, cut into so many cells; shared parts are enclosed once."""
+
+    def __init__(self, box: Sequence[tuple[float, float]], most: int = 4096):
+        self.cells = cut_box(box, most)
+        nowhere = np.zeros(np.shape(self.cells[0].lower), dtype=bool)
+        self.middles = [IntervalArray.of(np.clip(0.5 * (c.lower + c.upper), c.lower, c.upper)) for c in self.cells]
+        whole = [Enclosure(c, {i: ONE}, {}, nowhere) for i, c in enumerate(self.cells)]
+        points = [Enclosure(m, {}, {}, nowhere) for m in self.middles]
+        self.on_cells, self.at_middles = _Evaluator(whole, 1, nowhere), _Evaluator(points, 0, nowhere)
+
+    def of(self, formula: Formula | Opaque) -> FormulaBounds:
+        """Range and slopes; values also as f(c) + f'(cell) (cell - c) around the middles c of cells."""
+        with np.errstate(all="ignore"):
+            if isinstance(formula, Opaque):
+                found = enclose(formula, self.cells, order=1)
+                value = found.value
+            else:
+                found = self.on_cells.of(formula)
+                value = self.at_middles.of(formula).value
+                for i, slope in found.first.items():
+                    value = value + slope * (self.cells[i] - self.middles[i])
+                value = found.value.meet(value).where(~found.jumps, found.value)
+            slopes = tuple(float(np.max(found.slope(i).magnitude)) for i in range(len(self.cells)))
+        return FormulaBounds(*value.total(), slopes, bool(np.any(found.jumps)))
+
+
 def bounds_on(formula: Formula | Opaque, box: Sequence[tuple[float, float]], most: int = 4096) -> FormulaBounds:
     """Certified bounds of a formula over a box, from so many cells."""
-    cells = cut_box(box, most)
-    found = enclose(formula, cells, order=1)
-    lower, upper = _by_mean_value(formula, cells, found).total()
-    slopes = tuple(float(np.max(found.slope(i).magnitude)) for i in range(len(box)))
-    return FormulaBounds(lower, upper, slopes, bool(np.any(found.jumps)))
-
-
-def _by_mean_value(formula: Formula | Opaque, cells: list[IntervalArray], found: Enclosure) -> IntervalArray:
-    """The values, also as f(c) + f'(cell) (cell - c) around the middles c, which is tighter on small cells."""
-    middles = [IntervalArray.of(np.clip(0.5 * (c.lower + c.upper), c.lower, c.upper)) for c in cells]
-    with np.errstate(all="ignore"):
-        value = enclose(formula, middles, order=0).value
-        for i, slope in found.first.items():
-            value = value + slope * (cells[i] - middles[i])
-        return found.value.meet(value).where(~found.jumps, found.value)
+    return BoxBounds(box, most).of(formula)

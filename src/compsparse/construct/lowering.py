@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from compsparse.construct.curves import CURVES
-from compsparse.construct.enclosure import FormulaBounds, bounds_on, enclose
+from compsparse.construct.enclosure import BoxBounds, FormulaBounds, bounds_on, enclose
 from compsparse.construct.forms import AffineForm, Ranges, rounded_up
 from compsparse.construct.intervals import IntervalArray
 from compsparse.construct.opaque import Opaque
@@ -66,12 +66,13 @@ class Curve:
 class Program:
     """Steps in order, the form of every node, and exact ranges.
 
-    A node without a form is a curve that was folded into those who read it.
+    A node in ``curves`` has no form: it was folded into those who read it.
     """
 
     n_inputs: int
     steps: tuple[ProgramStep, ...]
     forms: dict[str, AffineForm]
+    curves: dict[str, Curve]
     ranges: Ranges
     node_bounds: dict[str, FormulaBounds]
 
@@ -127,12 +128,13 @@ class _Lowering:
     def needed(self) -> Program:
         """Without the steps that no output uses."""
         forms = {name: value for name, value in self.values.items() if isinstance(value, AffineForm)}
+        curves = {name: value for name, value in self.values.items() if isinstance(value, Curve)}
         wanted = {w for name in self.graph.outputs for w in forms[name].wires}
         for step in reversed(self.steps):
             if step.wire in wanted:
                 wanted |= {w for form in step.forms for w in form.wires}
         steps = tuple(step for step in self.steps if step.wire in wanted)
-        return Program(self.graph.n_inputs, steps, forms, self.ranges, self.bounds)
+        return Program(self.graph.n_inputs, steps, forms, curves, self.ranges, self.bounds)
 
     def step(
         self, node: str, kind: StepKind, forms: tuple[AffineForm, ...], formula: Formula | Opaque | None, where: Side
@@ -151,8 +153,10 @@ class _NodeLowering:
 
     def __init__(self, all_of_it: _Lowering, node: Node, arguments: list[AffineForm | Curve], box: list[Side]):
         self.all, self.node, self.arguments, self.box = all_of_it, node, arguments, box
+        self.owner = node.name
         self.known: dict[Formula, AffineForm | Curve] = {}
-        self.bounds: dict[Formula, FormulaBounds] = {}
+        self.ranges: dict[Formula, Side] = {}
+        self.bounds = BoxBounds(box, _CELLS)
 
     def whole(self, formula: Formula | Opaque) -> AffineForm | Curve:
         if isinstance(formula, Opaque):
@@ -173,16 +177,29 @@ class _NodeLowering:
         return tuple(self.form(Argument(i)) for i in range(len(self.arguments)))
 
     def range(self, part: Formula) -> Side:
-        if part not in self.bounds:
-            self.bounds[part] = bounds_on(part, self.box, _CELLS)
-        found = self.bounds[part]
-        return found.lower, found.upper
+        if part not in self.ranges:
+            found = self.bounds.of(part)
+            self.ranges[part] = found.lower, found.upper
+        return self.ranges[part]
 
     def form(self, part: Formula) -> AffineForm:
         """The part as an affine form of wires; a curve becomes a step."""
         value = self.value(part)
-        found = value if isinstance(value, AffineForm) else self.made(value, self.range(part))
+        if isinstance(value, AffineForm):
+            found = value
+        elif isinstance(part, Argument):
+            found = self.settled(part, value)
+        else:
+            found = self.made(value, self.range(part))
         self.all.ranges.learn(found, self.range(part))
+        return found
+
+    def settled(self, part: Argument, curve: Curve) -> AffineForm:
+        """A parent that was left as a curve becomes a step, which belongs to the parent."""
+        parent, self.owner = self.node.parents[part.index], self.node.parents[part.index]
+        found = self.made(curve, self.range(part))
+        self.owner = self.node.name
+        self.all.values[parent] = self.arguments[part.index] = self.known[part] = found
         return found
 
     def made(self, curve: Curve, where: Side) -> AffineForm:
@@ -194,7 +211,7 @@ class _NodeLowering:
             return self.polynomial(curve.base, found, base_range)
         own = bounds_on(curve.formula, [base_range], _CELLS)
         met = IntervalArray.of(where[0], where[1]).meet(IntervalArray.of(own.lower, own.upper))
-        return self.all.step(self.node.name, "curve", (curve.base,), curve.formula, met.total())
+        return self.all.step(self.owner, "curve", (curve.base,), curve.formula, met.total())
 
     def products_are_cheaper(self, curve: Curve, where: Side, degree: int) -> bool:
         """Two units a level and a level for every factor of four, against |f''|^(1/2) over sqrt(8 eps)."""
@@ -227,7 +244,7 @@ class _NodeLowering:
         inner = x - AffineForm.number(c)
         size = rounded_up(r * r)
         return (
-            self.all.step(self.node.name, "square", (inner,), None, (0.0, size))
+            self.all.step(self.owner, "square", (inner,), None, (0.0, size))
             + x.scaled(2 * c)
             - AffineForm.number(c * c)
         )
@@ -242,7 +259,7 @@ class _NodeLowering:
         forms = sorted(
             [x - AffineForm.number(c), y - AffineForm.number(d)], key=lambda f: (f.wires, f.terms, f.constant)
         )
-        return self.all.step(self.node.name, "product", (forms[0], forms[1]), None, (-size, size)) + rest
+        return self.all.step(self.owner, "product", (forms[0], forms[1]), None, (-size, size)) + rest
 
     # ---- values ----------------------------------------------------------------------------
 

@@ -5,6 +5,8 @@ Constructions (compiled function graphs, circuits, hat compositions) produce the
 
 from __future__ import annotations
 
+import math
+import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,7 +18,7 @@ import torch
 from scipy import sparse
 from torch import Tensor, nn
 
-from compsparse.checks import check_count, check_dtype, check_kind, check_list, check_numbers
+from compsparse.checks import brief, check_array, check_count, check_dtype, check_kind, check_list, check_numbers
 from compsparse.errors import ConfigError, DataError
 from compsparse.networks.replicas import check_tensor
 
@@ -77,7 +79,12 @@ class SparseLayer:
         """From a matrix (dense or of scipy.sparse), a bias and marks, one for all rows or one each."""
         matrix = sparse.coo_matrix(W if sparse.issparse(W) else check_numbers("W", W, shape=(None, None)))
         bias = check_numbers("b", b, shape=(matrix.shape[0],))
-        return cls(matrix.shape[1], matrix.row, matrix.col, matrix.data, bias, np.broadcast_to(relu, bias.shape))
+        marks = check_array("relu", relu)
+        if marks.dtype != bool or marks.shape not in ((), bias.shape):
+            raise ConfigError(
+                f"relu must be True, False or one of them for each of {len(bias)} rows, got {brief(relu)}"
+            )
+        return cls(matrix.shape[1], matrix.row, matrix.col, matrix.data, bias, np.broadcast_to(marks, bias.shape))
 
     @property
     def n_outputs(self) -> int:
@@ -185,7 +192,12 @@ class ExplicitReLU(nn.Module):
 
     def exact(self, x: Sequence[Fraction | int | float]) -> list[Fraction]:
         """The outputs at one point without rounding, for tests of identities."""
-        values = [Fraction(v) for v in check_list("x", x)]
+        point = check_list("x", x)
+        if not all(
+            isinstance(v, numbers.Rational) or (isinstance(v, numbers.Real) and math.isfinite(v)) for v in point
+        ):
+            raise DataError(f"expected a point of {self.n_inputs} finite numbers, got {brief(x)}")
+        values = [Fraction(v) if isinstance(v, numbers.Rational) else Fraction(float(v)) for v in point]
         if len(values) != self.n_inputs:
             raise DataError(f"expected a point of {self.n_inputs} numbers, got {len(values)}")
         for layer in self.layers:

@@ -1,0 +1,77 @@
+"""``compsparse compile``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from compsparse.cli.app import JsonOption, app, say
+from compsparse.cli.graph import graph_from
+from compsparse.errors import CompsparseError, ConfigError
+from compsparse.files import check_outputs
+
+_COARSER = (30.0, 10.0, 3.0)
+
+
+@app.command(name="compile")
+def compile_command(
+    expression: Annotated[str, typer.Argument(help="An expression such as 'tanh(a*b + sin(c*d))', or a .json file.")],
+    domain: Annotated[str, typer.Option(help="Sides of the box, such as 'a=-1:1,b=0:2', or '-1:1' for all inputs.")],
+    tol: Annotated[float, typer.Option(help="Largest error allowed anywhere on the domain.")] = 1e-3,
+    method: Annotated[str, typer.Option(help="auto, steps, uniform or kuhn.")] = "auto",
+    onnx: Annotated[Path | None, typer.Option(help="Write the network as an ONNX model.")] = None,
+    weights: Annotated[Path | None, typer.Option(help="Write the network to a safetensors file.")] = None,
+    dtype: Annotated[str, typer.Option(help="float64 or float32, for the files.")] = "float64",
+    report: Annotated[Path | None, typer.Option(help="Write a page.")] = None,
+    json_: JsonOption = False,
+) -> None:
+    """Build an explicit ReLU network for a function, with a certified error."""
+    from compsparse.construct import compile as compile_graph
+
+    check_outputs([onnx, weights, report])
+    graph = graph_from(expression)
+    sides = read_domain(domain)
+    built = compile_graph(graph, sides, tol, method)  # type: ignore[arg-type]
+    if onnx is not None:
+        built.to_onnx(onnx, dtype)
+    if weights is not None:
+        built.save(weights, dtype)
+    if report is not None:
+        from compsparse.report.compiled_page import compiled_page
+
+        others = []
+        for factor in _COARSER:
+            try:
+                others.append(compile_graph(graph, sides, factor * tol, method, n_points=100))  # type: ignore[arg-type]
+            except CompsparseError:
+                continue
+        compiled_page(report, built, others)
+    if json_:
+        print(json.dumps(json.loads(built.to_json())))
+        return
+    say(str(built))
+    for name, path in (("network", onnx), ("weights", weights), ("page", report)):
+        if path is not None:
+            say(f"{name}: {path}")
+
+
+def read_domain(text: str) -> dict[str, tuple[float, float]] | tuple[float, float]:
+    """Sides by name, or one for all inputs."""
+    sides: dict[str, tuple[float, float]] = {}
+    for part in text.split(","):
+        name, equals, ends = part.strip().rpartition("=")
+        try:
+            low, high = (float(end) for end in ends.split(":"))
+        except ValueError:
+            raise ConfigError(f"domain must look like 'a=-1:1,b=0:2' or '-1:1', got {part.strip()!r}") from None
+        if not equals:
+            if "," in text:
+                raise ConfigError(f"domain must name the input of every side, got {part.strip()!r}")
+            return low, high
+        if name.strip() in sides:
+            raise ConfigError(f"domain names {name.strip()!r} twice")
+        sides[name.strip()] = (low, high)
+    return sides

@@ -1,0 +1,109 @@
+"""Trained networks as function graphs of formulas: one node a hidden unit, so that they can be compiled too."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from compsparse.checks import check_count, check_kind
+from compsparse.errors import ConfigError
+from compsparse.graph import Constituent, FunctionGraph, Node
+from compsparse.graph.formula import Apply, Argument, Constant, Formula
+from compsparse.models import FittedGraph
+from compsparse.networks import MirrorNetwork
+from compsparse.tables.coding import NumberColumn
+
+
+def network_graph(network: MirrorNetwork, replica: int = 0) -> FunctionGraph:
+    """One replica of a mirrored network: nodes of the graph become their hidden units and a weighted sum of them.
+
+    >>> from compsparse.graph import balanced_tree
+    >>> from compsparse.networks import mirror
+    >>> found = network_graph(mirror(balanced_tree(4), width=3, depth=1, activation="tanh", random_state=0))
+    >>> found.n_inputs, found.size  # three nodes of three units and a sum each
+    (4, 12)
+    """
+    check_kind("network", network, MirrorNetwork)
+    check_count("replica", replica, least=0, most=network.n_replicas - 1)
+    nodes, outputs = _unit_nodes(network, replica, {name: [name] for name in network.graph.inputs}, "")
+    return FunctionGraph(network.graph.inputs, nodes, outputs)
+
+
+def fitted_graph_formulas(model: FittedGraph) -> FunctionGraph:
+    """A fitted graph as formulas of its columns in their own units, scaling and mean over replicas included."""
+    check_kind("model", model, FittedGraph)
+    if model.classes is not None:
+        raise ConfigError("a model of classes answers by the largest of its outputs, which jumps: compile its logits")
+    texts = [column.name for column in model.code.inputs if not isinstance(column, NumberColumn)]
+    if texts:
+        raise ConfigError(f"column {texts[0]!r} holds categories, and a compiled network takes numbers alone")
+    inputs = model.network.graph.inputs
+    columns = [column for column in model.code.inputs if isinstance(column, NumberColumn)]
+    nodes, wires = [], {}
+    for name, column in zip(inputs, columns, strict=True):
+        standardised = _affine([1 / column.scale], -column.mean / column.scale)
+        nodes.append(Node(f"{name}, scaled", (name,), Constituent.from_formula(standardised, 1)))
+        wires[name] = [f"{name}, scaled"]
+    replicas = []
+    for r in range(model.network.n_replicas):
+        made, outputs = _unit_nodes(model.network, r, wires, f"{r}: ")
+        nodes += made
+        replicas.append(outputs)
+    for i, (target, centre, scale) in enumerate(zip(model.targets, model.centre, model.scale, strict=True)):
+        mean = _affine([scale / len(replicas)] * len(replicas), centre)
+        parents = tuple(outputs[i] for outputs in replicas)
+        nodes.append(Node(target, parents, Constituent.from_formula(mean, len(parents))))
+    return FunctionGraph(inputs, nodes, model.targets)
+
+
+def _unit_nodes(
+    network: MirrorNetwork, replica: int, inputs: dict[str, list[str]], prefix: str
+) -> tuple[list[Node], list[str]]:
+    """Nodes of all hidden units, and the names of the outputs; ``inputs`` says which wires stand for the inputs."""
+    wires = {name: list(names) for name, names in inputs.items()}
+    nodes: list[Node] = []
+    activation = network.config.activation
+    for group in network.plan.groups:
+        cells = network.cells(group)
+        for k, name in enumerate(group.nodes):
+            place = 0 if group.shared else k
+            before = [w for parent in network.graph[name].parents for w in wires[parent]]
+            last = len(cells.weights) - 1
+            for layer, (weight, bias) in enumerate(zip(cells.weights, cells.biases, strict=True)):
+                W, b = (p.detach()[replica, place].cpu().to(torch.float64).numpy() for p in (weight, bias))
+                called = "" if layer == last else f".{layer}"
+                made = [
+                    f"{prefix}{name}{called}[{i}]" if len(W) > 1 else f"{prefix}{name}{called}" for i in range(len(W))
+                ]
+                for unit, row, shift in zip(made, W, b, strict=True):
+                    formula = _affine(row, float(shift))
+                    if layer < last:
+                        formula = _activated(activation, formula)
+                    nodes.append(Node(unit, tuple(before), Constituent.from_formula(formula, len(before))))
+                before = made
+            wires[name] = before
+    return nodes, [w for name in network.graph.outputs for w in wires[name]]
+
+
+def _affine(weights: Sequence[float] | np.ndarray, shift: float) -> Formula:
+    terms: list[Formula] = [Apply("mul", (Constant(float(w)), Argument(i))) for i, w in enumerate(weights)]
+    while len(terms) > 1:  # a balanced sum nests less deep
+        pairs = [Apply("add", (a, b)) for a, b in zip(terms[::2], terms[1::2], strict=False)]
+        terms = [*pairs, *terms[2 * len(pairs) :]]
+    return Apply("add", (terms[0], Constant(shift)))
+
+
+def _activated(name: str, x: Formula) -> Formula:
+    match name:
+        case "identity":
+            return x
+        case "silu":
+            return Apply("mul", (x, Apply("sigmoid", (x,))))
+        case "gelu":
+            half = Apply("mul", (Constant(0.5), x))
+            normal = Apply("erf", (Apply("mul", (Constant(1 / math.sqrt(2)), x)),))
+            return Apply("mul", (half, Apply("add", (Constant(1.0), normal))))
+    return Apply(name, (x,))
