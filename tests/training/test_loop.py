@@ -206,6 +206,16 @@ def test_batches_pass_over_all_rows_before_any_comes_again(n):
         assert sorted(set(seen.tolist())) == list(range(1000, 1000 + n))
 
 
+def test_batches_of_long_epochs_are_those_of_epochs_made_at_once():
+    """An epoch of 300 rows is longer than the 64 batches of 4 that are made ahead, and shorter than 1000."""
+    short, long = (BatchStream([torch.arange(300), torch.arange(301)], 4, [1, 2], CPU) for _ in range(2))
+    long._STEPS_AHEAD = 1000
+    assert all(torch.equal(short.next(), long.next()) for _ in range(200))
+    short.keep([1])
+    long.keep([1])
+    assert all(torch.equal(short.next(), long.next()) for _ in range(200))
+
+
 def test_shuffles_look_random():
     stream = BatchStream([torch.arange(1000)] * 50, 100, range(50), CPU)
     first = stream.next().float()

@@ -29,8 +29,8 @@ class GraphRegressor(PredictsNumbers, GraphEstimator):
         layerwise: learn the lower levels of the graph first.
         penalties: strengths by name, such as ``{"l1": 1e-3}`` (:data:`compsparse.training.PENALTIES`), or penalties;
             with any, the Levenberg-Marquardt steps are left out.
-        validation_fraction: share of the rows that choose among restarts; tables of fewer than
-            20 rows train on all.
+        validation_fraction: share of the rows that choose among restarts, 5,000 at most; tables of fewer
+            than 20 rows train on all.
         time_limit: seconds after which the best network so far is taken, with a warning.
         device: where to train, for instance ``cuda``; prediction runs on the CPU.
         random_state: an integer gives the same numbers twice.

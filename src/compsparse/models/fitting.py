@@ -30,7 +30,9 @@ from compsparse.tables.scaling import scale_of
 from compsparse.tables.targets import Target
 from compsparse.training import CrossEntropy, FitConfig, Penalties, fit_graph
 
-_FEWEST_TO_HOLD_OUT = 20
+_FEWEST_TO_HOLD_OUT, _MOST_TO_HOLD_OUT = 20, 5000
+"""Rows below which all of them train; validation rows beyond which more tell restarts apart no better, and every
+look at them would cost more than the steps between."""
 
 
 def fit_model(
@@ -70,7 +72,8 @@ def fit_model(
         config: restarts, training and finish.
         penalties: on the weights, as objects or as strengths by name, ``{"l1": 1e-3}``; with any, there is no
             second-order finish.
-        validation_fraction: share of the rows that choose among restarts; fewer than 20 rows train on all.
+        validation_fraction: share of the rows that choose among restarts, 5,000 at most; fewer than 20 rows train
+            on all.
         time_limit: seconds after which the best network so far is taken; the status says so.
         device: where to train; the model predicts on the CPU.
         random_state: a seed gives the same numbers twice.
@@ -158,7 +161,7 @@ def _standardised(table: CodedTable) -> tuple[torch.Tensor, tuple[float, ...], t
 
 
 def _held_out(n: int, fraction: float, seed: int) -> np.ndarray | None:
-    held_out = int(n * fraction)
+    held_out = min(int(n * fraction), _MOST_TO_HOLD_OUT)
     if n < _FEWEST_TO_HOLD_OUT or held_out < 2:
         return None
     return np.random.default_rng(seed).permutation(n)[:held_out]

@@ -157,6 +157,7 @@ class BatchStream:
         self.seeds = torch.tensor([int(s) % 2**63 for s in seeds], dtype=torch.long, device=device)
         self.block = self.rows[:0]
         self.at = self.blocks_made = 0
+        self.long_epochs: dict[int, tuple[int, Tensor]] = {}
 
     def next(self) -> Tensor:
         """Row numbers (R, batch) of the next step."""
@@ -177,6 +178,7 @@ class BatchStream:
         self.lengths = [self.lengths[i] for i in chosen]
         self.rows, self.seeds = self.rows[chosen], self.seeds[chosen]
         self.block = self.block[:, chosen]
+        self.long_epochs.clear()
 
     def _next_block(self) -> Tensor:
         """The batches of the next steps, (steps, R, batch), replicas of one size together."""
@@ -190,13 +192,22 @@ class BatchStream:
                 block[:, members] = rows[:, : self.batch].expand(steps, -1, -1)
                 continue
             first_epoch, last_epoch = start // n, (start + size - 1) // n
-            epochs = torch.arange(first_epoch, last_epoch + 1, device=rows.device)
-            order = _shuffled(self.seeds[members], epochs, n).flatten(1)
+            epochs = range(first_epoch, last_epoch + 1)
+            if n > size:
+                order = torch.cat([self._long_epoch(members, n, epoch) for epoch in epochs], dim=1)
+            else:
+                order = _shuffled(self.seeds[members], epochs, n)
             skipped = start - first_epoch * n
-            chosen = rows.gather(1, order[:, skipped : skipped + size])
+            chosen = rows.gather(1, order[:, skipped : skipped + size].long())
             block[:, members] = chosen.view(len(members), steps, self.batch).transpose(0, 1)
         self.blocks_made += 1
         return block
+
+    def _long_epoch(self, members: list[int], n: int, epoch: int) -> Tensor:
+        """The order of an epoch that many blocks are parts of, kept until the next one begins."""
+        if n not in self.long_epochs or self.long_epochs[n][0] != epoch:
+            self.long_epochs[n] = epoch, _shuffled(self.seeds[members], [epoch], n).int()
+        return self.long_epochs[n][1]
 
 
 def padded(rows: Sequence[Tensor], device: torch.device) -> Tensor:
@@ -211,11 +222,11 @@ def padded(rows: Sequence[Tensor], device: torch.device) -> Tensor:
     return torch.stack(subsets).to(device)[[place[id(r)] for r in rows]]
 
 
-def _shuffled(seeds: Tensor, epochs: Tensor, n: int) -> Tensor:
-    """A permutation of 0..n-1 for each seed and epoch: the order of their hashes."""
+def _shuffled(seeds: Tensor, epochs: Sequence[int], n: int) -> Tensor:
+    """A permutation of 0..n-1 for each seed and epoch, one epoch after the other: the order of their hashes."""
     numbers = torch.arange(n, device=seeds.device)
-    by_epoch = _mixed(seeds[:, None] + epochs * _GOLDEN)
-    return _mixed(by_epoch[:, :, None] + numbers * _GOLDEN).argsort(dim=-1)
+    by_epoch = _mixed(seeds[:, None] + torch.tensor(list(epochs), device=seeds.device) * _GOLDEN)
+    return _mixed(by_epoch[:, :, None] + numbers * _GOLDEN).argsort(dim=-1).flatten(1)
 
 
 # constants of the splitmix64 hash, as signed 64-bit integers

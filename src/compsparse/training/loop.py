@@ -39,6 +39,9 @@ from compsparse.training.sgd import ReplicaSGD
 _COMPACT_BELOW = 0.8
 _MOST_ROWS_AT_ONCE = 1_000_000
 """Rows times replicas that one evaluation takes, to bound its memory."""
+_MOST_ROWS_OF_TRAIN_LOSS = 20_000
+"""Rows, evenly spread, on which a replica's training loss is taken at the end: on hundreds of thousands it would
+cost more than the training, and after the time limit."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -449,7 +452,7 @@ class _Run:
         for parameter in self.parameters:
             parameter.grad = None
         self.alive = torch.arange(self.n)
-        train_loss = self._losses(self.rows)
+        train_loss = self._losses([rows[:: 1 + len(rows) // _MOST_ROWS_OF_TRAIN_LOSS] for rows in self.rows])
         self.network.eval()
         if self.data.validation is None:
             self.status = [

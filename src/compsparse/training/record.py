@@ -36,6 +36,7 @@ class Training:
 
     Attributes:
         network: holds each replica's best weights on validation (the last ones without it).
+        train_loss: loss of those weights on the training rows, on some 20,000 evenly spread ones where there are more.
         validation_loss: loss of those weights on the validation rows; NaN without validation.
         best_step: the step those weights are from.
         history: (evaluations, R) validation losses; NaN after a replica ended.
