@@ -22,6 +22,7 @@ ON_CPU = (
     "representations",
     "attention",
     "construct",
+    "bounds",
 )
 START, END = "<!-- cpu: written by run_all.py -->", "<!-- end cpu -->"
 

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from odd import Entry
 
-from compsparse import discovery, estimators, graph, measures, networks, sparse, tasks, training
+from compsparse import bounds, discovery, estimators, graph, measures, networks, sparse, tasks, training
 from compsparse.certificate import Certificate, Rigour, weakest
 from compsparse.graph.formula import Argument
 from compsparse.networks import symbols
@@ -753,6 +753,39 @@ for name in ("count_cells", "enumerate_cells"):
     add(name, getattr(memorisation, name), lambda: {"X": _POINTS})
 add("generic_count", memorisation.generic_count, lambda: {"n": 4, "d": 2})
 add("draw_cells", memorisation.draw_cells, lambda: {"X": _POINTS, "y": _LABELS, "network": _MEMORISED})
+
+# ---- bounds ---------------------------------------------------------------------------------------
+
+_LAYERS = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU(), torch.nn.Linear(3, 1))
+_BOUNDED_ROWS = np.random.default_rng(0).normal(size=(6, 2))
+add(
+    "bounds.compare",
+    bounds.compare,
+    lambda: {
+        "model": _LAYERS,
+        "X": _BOUNDED_ROWS,
+        "y": np.arange(6) % 2,
+        "margin": 1.0,
+        "confidence": 0.9,
+        "classification": True,
+        "random_state": 0,
+    },
+)
+add("bounds.lower", bounds.lower, lambda: {"model": _LAYERS, "X": _BOUNDED_ROWS})
+add("overlap_multiplicity", bounds.overlap_multiplicity, lambda: {"kernel": 3, "overlap": 1})
+add(
+    "empirical_rademacher",
+    bounds.empirical_rademacher,
+    lambda: {
+        "model": _LAYERS,
+        "X": _BOUNDED_ROWS,
+        "weight_class": "blocks",
+        "n_draws": 2,
+        "n_restarts": 1,
+        "n_steps": 2,
+        "random_state": 0,
+    },
+)
 
 # ---- measures -----------------------------------------------------------------------------------
 
