@@ -40,9 +40,11 @@ class Evidence:
     Attributes:
         members: the inputs it is made of.
         outputs: the outputs that use it.
-        statistic: what was measured. The built-in strategies have four. ``held-out gain``: relative change of
+        statistic: what was measured. The built-in strategies have five. ``held-out gain``: relative change of
             the held-out error when the module is imposed (negative is a gain). ``held-out error``: of the whole,
-            as a share of the best constant's. ``direction change``: how far the direction of the module's
+            as a share of the best constant's. ``turn on other rows``: the largest turn of the module's gradient
+            by an input outside it, in standard errors, by rows that took no part in the choice (``turn``: by the
+            rows that did, where others are too few). ``direction change``: how far the direction of the module's
             gradient turns when the other inputs change. ``cofactors``: distinct functions that the module's
             inputs leave of the rest.
         value, spread: that figure and its standard error (0 where it is exact); NaN where it was not measured.
@@ -50,6 +52,7 @@ class Evidence:
         recurrence: share of resamples in which the module came back; NaN if not measured.
         channels: how many numbers the module passes on.
         wording: the figure in the words of the strategy that measured it; the bare figure where there are none.
+        approximate: whether the module holds nearly and not surely: a useful simplification, marked as one.
     """
 
     members: frozenset[str]
@@ -62,14 +65,15 @@ class Evidence:
     recurrence: float = math.nan
     channels: int = 1
     wording: str = ""
+    approximate: bool = False
 
     def __str__(self) -> str:
         return f"{{{', '.join(sorted(self.members))}}} ({self.kind_word}): {self.sentence}"
 
     @property
     def kind_word(self) -> str:
-        """The kind as it is shown."""
-        return self.kind or "kind not examined"
+        """The kind as it is shown, and whether the module is approximate."""
+        return (self.kind or "kind cannot be told") + ", approximate" * self.approximate
 
     @property
     def sentence(self) -> str:
@@ -272,6 +276,8 @@ def _evidence(entry: dict[str, Any]) -> Evidence:
         raise ValueError(f"no kind of module: {read.kind!r}")
     for text in (read.statistic, read.wording):
         _text(text)
+    if not isinstance(read.approximate, bool):
+        raise TypeError(f"expected true or false, got {read.approximate!r}")
     _numbers(read.value, read.spread, read.threshold, read.recurrence)
     return read
 

@@ -27,12 +27,9 @@ from compsparse.progress import Progress
 from compsparse.tables.coded import CodedTable, coded_table
 from compsparse.tables.columns import Table
 from compsparse.tables.scaling import scale_of
+from compsparse.tables.splitting import spared_rows
 from compsparse.tables.targets import Target
 from compsparse.training import CrossEntropy, FitConfig, Penalties, fit_graph
-
-_FEWEST_TO_HOLD_OUT, _MOST_TO_HOLD_OUT = 20, 5000
-"""Rows below which all of them train; validation rows beyond which more tell restarts apart no better, and every
-look at them would cost more than the steps between."""
 
 
 def fit_model(
@@ -111,7 +108,7 @@ def fit_model(
         torch.as_tensor(table.X, dtype=torch.float32, device=place),
         target.to(place),
         config,
-        validation=_held_out(len(table.X), validation_fraction, seed),
+        validation=spared_rows(len(table.X), validation_fraction, seed),
         sample_weight=weights,
         penalties=penalties,
         loss=None if table.target.classes is None else CrossEntropy(),
@@ -158,13 +155,6 @@ def _standardised(table: CodedTable) -> tuple[torch.Tensor, tuple[float, ...], t
     columns = [scale.standardised(column) for scale, column in zip(scales, values.T, strict=True)]
     target = torch.as_tensor(np.stack(columns, axis=1), dtype=torch.float32)
     return target, tuple(s.centre for s in scales), tuple(s.spread for s in scales)
-
-
-def _held_out(n: int, fraction: float, seed: int) -> np.ndarray | None:
-    held_out = min(int(n * fraction), _MOST_TO_HOLD_OUT)
-    if n < _FEWEST_TO_HOLD_OUT or held_out < 2:
-        return None
-    return np.random.default_rng(seed).permutation(n)[:held_out]
 
 
 def _out_channels(graph: FunctionGraph, target: Target) -> int:

@@ -54,6 +54,11 @@ def scale_of(values: np.ndarray, sample_weight: np.ndarray | None = None) -> Sca
     return Scale(float(np.ldexp(centre, exponent)), float(np.ldexp(spread, exponent)))
 
 
+def near_one(values: np.ndarray) -> np.ndarray:
+    """The values divided by a power of two near the largest, which is exact."""
+    return np.asarray(np.ldexp(values, -_exponent(float(np.abs(values).max(initial=0.0)))))
+
+
 def _exponent(size: float) -> int:
     """The power of two next to a size; 0 for 0."""
     return int(np.frexp(size)[1])

@@ -15,6 +15,9 @@ from compsparse.tables.copies import copies_in, shuffled
 from compsparse.tables.targets import Target
 
 _FEWEST_ROWS = 10
+_FEWEST_TO_SPARE, _MOST_TO_SPARE = 20, 5000
+"""Rows below which all of them train; spared rows beyond which more tell restarts apart no better, and every look at
+them would cost more than the steps between."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +40,14 @@ class SplitTable:
     def classes(self) -> tuple[Any, ...] | None:
         """The labels, or None for numbers."""
         return self.target.classes
+
+
+def spared_rows(n: int, share: float, seed: int) -> np.ndarray | None:
+    """Rows that a fit does not learn from, by a seed; None where there are too few to spare some."""
+    held_out = min(int(n * share), _MOST_TO_SPARE)
+    if n < _FEWEST_TO_SPARE or held_out < 2:
+        return None
+    return np.random.default_rng(seed).permutation(n)[:held_out]
 
 
 def split_table(

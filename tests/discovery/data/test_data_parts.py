@@ -10,7 +10,7 @@ from tests.discovery.data.trial_tables import COLUMNS, table
 from compsparse.discovery import DiscoveryStatus, Step
 from compsparse.discovery.data.audit import Support
 from compsparse.discovery.data.candidates import Candidate, CandidateNetwork
-from compsparse.discovery.data.decisions import accepted, judge, share_better
+from compsparse.discovery.data.decisions import accepted, judge
 from compsparse.discovery.data.evidence import module_evidence
 from compsparse.discovery.data.outputs import FoundTree, FoundTrees
 from compsparse.discovery.data.settings import Effort
@@ -224,16 +224,6 @@ def test_slack_shrinks_with_what_is_explained():
     assert accepted(clear, judge(clear, np.ones(4000)), 1.0, slack=0.1) == []  # worse beyond doubt
 
 
-def test_resampling_agrees_with_the_normal_approximation():
-    rng = np.random.default_rng(1)
-    a = rng.normal(0, 1, 500)
-    b = a + rng.normal(0.05, 1, 500)
-    t = t_statistic(b - a, np.ones(500))
-    from scipy.stats import norm
-
-    assert share_better(a, b, np.ones(500), 2000) == pytest.approx(norm.cdf(t), abs=0.04)
-
-
 # ---- evidence ------------------------------------------------------------------------------------
 
 
@@ -243,12 +233,13 @@ def test_evidence_is_worded_by_what_was_measured():
     abc, ab = units.trees[0], units.trees[0].children[0]
     found = FoundTree(
         tree=tree,
-        support={abc.members: Support(-0.25, 0.05, 0.9)},
+        support={abc.members: Support(-0.25, 0.05)},
         path=(Step("start", frozenset(), "y", 0.3, 0.02), Step("merge", abc.members, "y", 0.02, 0.002)),
         units=units,
         predicts=True,
         status=DiscoveryStatus.FINISHED,
         networks=7,
+        recurrence={abc.members: 0.9},
     )
     sentences = {e.members: e.sentence for e in module_evidence(FoundTrees({"y": found}))}
     assert sentences == {

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from compsparse.discovery.data.candidates import Candidate, Form
-from compsparse.discovery.data.decisions import share_better
 from compsparse.discovery.data.search import TableSearch, log
 from compsparse.discovery.data.settings import (
     AS_GOOD,
@@ -18,6 +17,8 @@ from compsparse.discovery.data.settings import (
     FEW_REPLICAS,
     HOPELESS,
     HOPELESSLY_APART,
+    LEAKED,
+    LEAKS,
     LONG,
     MOST_LOSS,
     REPLICAS,
@@ -25,7 +26,7 @@ from compsparse.discovery.data.settings import (
     VERIFYING,
     Effort,
 )
-from compsparse.discovery.data.trees import dissolved, forgotten, parent_of, regrouped, with_children
+from compsparse.discovery.data.trees import dissolved, forgotten, parent_of, regrouped, with_bypass, with_children
 from compsparse.discovery.data.trials import Halted, Trial, standard_error
 from compsparse.discovery.data.units import Units
 from compsparse.graph.modules import ModuleTree
@@ -33,11 +34,10 @@ from compsparse.graph.modules import ModuleTree
 
 @dataclass(frozen=True)
 class Support:
-    """Held-out error with a module relative to the error without it: change, standard error, share of resamples."""
+    """Held-out error with a module relative to the error without it: change and standard error."""
 
     change: float
     spread: float
-    recurrence: float
 
 
 def verify_modules(search: TableSearch, support: dict[frozenset[str], Support]) -> None:
@@ -54,6 +54,10 @@ def verify_modules(search: TableSearch, support: dict[frozenset[str], Support]) 
             if _second_look(search, module):
                 reference = search.fit_tree(search.units, VERIFYING.steps, VERIFYING.replicas)
                 continue
+        if _leaks(search, module, reference):
+            search.units = dissolved(search.units, module)
+            reference = search.fit_tree(search.units, VERIFYING.steps, VERIFYING.replicas)
+            continue
         support[module.members] = _support(reference, without)
 
 
@@ -80,13 +84,26 @@ def _second_look(search: TableSearch, module: ModuleTree) -> bool:
     return is_false
 
 
+def _leaks(search: TableSearch, module: ModuleTree, reference: Trial) -> bool:
+    """Whether inputs of a module act beside it: its parent predicts better when it reads them too.
+
+    A false module may predict well because it cuts variance, and taking it apart costs all of that variance again.
+    To let its inputs bypass it costs little, and asks the right question.
+    """
+    parent = parent_of(search.units, module)
+    bypassed = with_bypass(search.units, module, parent)
+    trial = search.fit_tree(bypassed, VERIFYING.steps, VERIFYING.replicas)
+    t, ratio = trial.t_of(trial.losses[0], reference.losses[0]), trial.mean(0) / reference.mean(0)
+    log.debug("bypass of %s: t %.1f, ratio %.2f", sorted(module.members), t, ratio)
+    return t < LEAKS and ratio < LEAKED
+
+
 def _support(reference: Trial, without: Trial) -> Support:
     difference = reference.losses[0] - without.losses[0]
     scale = without.mean(0)
     return Support(
         float(np.average(difference, weights=reference.weight)) / scale,
         float(standard_error(difference, reference.weight)) / scale,
-        share_better(reference.losses[0], without.losses[0], reference.weight),
     )
 
 

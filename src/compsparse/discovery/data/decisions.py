@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from compsparse.discovery.data.settings import BETTER, MUCH_WORSE, NOT_WORSE, PREDICTS, RESAMPLES_OF_ROWS, TOLD_APART
+from compsparse.discovery.data.settings import BETTER, MUCH_WORSE, NOT_WORSE, PREDICTS, TOLD_APART
 from compsparse.discovery.data.trials import Trial
 
 
@@ -86,12 +86,3 @@ def accepted(
             chosen.append(j.candidate)
             used |= merged
     return chosen
-
-
-def share_better(
-    losses: np.ndarray, others: np.ndarray, weight: np.ndarray, n_resamples: int = RESAMPLES_OF_ROWS
-) -> float:
-    """Share of bootstrap resamples of the rows in which the first losses are lower on average."""
-    n = len(losses)
-    counts = np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), size=n_resamples)
-    return float(((counts * weight) @ (losses - others) < 0).mean())

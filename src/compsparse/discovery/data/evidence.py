@@ -1,4 +1,4 @@
-"""What speaks for the modules that were found in data: held-out errors with and without them."""
+"""What speaks for the modules that were found in data: turns of a smooth fit, or held-out errors without them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import math
 
 from compsparse.discovery.data.audit import Support
 from compsparse.discovery.data.outputs import FoundTree, FoundTrees
+from compsparse.discovery.data.smooth.asking import ModuleFigures
 from compsparse.discovery.forest import users_of_modules
 from compsparse.discovery.record import Evidence
 from compsparse.graph.modules import ModuleTree
 
-_UNMEASURED = Support(math.nan, 0.0, math.nan)
+_UNMEASURED = Support(math.nan, 0.0)
 
 
 def module_evidence(found: FoundTrees) -> tuple[Evidence, ...]:
@@ -24,6 +25,9 @@ def module_evidence(found: FoundTrees) -> tuple[Evidence, ...]:
 
 
 def _of_module(found: FoundTree, module: ModuleTree, users: tuple[str, ...]) -> Evidence:
+    if found.is_read_off:
+        assert found.smooth is not None
+        return _of_turns(found, found.smooth.modules[module.members], module, users)
     support = found.support.get(module.members, _UNMEASURED)
     return Evidence(
         module.members,
@@ -32,8 +36,41 @@ def _of_module(found: FoundTree, module: ModuleTree, users: tuple[str, ...]) -> 
         "held-out gain",
         support.change,
         support.spread,
-        recurrence=support.recurrence,
-        wording=f"held-out error {support.change:+.1%} ± {support.spread:.1%} when the module is imposed",
+        recurrence=found.recurrence.get(module.members, math.nan),
+        wording=f"held-out error {support.change:+.1%} ± {support.spread:.1%} when the module is imposed"
+        + _cost_of(found),
+        approximate=_is_approximate(found),
+    )
+
+
+def _is_approximate(found: FoundTree) -> bool:
+    return found.gate is not None and found.gate.is_approximate
+
+
+def _cost_of(found: FoundTree) -> str:
+    """What the graph costs against a free fit, where that is more than chance."""
+    if found.gate is None or not found.gate.is_approximate:
+        return ""
+    return f"; the graph explains {found.gate.cost:.2%} less of other rows than a free fit"
+
+
+def _of_turns(found: FoundTree, figures: ModuleFigures, module: ModuleTree, users: tuple[str, ...]) -> Evidence:
+    """Evidence of a smooth fit: how far inputs outside turn the module's slopes."""
+    on_outer = not math.isnan(figures.outer_turn)
+    value = figures.outer_turn if on_outer else figures.turn
+    rows = f"{figures.outer_turn:.1f} by other rows alone, " if on_outer else ""
+    doubt = "; a threshold as good does without it" if figures.unsure else ""
+    return Evidence(
+        module.members,
+        module.kind,
+        users,
+        "turn on other rows" if on_outer else "turn",
+        value,
+        threshold=figures.threshold,
+        recurrence=figures.recurrence,
+        wording=f"inputs outside turn its slopes by {figures.turn:.1f} standard errors at most ({rows}"
+        f"chance gives up to {figures.threshold:.1f}){doubt}{_cost_of(found)}",
+        approximate=figures.unsure or _is_approximate(found),
     )
 
 

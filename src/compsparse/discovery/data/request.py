@@ -19,6 +19,7 @@ from compsparse.checks import (
 from compsparse.discovery.data.settings import (
     FEWEST_ROWS,
     LEAST_FIT_SECONDS,
+    MOST_RESAMPLES,
     SEARCH_SHARE,
     USUAL_EFFORT,
     USUAL_WIDTH,
@@ -70,6 +71,7 @@ class TableRequest:
         left_out: inputs that can only be inert.
         caveats: what was left out, and why.
         fit: whether a model is to be fitted at the end, of nodes of this width.
+        resamples: on how many parts of the rows modules are looked for again; None decides by the rows.
     """
 
     table: CodedTable
@@ -83,6 +85,7 @@ class TableRequest:
     fit: bool
     fit_config: FitConfig | None
     width: int
+    resamples: int | None
 
 
 def read_request(X: Any, y: Any, options: DataOptions) -> TableRequest:
@@ -97,6 +100,9 @@ def read_request(X: Any, y: Any, options: DataOptions) -> TableRequest:
     clock = Clock(started, check_time_limit(options.get("time_limit")), SEARCH_SHARE if fit else 1.0)
     effort = check_number("effort", options.get("effort", USUAL_EFFORT), above=0)
     width = check_count("width", options.get("width", USUAL_WIDTH))
+    resamples = options.get("resamples")
+    if resamples is not None:
+        resamples = check_count("resamples", resamples, least=0, most=MOST_RESAMPLES)
     device = options.get("device")
     check_device(device)
     seed = seed_from(options.get("random_state"))
@@ -124,6 +130,7 @@ def read_request(X: Any, y: Any, options: DataOptions) -> TableRequest:
         fit=fit,
         fit_config=options.get("fit_config"),
         width=width,
+        resamples=resamples,
     )
 
 

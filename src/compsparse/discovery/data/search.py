@@ -59,6 +59,8 @@ class TableSearch:
     output: str = "y"
     progress: Progress = field(default_factory=Silent)
     parked: list[str] = field(default_factory=list)
+    acting: frozenset[str] = frozenset()
+    """Inputs that are known to act, so that a poor fit cannot call them inert."""
     path: list[Step] = field(default_factory=list)
     told_apart: dict[frozenset[str], float] = field(default_factory=dict)
     knows_inert: bool = False
@@ -105,7 +107,8 @@ class TableSearch:
         self.knows_inert = True
         if len(units) == 1:
             return
-        t = {i: trial.t(i + 1, 0) for i in sorted(units.every) if not units.trees[i].children}
+        may_go = [i for i in units.every if not units.trees[i].children and not units.trees[i].members <= self.acting]
+        t = {i: trial.t(i + 1, 0) for i in sorted(may_go)}
         suspects = sorted((i for i in t if t[i] < MAY_BE_INERT), key=t.__getitem__)[: len(units) - 1]
         if not suspects:
             return

@@ -27,6 +27,9 @@ LEAST_FIT_SECONDS = 1.0
 USUAL_WIDTH = 24
 """Width of the nodes of the final model."""
 USUAL_EFFORT = 1.0
+MOST_RESAMPLES = 1000
+HEAVY_TAILS = 6.0
+"""Fourth moment of a standardised target above which normal scores are searched in its place; a normal one has 3."""
 
 # ---- trials -------------------------------------------------------------------------------------
 
@@ -93,11 +96,26 @@ DOUBTFUL = -2.0
 """t of the tree without a module against the tree with it below which the module gets a second look."""
 CLEARLY_APART = 4.0
 """t over all rivals at a module's acceptance beyond which its parent cannot be complete over its children."""
+LEAKS, LEAKED = -3.0, 0.9
+"""t, and ratio of errors, of the tree in which a module's inputs also bypass it at which the module is false."""
 AS_GOOD, MOST_LOSS = 2.0, 1.15
 """t and ratio of errors up to which a sum or product counts as good as the nested fit."""
 HOPELESSLY_APART, HOPELESS = 4.0, 1.5
 """The same after a short trial, beyond which no long one is made."""
-RESAMPLES_OF_ROWS = 200
+
+# ---- the gate -----------------------------------------------------------------------------------
+
+OUTER_SHARE = 0.2
+"""Share of the rows that choose no structure; the final fit chooses among its restarts by the same rows."""
+ROWS_TO_SPARE = 2000
+"""Rows from which the search does without the outer ones; of fewer it needs all, and the gate's rows have then
+helped to choose, though not by this fit."""
+GATE_RESTARTS, GATE_STEPS, GATE_WIDTH = 8, 2000, 64
+"""Networks, steps and width of the free fit; the nodes of a tree are half as wide."""
+REGRET, LOSES = 0.002, 2.0
+"""Share of the variance, and t on the outer rows, from which a tree loses to the free fit."""
+MOST_RELAXATIONS = 3
+"""How often modules may be given up before all of them go."""
 
 # ---- several outputs ----------------------------------------------------------------------------
 

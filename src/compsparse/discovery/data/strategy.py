@@ -35,6 +35,8 @@ class DataOptions(TypedDict, total=False):
         device: where networks are trained; None is the CPU.
         time_limit: seconds for everything.
         progress: hears how far the search is, then how far the fit.
+        resamples: on how many random parts of the rows modules are looked for again; None takes a few where the
+            table is small.
     """
 
     names: Sequence[str] | None
@@ -49,6 +51,7 @@ class DataOptions(TypedDict, total=False):
     device: str | None
     time_limit: float | None
     progress: Progress | None
+    resamples: int | None
 
 
 def from_data(
@@ -67,6 +70,7 @@ def from_data(
     device: str | None = None,
     time_limit: float | None = None,
     progress: Progress | None = None,
+    resamples: int | None = None,
 ) -> Discovery:
     """Finds the function graph of a table and fits the network that mirrors it.
 
@@ -85,6 +89,8 @@ def from_data(
         device: where networks are trained; None is the CPU.
         time_limit: seconds for everything; the best graph so far is returned when they are over.
         progress: hears how far the search is, then how far the fit.
+        resamples: on how many random parts of the rows modules are looked for again (how often each came back is
+            part of its evidence); None takes a few where the table is small and a smooth fit tells the tree.
 
     Raises:
         DataError: says which column or row cannot be used, and why.
@@ -106,6 +112,7 @@ def from_data(
             device=device,
             time_limit=time_limit,
             progress=progress,
+            resamples=resamples,
         )
     )
 

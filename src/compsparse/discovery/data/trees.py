@@ -65,6 +65,14 @@ def exposed(units: Units, names: Sequence[str], nodes: Sequence[ModuleTree] | No
     return Units(units.columns, (*trees, *(extra if nodes is None else ())), learned)
 
 
+def with_bypass(units: Units, module: ModuleTree, parent: ModuleTree | None) -> Units:
+    """The units with the inputs of a module read by its parent as well, or by the top where it has none."""
+    names = sorted(module.members)
+    if parent is not None:
+        return exposed(units, names, [parent])
+    return Units(units.columns, (*units.trees, *(leaf(name) for name in names)), units.learned)
+
+
 def pairings(units: Units, children: Sequence[ModuleTree]) -> Iterator[tuple[ModuleTree, ModuleTree]]:
     """Every way to join two of the children first: the whole, and the pair inside it."""
     for pair in combinations(children, 2):

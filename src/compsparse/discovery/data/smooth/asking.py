@@ -1,0 +1,274 @@
+"""A strong free fit first: fit a smooth function, ask it what is inert and what turns what, and read the tree."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from compsparse.discovery.data.smooth.maps import MappedTarget, maps_of
+from compsparse.discovery.data.smooth.process import Kernel, SmoothFit, fit_kernel, fitted
+from compsparse.discovery.data.smooth.reading import Reading, largest_turn, read_tree
+from compsparse.discovery.data.smooth.settings import (
+    ACTS,
+    DRAWS,
+    EXPLAINED,
+    EXPLAINED_FOR_EFFECTS,
+    FEWEST_OUTER_ROWS,
+    FINEST,
+    HURTS,
+    LEAST_INFLATION,
+    MANY_COLUMNS,
+    MOST_ACTIVE,
+    MOST_OUTER_ROWS,
+    MOST_ROWS,
+    MOSTLY_NOISE,
+    NO_EFFECT,
+    RESAMPLED_SHARE,
+    ROWS_FOR_KERNEL,
+)
+from compsparse.discovery.data.smooth.turning import Turns, measured_effects, measured_turns
+from compsparse.discovery.data.trials import Halted, t_statistic
+from compsparse.discovery.forest import Members
+from compsparse.discovery.record import DiscoveryStatus
+from compsparse.graph.modules import ModuleTree
+
+
+@dataclass(frozen=True)
+class ModuleFigures:
+    """What speaks for a module.
+
+    Attributes:
+        turn: the largest turn of its slopes by an input outside, in standard errors.
+        threshold: what passes for no turn.
+        outer_turn: the same on rows that took no part in choosing; NaN where they are too few.
+        recurrence: share of parts of the rows on which it is found again; NaN if not tried.
+        unsure: whether some threshold as good as the one taken does without it.
+    """
+
+    turn: float
+    threshold: float
+    outer_turn: float
+    recurrence: float
+    unsure: bool
+
+
+@dataclass(frozen=True)
+class SmoothAnswer:
+    """What a smooth fit says of the structure of a target.
+
+    Attributes:
+        tree: over the inputs that act; None where the fit is too poor to be asked.
+        inert: inputs without which fresh rows are predicted as well, alone and together.
+        acting: inputs that are seen to act beyond doubt, however little they explain.
+        unexplained: share of the variance of fresh rows that the fit leaves, of the target itself.
+        spread: its standard error.
+        modules: figures of every module, the whole left out.
+        consistent: whether every node is cleanly prime or complete.
+        resampled: on how many parts of the rows the tree was looked for again.
+    """
+
+    tree: ModuleTree | None
+    inert: tuple[str, ...]
+    acting: frozenset[str]
+    unexplained: float
+    spread: float
+    modules: dict[Members, ModuleFigures]
+    consistent: bool = False
+    resampled: int = 0
+
+    @property
+    def leaves_doubt(self) -> bool:
+        """Whether a module is unsure, or so much is unexplained that one may be false."""
+        return any(m.unsure for m in self.modules.values()) or self.unexplained > MOSTLY_NOISE
+
+    @property
+    def weakest_first(self) -> list[Members]:
+        """The modules, those that are unsure or turned most before the others."""
+        return sorted(self.modules, key=lambda m: (-self.modules[m].unsure, -self.modules[m].turn, sorted(m)))
+
+    @property
+    def tells(self) -> bool:
+        """Whether the tree is more than "cannot be told": consistent throughout, or with a module that is sure."""
+        return self.tree is not None and (self.consistent or any(not m.unsure for m in self.modules.values()))
+
+
+class SmoothSearch:
+    """A table of smooth inputs, split into rows that choose and rows that judge.
+
+    Args:
+        X: (rows, inputs) standardised, double precision.
+        y: (rows,) the target.
+        weight: (rows,) of mean one.
+        outer: rows that choose nothing.
+    """
+
+    def __init__(
+        self,
+        X: Tensor,
+        y: np.ndarray,
+        weight: Tensor,
+        names: Sequence[str],
+        outer: np.ndarray,
+        seed: int,
+        deadline: float | None = None,
+    ):
+        self.X, self.y, self.weight, self.names = X, y, weight, tuple(names)
+        rng = np.random.default_rng(seed)
+        inner = np.setdiff1d(np.arange(len(X)), outer)
+        self.inner = rng.permutation(inner)[:MOST_ROWS]
+        self.outer = rng.permutation(outer)[:MOST_OUTER_ROWS]
+        self.seed, self.deadline = seed, deadline
+
+    def ask(self, n_resamples: int = 0) -> SmoothAnswer:
+        """Fits, leaves out what is inert, and reads the tree where the fit is good enough.
+
+        Raises:
+            Halted: the time is up.
+        """
+        mapped, kernel = self._best_map()
+        active = list(range(len(self.names)))
+        fit = self._fit(mapped, kernel, active, self.inner)
+        fit, active = self._without_inert(mapped, fit, active)
+        inert = tuple(name for i, name in enumerate(self.names) if i not in active)
+        unexplained, spread = self._unexplained(mapped, fit, active)
+        errors, inflation = self._on_fresh_rows(mapped, fit, active)
+        effects = zip(active, measured_effects(fit, inflation, self.seed), strict=True)
+        acting = frozenset(self.names[i] for i, size in effects if size > ACTS)
+        of_map = float(errors.mean())
+        if of_map > 1 - EXPLAINED or not 1 < len(active) <= MOST_ACTIVE:
+            return SmoothAnswer(None, inert, acting, unexplained, spread, {})
+        names = [self.names[i] for i in active]
+        turns = measured_turns(fit, inflation, self.seed)
+        reading = read_tree(turns, names, of_map)
+        again = self._resampled(mapped, fit.kernel, active, inflation, of_map, n_resamples)
+        outer_turns = self._outer_turns(mapped, fit.kernel, active)
+        figures = {m: _figures(m, reading, names, turns, outer_turns, again) for m in reading.tree.modules}
+        return SmoothAnswer(reading.tree, inert, acting, unexplained, spread, figures, reading.consistent, len(again))
+
+    # ---- fits ----------------------------------------------------------------------------
+
+    def _best_map(self) -> tuple[MappedTarget, Kernel]:
+        """The map of the target under which few rows predict fresh ones best, and its kernel."""
+        every = list(range(len(self.names)))
+        few = self.inner[:ROWS_FOR_KERNEL]
+        best: tuple[float, MappedTarget, Kernel] | None = None
+        for mapped in maps_of(self.y):
+            kernel = self._kernel(mapped, every)
+            errors, _ = self._on_fresh_rows(mapped, self._fit(mapped, kernel, every, few), every)
+            if best is None or errors.mean() < best[0]:
+                best = float(errors.mean()), mapped, kernel
+        assert best is not None
+        return best[1], best[2]
+
+    def _kernel(self, mapped: MappedTarget, active: Sequence[int]) -> Kernel:
+        self._check_time()
+        return fit_kernel(*self._rows(mapped, active, self.inner[:ROWS_FOR_KERNEL]))
+
+    def _fit(self, mapped: MappedTarget, kernel: Kernel, active: Sequence[int], rows: np.ndarray) -> SmoothFit:
+        self._check_time()
+        return fitted(kernel, *self._rows(mapped, active, rows), n_draws=DRAWS, seed=self.seed)
+
+    def _rows(self, mapped: MappedTarget, active: Sequence[int], rows: np.ndarray) -> tuple[Tensor, Tensor, Tensor]:
+        index = torch.as_tensor(rows, device=self.X.device)
+        y = torch.as_tensor(mapped.values[rows], dtype=self.X.dtype, device=self.X.device)
+        return _even(self.X[index][:, list(active)]), _even(y), self.weight[index]
+
+    def _check_time(self) -> None:
+        if self.deadline is not None and time.perf_counter() > self.deadline:
+            raise Halted(DiscoveryStatus.OUT_OF_TIME)
+
+    # ---- fresh rows ----------------------------------------------------------------------
+
+    def _on_fresh_rows(self, mapped: MappedTarget, fit: SmoothFit, active: Sequence[int]) -> tuple[np.ndarray, float]:
+        """Squared errors on the outer rows, and by what the variance of the draws falls short of them."""
+        X, y, weight = self._rows(mapped, active, self.outer)
+        mean, draws = fit.values(X)
+        errors = (mean - y).square()
+        expected = (draws - mean[:, None]).square().mean(1) + fit.kernel.noise * fit.kernel.level / weight
+        inflation = max(LEAST_INFLATION, float((errors / expected).mean()))
+        return (errors / y.var(correction=0)).cpu().numpy(), inflation
+
+    def _unexplained(self, mapped: MappedTarget, fit: SmoothFit, active: Sequence[int]) -> tuple[float, float]:
+        """Share of the target's own variance that is left on the outer rows, with its standard error."""
+        X, _, weight = self._rows(mapped, active, self.outer)
+        predicted = mapped.restored(fit.values(X)[0].cpu().numpy())
+        true = self.y[self.outer]
+        scale = float(np.abs(true).max()) or 1.0
+        errors = ((predicted - true) / scale) ** 2 / np.var(true / scale)
+        w = weight.cpu().numpy()
+        left = float(np.average(errors, weights=w))
+        return left, float(np.sqrt(np.sum((w * (errors - left)) ** 2)) / w.sum())
+
+    # ---- inert inputs --------------------------------------------------------------------
+
+    def _without_inert(self, mapped: MappedTarget, fit: SmoothFit, active: list[int]) -> tuple[SmoothFit, list[int]]:
+        """The fit without inputs that seem to do nothing, if fresh rows are predicted as well without them all."""
+        with_all, inflation = self._on_fresh_rows(mapped, fit, active)
+        enough = EXPLAINED if len(active) <= MANY_COLUMNS else EXPLAINED_FOR_EFFECTS
+        if with_all.mean() > 1 - enough:
+            return fit, active
+        effects = measured_effects(fit, inflation, self.seed)
+        left = [i for i, size in zip(active, effects, strict=True) if size > NO_EFFECT]
+        if not left or len(left) == len(active):
+            return fit, active
+        without = self._fit(mapped, self._kernel(mapped, left), left, self.inner)
+        errors, _ = self._on_fresh_rows(mapped, without, left)
+        hurts = t_statistic(errors - with_all, np.ones(len(errors))) > HURTS
+        return (fit, active) if hurts else (without, left)
+
+    # ---- figures -------------------------------------------------------------------------
+
+    def _outer_turns(self, mapped: MappedTarget, kernel: Kernel, active: list[int]) -> Turns | None:
+        """Turns as the rows that chose nothing see them by themselves, if there are enough."""
+        if len(self.outer) < FEWEST_OUTER_ROWS:
+            return None
+        return measured_turns(self._fit(mapped, kernel, active, self.outer), 1.0, self.seed)
+
+    def _resampled(
+        self,
+        mapped: MappedTarget,
+        kernel: Kernel,
+        active: list[int],
+        inflation: float,
+        unexplained: float,
+        n_resamples: int,
+    ) -> list[frozenset[Members]]:
+        """The modules found on random parts of the rows, with the kernel of the whole; fewer where time is short."""
+        names = [self.names[i] for i in active]
+        found = []
+        for k in range(n_resamples):
+            part = np.random.default_rng([self.seed, k]).permutation(self.inner)
+            part = part[: round(RESAMPLED_SHARE * len(part))]
+            try:
+                turns = measured_turns(self._fit(mapped, kernel, active, part), inflation, self.seed + k)
+            except Halted:
+                break
+            found.append(read_tree(turns, names, unexplained).tree.modules)
+        return found
+
+
+def _even(values: Tensor) -> Tensor:
+    """Standardised numbers without their last digits, which depend on the unit of the table."""
+    return torch.round(values * FINEST) / FINEST
+
+
+def _figures(
+    members: Members,
+    reading: Reading,
+    names: Sequence[str],
+    turns: Turns,
+    outer_turns: Turns | None,
+    again: Sequence[frozenset[Members]],
+) -> ModuleFigures:
+    return ModuleFigures(
+        turn=largest_turn(members, turns, names),
+        threshold=reading.threshold,
+        outer_turn=np.nan if outer_turns is None else largest_turn(members, outer_turns, names),
+        recurrence=float(np.mean([members in found for found in again])) if again else np.nan,
+        unsure=members in reading.unsure,
+    )

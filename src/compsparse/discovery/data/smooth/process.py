@@ -1,0 +1,208 @@
+"""A Gaussian process over a table: fitted by its evidence, asked for slopes, with draws from its posterior.
+
+The kernel is a product of one factor per input, (1 + w_i k_i) / (1 + w_i) with a squared exponential k_i of
+its own length. Multiplied out, it is a sum over all subsets of inputs: an input of small weight w_i acts
+in low orders mostly, one of large length hardly at all.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from scipy.optimize import minimize
+from torch import Tensor
+
+from compsparse.discovery.data.smooth.settings import (
+    FAINTEST_NOISE,
+    FIRST_LENGTH,
+    FIRST_NOISE,
+    FIRST_WEIGHT,
+    FREQUENCIES,
+    LENGTHS,
+    LEVELS,
+    NOISES,
+    STEPS_FOR_KERNEL,
+    STIFFNESS,
+    WEIGHTS,
+)
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """The prior of a function.
+
+    Attributes:
+        length, weight: of every input's factor.
+        level: variance of the function.
+        noise: variance of what the function leaves, as a share of the level.
+    """
+
+    length: Tensor
+    weight: Tensor
+    level: float
+    noise: float
+
+    def between(self, one: Tensor, other: Tensor) -> Tensor:
+        """Covariances of the function at two sets of points."""
+        total = torch.full((len(one), len(other)), self.level, dtype=one.dtype, device=one.device)
+        for i in range(one.shape[1]):
+            total *= self.factor(self.alike(i, one, other), i)
+        return total
+
+    def alike(self, i: int, one: Tensor, other: Tensor) -> Tensor:
+        """How near two sets of points are in one input, between 0 and 1."""
+        apart = (one[:, i, None] - other[None, :, i]) / self.length[i]
+        return torch.exp(-0.5 * apart.square_())
+
+    def factor(self, alike: Tensor, i: int) -> Tensor:
+        """What one input contributes to the kernel."""
+        return (1 + self.weight[i] * alike) / (1 + self.weight[i])
+
+    def slopes(self, points: Tensor, rows: Tensor, weights: Tensor) -> Tensor:
+        """Gradients at some points of the functions ``sum_r weights[r] k(., row r)``: (points, inputs, functions)."""
+        total = self.between(points, rows)
+        found = []
+        for i in range(points.shape[1]):
+            alike = self.alike(i, points, rows)
+            share = self.weight[i] * alike / (1 + self.weight[i] * alike)
+            apart = (rows[None, :, i] - points[:, i, None]) / self.length[i] ** 2
+            found.append((total * share * apart) @ weights)
+        return torch.stack(found, dim=1)
+
+
+@dataclass(frozen=True)
+class _Waves:
+    """Random cosines whose sums are draws from the prior."""
+
+    frequency: Tensor
+    phase: Tensor
+    amplitude: Tensor
+
+    @classmethod
+    def drawn(cls, kernel: Kernel, n_draws: int, generator: torch.Generator) -> _Waves:
+        d, dtype, device = len(kernel.length), kernel.length.dtype, kernel.length.device
+        normal = torch.randn(d, FREQUENCIES, generator=generator, dtype=dtype).to(device)
+        uniform = torch.rand(d + 1, FREQUENCIES, generator=generator, dtype=dtype).to(device)
+        # a factor (1 + w k)/(1 + w) is a mixture: with probability 1/(1 + w) the input does not matter
+        acts = uniform[:d] < (kernel.weight / (1 + kernel.weight))[:, None]
+        amplitude = torch.randn(FREQUENCIES, n_draws, generator=generator, dtype=dtype).to(device)
+        scale = math.sqrt(2 * kernel.level / FREQUENCIES)
+        return cls(normal * acts / kernel.length[:, None], 2 * math.pi * uniform[d], amplitude * scale)
+
+    def values(self, points: Tensor) -> Tensor:
+        return torch.cos(points @ self.frequency + self.phase) @ self.amplitude
+
+    def slopes(self, points: Tensor) -> Tensor:
+        falling = -torch.sin(points @ self.frequency + self.phase)
+        return torch.stack([(falling * f) @ self.amplitude for f in self.frequency], dim=1)
+
+
+@dataclass(frozen=True)
+class SmoothFit:
+    """The posterior of a Gaussian process: its mean, and draws from it.
+
+    A draw is a draw from the prior, corrected by what it leaves at the rows (Matheron's rule), so
+    that mean and draws share one kernel matrix.
+
+    Attributes:
+        mean: weights of the kernels of the rows in the posterior mean, (rows, 1).
+        corrections: the same for every draw, on top of its waves, (rows, draws).
+    """
+
+    kernel: Kernel
+    rows: Tensor
+    mean: Tensor
+    corrections: Tensor
+    waves: _Waves
+
+    def values(self, points: Tensor) -> tuple[Tensor, Tensor]:
+        """Posterior mean (points,) and draws (points, draws)."""
+        both = self.kernel.between(points, self.rows) @ torch.cat([self.mean, self.corrections], dim=1)
+        return both[:, 0], both[:, 1:] + self.waves.values(points)
+
+    def slopes(self, points: Tensor) -> tuple[Tensor, Tensor]:
+        """Gradients of the mean (points, inputs) and of the draws (points, inputs, draws)."""
+        both = self.kernel.slopes(points, self.rows, torch.cat([self.mean, self.corrections], dim=1))
+        return both[..., 0], both[..., 1:] + self.waves.slopes(points)
+
+
+def fitted(kernel: Kernel, X: Tensor, y: Tensor, precision: Tensor, n_draws: int, seed: int) -> SmoothFit:
+    """The posterior of a kernel, given rows.
+
+    Args:
+        X: (rows, inputs), of spread about one, double precision.
+        y: (rows,), of mean zero and variance one.
+        precision: (rows,), by which the noise of a row is divided.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    waves = _Waves.drawn(kernel, n_draws, generator)
+    noise = kernel.noise * kernel.level / precision
+    matrix = kernel.between(X, X)
+    matrix.diagonal().add_(noise)
+    root = torch.linalg.cholesky(matrix)
+    unrest = torch.randn(len(X), n_draws, generator=generator, dtype=X.dtype).to(X.device)
+    left = y[:, None] - waves.values(X) - noise.sqrt()[:, None] * unrest
+    solved = torch.cholesky_solve(torch.cat([y[:, None], left], dim=1), root)
+    return SmoothFit(kernel, X, solved[:, :1], solved[:, 1:], waves)
+
+
+def fit_kernel(X: Tensor, y: Tensor, precision: Tensor) -> Kernel:
+    """The kernel of the largest evidence, with a weak pull of lengths and weights towards their start."""
+    d = X.shape[1]
+    first = np.r_[np.full(d, FIRST_LENGTH), np.full(d, FIRST_WEIGHT), 0.0, math.log(FIRST_NOISE)]
+    limits = [LENGTHS] * d + [WEIGHTS] * d + [LEVELS, NOISES]
+    found = minimize(
+        lambda p: evidence(p, X, y, precision),
+        first,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=limits,
+        options={"maxiter": STEPS_FOR_KERNEL},
+    )
+    return _kernel(found.x, X)
+
+
+def _kernel(p: np.ndarray, X: Tensor) -> Kernel:
+    d = X.shape[1]
+    values = torch.as_tensor(np.exp(p), dtype=X.dtype, device=X.device)
+    return Kernel(values[:d], values[d : 2 * d], float(np.exp(p[-2])), float(np.exp(p[-1])) + FAINTEST_NOISE)
+
+
+def evidence(p: np.ndarray, X: Tensor, y: Tensor, precision: Tensor) -> tuple[float, np.ndarray]:
+    """Minus the logarithm of the evidence for a kernel, with its slope.
+
+    Args:
+        p: logarithms of all lengths, of all weights, of the level and of the noise.
+    """
+    d, n, kernel = X.shape[1], len(X), _kernel(p, X)
+    alike = [kernel.alike(i, X, X) for i in range(d)]
+    total = torch.full((n, n), kernel.level, dtype=X.dtype, device=X.device)
+    for i in range(d):
+        total *= kernel.factor(alike[i], i)
+    matrix = total.clone()
+    matrix.diagonal().add_(kernel.noise * kernel.level / precision)
+    root, failed = torch.linalg.cholesky_ex(matrix)
+    if failed.item():
+        return math.inf, np.zeros_like(p)
+    inverse = torch.cholesky_inverse(root)
+    solved = inverse @ y
+    value = 0.5 * float(y @ solved) + float(root.diagonal().log().sum())
+    # half the trace of (inverse - solved solved^T) dK
+    inverse.addr_(solved, solved, alpha=-1)
+    of_noise = float((inverse.diagonal() / precision).sum()) * kernel.level
+    inverse *= total
+    whole = float(inverse.sum())
+    slope = np.zeros_like(p)
+    for i in range(d):
+        w = kernel.weight[i]
+        part = inverse * (w * alike[i] / (1 + w * alike[i]))
+        x = X[:, i]
+        slope[i] = float(part.sum(1) @ x.square() - x @ part @ x) / float(kernel.length[i]) ** 2
+        slope[d + i] = 0.5 * (float(part.sum()) - whole * float(w / (1 + w)))
+    slope[-2] = 0.5 * (whole + of_noise * kernel.noise)
+    slope[-1] = 0.5 * of_noise * (kernel.noise - FAINTEST_NOISE)
+    away = np.r_[p[:d] - FIRST_LENGTH, p[d : 2 * d] - FIRST_WEIGHT, 0.0, 0.0]
+    return value + 0.5 * STIFFNESS * float(away @ away), slope + STIFFNESS * away

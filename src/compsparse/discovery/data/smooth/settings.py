@@ -1,0 +1,67 @@
+"""Every number by which smooth fits are made, asked and believed, with its reason."""
+
+import math
+
+# ---- the kernel ---------------------------------------------------------------------------------
+
+ROWS_FOR_KERNEL, STEPS_FOR_KERNEL = 400, 60
+"""Rows by which lengths and weights are chosen, and the steps that takes."""
+FIRST_LENGTH, FIRST_WEIGHT = math.log(2.0), math.log(4.0)
+FIRST_NOISE, FAINTEST_NOISE = 1e-3, 1e-10
+"""Noise at the start, and what is always added: less is lost in rounding."""
+LENGTHS, WEIGHTS, LEVELS, NOISES = (-2.5, 6.0), (-5.0, 6.0), (-4.0, 14.0), (-25.0, 1.0)
+"""Limits of the logarithms."""
+STIFFNESS = 0.01
+"""Pull of lengths and weights towards their start, so that what the rows do not tell stays finite."""
+FREQUENCIES = 1024
+"""Cosines of a draw from the prior."""
+
+# ---- the rows -----------------------------------------------------------------------------------
+
+MOST_ROWS = 3200
+"""Rows of a fit; more cost the cube of their number and tell little more of slopes."""
+MOST_OUTER_ROWS = 800
+"""Rows that choose nothing: they judge fits, and give every module a figure of its own."""
+FINEST = 2.0**36
+"""Parts of a standard deviation that are told apart; rounding in another unit is far below."""
+FEWEST_LEVELS = 8
+"""Different values of a column below which its slope means little."""
+MOST_COLUMNS, MOST_ACTIVE = 120, 24
+"""Columns up to which lengths are fitted, and inputs up to which every triple is asked about."""
+
+# ---- asking -------------------------------------------------------------------------------------
+
+POINTS = 100
+"""Rows at which slopes are compared before and after swaps."""
+DRAWS = 24
+"""Draws from the posterior, by which errors of slopes are known to a fifth."""
+LEAST_INFLATION = 0.3
+"""Errors on fresh rows may turn out smaller than the draws say; slopes are not trusted to follow further."""
+
+# ---- believing ----------------------------------------------------------------------------------
+
+EXPLAINED = 0.97
+"""Share of the variance of fresh rows that a fit must explain to be asked about structure: below, turns drown."""
+MANY_COLUMNS, EXPLAINED_FOR_EFFECTS = 24, 0.5
+"""Columns beyond which a poorer fit is asked too which of them the search may begin without, and how much it must
+explain: what it leaves out is offered again at the end."""
+TURNED_BY_CHANCE, TURNED_BY_BIAS = 2.0, 4.0
+"""Sizes of turns, in standard errors, that occur where there is none: where errors are mostly noise, and where
+fits are so good that what is left is their bias. Tuned on the catalogue's tuned half."""
+MOSTLY_NOISE, MOSTLY_BIAS = 1e-3, 1e-5
+"""Unexplained variance at which the one and the other holds; between them the logarithm decides."""
+DOUBT = 1.5
+"""Thresholds up to so many times higher are as good: a module that one of them does without is approximate."""
+THRESHOLDS = 15
+BLURRED = 0.2
+"""Radians: a node whose turns are not known better is not called complete."""
+NO_EFFECT = 2.5
+"""Size of an effect, in standard errors, below which an input may be inert."""
+ACTS = 4.0
+"""The same from which an input acts beyond doubt."""
+HURTS = 2.0
+"""Paired t on fresh rows from which the fit without the inputs that seem inert is worse."""
+FEWEST_OUTER_ROWS = 40
+"""Rows that choose nothing below which they give no figure."""
+MOST_ROWS_TO_RESAMPLE, RESAMPLES, RESAMPLED_SHARE = 2000, 8, 0.8
+"""Rows up to which modules are looked for again on parts of them without being asked to, how often, and how large."""

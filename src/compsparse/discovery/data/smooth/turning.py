@@ -1,0 +1,92 @@
+"""What turns the direction of a pair of slopes, and how sure that is.
+
+A set of inputs is a module when nothing outside it turns the direction of its gradient. For a pair (i, j)
+and an input k the cross product of (f_i, f_j) before and after a swap of x_k is zero everywhere exactly
+when x_k does not turn the pair. The posterior's draws say how far from zero the fit may be by chance.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from compsparse.discovery.data.smooth.process import SmoothFit
+from compsparse.discovery.data.smooth.settings import POINTS
+
+
+@dataclass(frozen=True)
+class Turns:
+    """What swaps of one input were seen to do, over many points.
+
+    Attributes:
+        pairs: (inputs, inputs, inputs): how much x_k turns the slopes by x_i and x_j, as a root mean square in
+            units of the standard error.
+        blur: the same shape: the standard error itself, in radians, at a usual point.
+    """
+
+    pairs: np.ndarray
+    blur: np.ndarray
+
+
+Asked = tuple[Tensor, Tensor]
+"""What the mean says, and what each draw says along a last dimension."""
+
+
+def measured_turns(fit: SmoothFit, inflation: float, seed: int) -> Turns:
+    """Asks the fit at rows of the table and at the same rows with one input swapped for another row's.
+
+    Args:
+        inflation: by which the variance of the draws falls short of the errors on fresh rows.
+    """
+    rng = np.random.default_rng(seed)
+    n, d = fit.rows.shape
+    base = _some_rows(fit, rng)
+    before = fit.slopes(base)
+    usual = before[0].square().mean(0).sqrt().clamp_min(torch.finfo(base.dtype).tiny)
+    pairs, blur = np.zeros((d, d, d)), np.zeros((d, d, d))
+    for k in range(d):
+        swapped = base.clone()
+        swapped[:, k] = fit.rows[torch.as_tensor(rng.permutation(n)[: len(base)], device=base.device), k]
+        after = fit.slopes(swapped)
+        turn, error = _measured(_crossed(before, after), inflation)
+        pairs[:, :, k] = _root_mean(turn.square() / error)
+        longest = _lengths(before[0] / usual) * _lengths(after[0] / usual) * usual[:, None] * usual
+        blur[:, :, k] = (error.sqrt() / longest).median(0).values.cpu().numpy()
+        pairs[k, :, k] = pairs[:, k, k] = 0.0
+    return Turns(pairs, blur)
+
+
+def measured_effects(fit: SmoothFit, inflation: float, seed: int) -> np.ndarray:
+    """How much every input acts, (inputs,): its slopes as a root mean square in units of their standard error."""
+    effect, error = _measured(fit.slopes(_some_rows(fit, np.random.default_rng(seed))), inflation)
+    return _root_mean(effect.square() / error)
+
+
+def _some_rows(fit: SmoothFit, rng: np.random.Generator) -> Tensor:
+    return fit.rows[torch.as_tensor(rng.permutation(len(fit.rows))[:POINTS], device=fit.rows.device)]
+
+
+def _crossed(before: Asked, after: Asked) -> Asked:
+    mean, draws = (a[:, :, None] * b[:, None] - a[:, None] * b[:, :, None] for a, b in zip(before, after, strict=True))
+    return mean, draws
+
+
+def _measured(asked: Asked, inflation: float) -> tuple[Tensor, Tensor]:
+    """The mean's answer, and the variance of its error."""
+    mean, draws = asked
+    error = inflation * (draws - mean[..., None]).square().mean(-1)
+    return mean, error.clamp_min(torch.finfo(error.dtype).tiny)
+
+
+def _lengths(slopes: Tensor) -> Tensor:
+    """Length of every pair of slopes, (points, inputs, inputs)."""
+    squares = slopes.square()
+    return (squares[:, :, None] + squares[:, None]).sqrt().clamp_min(torch.finfo(slopes.dtype).tiny)
+
+
+def _root_mean(values: Tensor) -> np.ndarray:
+    root: np.ndarray = values.mean(0).sqrt().cpu().numpy()
+    return root

@@ -1,0 +1,207 @@
+"""Smooth fits: the process against closed forms, what turns what on functions that are known, the whole on laws."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import compsparse as cs
+from compsparse.discovery.data.smooth.asking import SmoothSearch
+from compsparse.discovery.data.smooth.maps import has_heavy_tails, maps_of
+from compsparse.discovery.data.smooth.process import evidence, fit_kernel, fitted
+from compsparse.discovery.data.smooth.reading import chance_turn, read_tree
+from compsparse.discovery.data.smooth.turning import Turns, measured_effects, measured_turns
+from compsparse.discovery.data.strategy import from_data
+from compsparse.errors import ConfigError
+from compsparse.graph import compare
+
+RNG = np.random.default_rng(0)
+X = torch.as_tensor(RNG.standard_normal((120, 3)))
+PRECISION = torch.as_tensor(RNG.uniform(0.5, 2.0, 120))
+
+
+def standardised(values):
+    return (values - values.mean()) / values.std()
+
+
+Y = standardised(torch.sin(X[:, 0] * X[:, 1]) + 0.5 * X[:, 2])
+
+# ---- the process ---------------------------------------------------------------------------------
+
+
+def test_the_slope_of_the_evidence_is_that_of_its_differences():
+    p = np.r_[np.log([1.5, 2.0, 3.0]), np.log([2.0, 0.5, 8.0]), 0.3, math.log(1e-2)]
+    _, slope = evidence(p, X, Y, PRECISION)
+    step = 1e-6 * np.eye(len(p))
+    differences = [(evidence(p + e, X, Y, PRECISION)[0] - evidence(p - e, X, Y, PRECISION)[0]) / 2e-6 for e in step]
+    np.testing.assert_allclose(slope, differences, rtol=1e-4, atol=1e-4)
+
+
+def test_the_evidence_is_that_of_a_normal_distribution():
+    p = np.r_[np.full(3, math.log(2.0)), np.full(3, math.log(4.0)), 0.0, math.log(1e-2)]
+    value, _ = evidence(p, X, Y, PRECISION)
+    gap = ((X[:, None] - X[None]) / 2).square()
+    kernel = ((1 + 4 * torch.exp(-gap / 2)) / 5).prod(-1) + torch.diag((1e-2 + 1e-10) / PRECISION)
+    normal = torch.distributions.MultivariateNormal(torch.zeros(120, dtype=torch.float64), kernel)
+    assert value == pytest.approx(-float(normal.log_prob(Y)) - 60 * math.log(2 * math.pi))
+
+
+@pytest.fixture(scope="module")
+def process():
+    return fitted(fit_kernel(X, Y, PRECISION), X, Y, PRECISION, n_draws=400, seed=0)
+
+
+def test_mean_and_draws_have_the_moments_of_the_posterior(process):
+    new = torch.as_tensor(RNG.standard_normal((6, 3)))
+    mean, draws = process.values(new)
+    kernel = process.kernel
+    noisy = kernel.between(X, X) + torch.diag(kernel.noise * kernel.level / PRECISION)
+    across = kernel.between(new, X)
+    solved = torch.linalg.solve(noisy, across.T).T
+    torch.testing.assert_close(mean, solved @ Y)
+    spread = (kernel.level - (solved * across).sum(1)).sqrt()
+    # a thousand cosines stand for the prior, four hundred draws for the posterior
+    torch.testing.assert_close(draws.std(1), spread, rtol=0.3, atol=0.02)
+    assert ((draws.mean(1) - mean).abs() < 5 * spread / 20 + 0.02).all()
+
+
+def test_slopes_are_those_of_the_values(process):
+    new = torch.as_tensor(RNG.standard_normal((4, 3)))
+    mean, draws = process.slopes(new)
+    for i in range(3):
+        step = torch.zeros(3, dtype=torch.float64)
+        step[i] = 1e-3
+        above, below = process.values(new + step), process.values(new - step)
+        torch.testing.assert_close(mean[:, i], (above[0] - below[0]) / 2e-3, rtol=1e-3, atol=1e-4)
+        torch.testing.assert_close(draws[:, i], (above[1] - below[1]) / 2e-3, rtol=1e-3, atol=1e-3)
+
+
+# ---- turns ---------------------------------------------------------------------------------------
+
+
+def test_only_what_is_outside_a_module_is_turned():
+    """f = tanh(x0 x1) + x2^2 x3: nothing turns {x0, x1}, and x3 turns (x0, x2); x4 does nothing."""
+    x = torch.as_tensor(np.random.default_rng(1).uniform(-1.5, 1.5, (400, 5)))
+    y = standardised(torch.tanh(x[:, 0] * x[:, 1]) + x[:, 2].square() * x[:, 3])
+    even = torch.ones(400, dtype=torch.float64)
+    fit = fitted(fit_kernel(x, y, even), x, y, even, n_draws=24, seed=0)
+    turns = measured_turns(fit, 1.0, 0).pairs
+    assert turns[0, 1, 2:].max() < 5
+    assert turns[0, 2, 3] > 20
+    assert turns[0, 2, 1] > 20
+    np.testing.assert_allclose(turns, turns.transpose(1, 0, 2))
+    effects = measured_effects(fit, 1.0, 0)
+    assert effects[:4].min() > 20
+    assert effects[4] < 5
+
+
+def turns_of(d, turned, size=50.0):
+    """Turns of one standard error everywhere, and of many where x_k turns (x_i, x_j)."""
+    pairs = np.ones((d, d, d))
+    for i, j, k in turned:
+        pairs[i, j, k] = pairs[j, i, k] = size
+    return Turns(pairs, np.full((d, d, d), 0.01))
+
+
+def test_a_tree_is_read_from_turns():
+    # {a, b} is a module of three parts under c and d: both turn what is not inside
+    across = [(i, j, k) for i, j in ((0, 2), (1, 2), (0, 3), (1, 3), (2, 3)) for k in range(4) if k not in (i, j)]
+    sure = read_tree(turns_of(4, across), "abcd", 1e-8)
+    assert sure.tree.modules == {frozenset("ab")}
+    assert sure.tree.kind == "prime"
+    assert sure.consistent
+    assert not sure.unsure
+    # a faint turn of (a, b) by c lies in the range of doubt
+    faint = turns_of(4, across)
+    faint.pairs[0, 1, 2] = faint.pairs[1, 0, 2] = 1.1 * chance_turn(1e-8)
+    assert read_tree(faint, "abcd", 1e-8).unsure == {frozenset("ab")}
+
+
+def test_nothing_turned_is_complete_only_where_a_turn_would_have_been_seen():
+    sharp = turns_of(4, [])
+    assert read_tree(sharp, "abcd", 1e-8).tree.kind == "complete"
+    blurred = Turns(sharp.pairs, np.full((4, 4, 4), 1.0))
+    assert read_tree(blurred, "abcd", 1e-2).tree.kind is None
+
+
+# ---- maps ----------------------------------------------------------------------------------------
+
+
+def test_maps_keep_the_order_and_lead_back():
+    y = np.exp(3 * RNG.standard_normal(200))
+    assert has_heavy_tails(y)
+    assert not has_heavy_tails(RNG.standard_normal(1000))
+    found = list(maps_of(y))
+    assert [m.name for m in found] == ["itself", "logarithm", "normal scores"]
+    for mapped in found:
+        assert np.array_equal(np.argsort(mapped.values), np.argsort(y))
+        np.testing.assert_allclose(mapped.restored(mapped.values), y, rtol=1e-9)
+    assert [m.name for m in maps_of(y - y.mean())] == ["itself", "normal scores"]
+    negative = list(maps_of(-y))[1]
+    np.testing.assert_allclose(negative.restored(negative.values), -y, rtol=1e-9)
+
+
+# ---- the whole -----------------------------------------------------------------------------------
+
+LAW = "pressure-head-of-a-stream"
+
+
+@pytest.fixture(scope="module")
+def law():
+    task = cs.tasks.formula(LAW)
+    sample = task.sample(300, random_state=0)
+    useless = np.random.default_rng(5).uniform(size=(300, 1))
+    names = (*task.graph.inputs, "useless")
+    found = from_data(np.c_[sample.X, useless], sample.y, names=names, fit=False, random_state=0, resamples=2)
+    return task, names, np.c_[sample.X, useless], sample.y, found
+
+
+def test_a_law_is_read_off_with_its_inert_column(law):
+    task, _, _, _, found = law
+    assert found.graph.modules == task.graph.modules
+    assert found.inert == ("useless",)
+    for entry in found.evidence:
+        if entry.members in found.modules:
+            assert entry.statistic == "turn on other rows"
+            assert entry.value < entry.threshold
+            assert entry.recurrence == 1.0
+            assert not entry.approximate
+            assert "standard errors" in entry.sentence
+    assert cs.Discovery.from_json(found.to_json()) == found
+
+
+@pytest.mark.parametrize(("column", "scale", "of_y"), [(0, 1e-12, 1e9), (2, 1e6, 1e-9)])
+def test_units_change_nothing(law, column, scale, of_y):
+    _, names, X, y, found = law
+    scaled = X.copy()
+    scaled[:, column] *= scale
+    again = from_data(scaled, y * of_y, names=names, fit=False, random_state=0, resamples=0)
+    assert again.modules == found.modules
+    assert again.inert == found.inert
+    assert [round(e.value, 3) for e in again.evidence] == [round(e.value, 3) for e in found.evidence]
+
+
+def test_heavy_tails_are_searched_under_another_map(law):
+    task, _, X, y, _ = law
+    steep = np.exp(4 * standardised(y))
+    assert has_heavy_tails(steep)
+    found = from_data(X[:, :-1], steep, names=task.graph.inputs, fit=False, random_state=0, resamples=0)
+    assert compare(found.graph, task.graph).exact
+
+
+def test_a_poor_fit_is_not_asked():
+    rng = np.random.default_rng(0)
+    x, noise = torch.as_tensor(rng.standard_normal((200, 4))), rng.standard_normal(200)
+    even = torch.ones(200, dtype=torch.float64)
+    answer = SmoothSearch(x, noise, even, "abcd", np.arange(40), seed=0).ask()
+    assert answer.tree is None
+    assert not answer.tells
+    assert not answer.inert
+
+
+def test_resamples_are_checked_and_counted():
+    task = cs.tasks.formula(LAW)
+    sample = task.sample(100, random_state=0)
+    with pytest.raises(ConfigError, match="resamples"):
+        from_data(sample.X, sample.y, resamples=-1)
