@@ -118,7 +118,7 @@ def gated(tree: ModuleTree, weakest_first: Sequence[Members], rows: GateRows) ->
     given_up: list[Members] = []
     for attempt in range(MOST_RELAXATIONS + 1):
         difference = rows.errors(tree.to_graph(inputs), GATE_WIDTH // 2) - free
-        cost, t = float(difference.mean()), t_statistic(difference, np.ones(len(difference)))
+        cost, t = float(difference.mean()), float(t_statistic(difference, np.ones(len(difference))))
         log.debug("gate: %d modules cost %.5f, t %.1f", len(tree.modules), cost, t)
         if not (cost > REGRET and t > LOSES):
             return Gated(tree, cost, t > LOSES and cost > 0, tuple(given_up))

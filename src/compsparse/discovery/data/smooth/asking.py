@@ -218,7 +218,7 @@ class SmoothSearch:
             return fit, active
         without = self._fit(mapped, self._kernel(mapped, left), left, self.inner)
         errors, _ = self._on_fresh_rows(mapped, without, left)
-        hurts = t_statistic(errors - with_all, np.ones(len(errors))) > HURTS
+        hurts = float(t_statistic(errors - with_all, np.ones(len(errors)))) > HURTS
         return (fit, active) if hurts else (without, left)
 
     # ---- figures -------------------------------------------------------------------------
