@@ -9,7 +9,7 @@ import torch
 import compsparse as cs
 from compsparse.discovery.data.smooth.asking import SmoothSearch
 from compsparse.discovery.data.smooth.maps import has_heavy_tails, maps_of
-from compsparse.discovery.data.smooth.process import evidence, fit_kernel, fitted
+from compsparse.discovery.data.smooth.process import conditioned, evidence, fit_kernel
 from compsparse.discovery.data.smooth.reading import chance_turn, read_tree
 from compsparse.discovery.data.smooth.turning import Turns, measured_effects, measured_turns
 from compsparse.discovery.data.strategy import from_data
@@ -49,7 +49,7 @@ def test_the_evidence_is_that_of_a_normal_distribution():
 
 @pytest.fixture(scope="module")
 def process():
-    return fitted(fit_kernel(X, Y, PRECISION), X, Y, PRECISION, n_draws=400, seed=0)
+    return conditioned(fit_kernel(X, Y, PRECISION), X, Y, PRECISION, n_draws=400, seed=0)
 
 
 def test_mean_and_draws_have_the_moments_of_the_posterior(process):
@@ -85,7 +85,7 @@ def test_only_what_is_outside_a_module_is_turned():
     x = torch.as_tensor(np.random.default_rng(1).uniform(-1.5, 1.5, (400, 5)))
     y = standardised(torch.tanh(x[:, 0] * x[:, 1]) + x[:, 2].square() * x[:, 3])
     even = torch.ones(400, dtype=torch.float64)
-    fit = fitted(fit_kernel(x, y, even), x, y, even, n_draws=24, seed=0)
+    fit = conditioned(fit_kernel(x, y, even), x, y, even, n_draws=24, seed=0)
     turns = measured_turns(fit, 1.0, 0).pairs
     assert turns[0, 1, 2:].max() < 5
     assert turns[0, 2, 3] > 20

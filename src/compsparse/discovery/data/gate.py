@@ -40,7 +40,7 @@ _RECIPE = FitConfig(
     training=TrainingConfig(n_steps=GATE_STEPS, batch_size=TRIAL_BATCH),
     refine_iterations=0,
 )
-log = logging.getLogger("compsparse.discovery")
+_log = logging.getLogger("compsparse.discovery")
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def gated(tree: ModuleTree, weakest_first: Sequence[Members], rows: GateRows) ->
     for attempt in range(MOST_RELAXATIONS + 1):
         difference = rows.errors(tree.to_graph(inputs), GATE_WIDTH // 2) - free
         cost, t = float(difference.mean()), float(t_statistic(difference, np.ones(len(difference))))
-        log.debug("gate: %d modules cost %.5f, t %.1f", len(tree.modules), cost, t)
+        _log.debug("gate: %d modules cost %.5f, t %.1f", len(tree.modules), cost, t)
         if not (cost > REGRET and t > LOSES):
             return Gated(tree, cost, t > LOSES and cost > 0, tuple(given_up))
         left = [m for m in weakest_first if m in tree.modules]

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from compsparse.discovery.data.smooth.maps import MappedTarget, maps_of
-from compsparse.discovery.data.smooth.process import Kernel, SmoothFit, fit_kernel, fitted
+from compsparse.discovery.data.smooth.process import Kernel, SmoothFit, conditioned, fit_kernel
 from compsparse.discovery.data.smooth.reading import Reading, largest_turn, read_tree
 from compsparse.discovery.data.smooth.settings import (
     ACTS,
@@ -171,7 +171,7 @@ class SmoothSearch:
 
     def _fit(self, mapped: MappedTarget, kernel: Kernel, active: Sequence[int], rows: np.ndarray) -> SmoothFit:
         self._check_time()
-        return fitted(kernel, *self._rows(mapped, active, rows), n_draws=DRAWS, seed=self.seed)
+        return conditioned(kernel, *self._rows(mapped, active, rows), n_draws=DRAWS, seed=self.seed)
 
     def _rows(self, mapped: MappedTarget, active: Sequence[int], rows: np.ndarray) -> tuple[Tensor, Tensor, Tensor]:
         index = torch.as_tensor(rows, device=self.X.device)

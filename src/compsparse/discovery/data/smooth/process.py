@@ -16,11 +16,11 @@ from scipy.optimize import minimize
 from torch import Tensor
 
 from compsparse.discovery.data.smooth.settings import (
-    FAINTEST_NOISE,
     FIRST_LENGTH,
     FIRST_NOISE,
     FIRST_WEIGHT,
     FREQUENCIES,
+    LEAST_NOISE,
     LENGTHS,
     LEVELS,
     NOISES,
@@ -129,7 +129,7 @@ class SmoothFit:
         return both[..., 0], both[..., 1:] + self.waves.slopes(points)
 
 
-def fitted(kernel: Kernel, X: Tensor, y: Tensor, precision: Tensor, n_draws: int, seed: int) -> SmoothFit:
+def conditioned(kernel: Kernel, X: Tensor, y: Tensor, precision: Tensor, n_draws: int, seed: int) -> SmoothFit:
     """The posterior of a kernel, given rows.
 
     Args:
@@ -168,7 +168,7 @@ def fit_kernel(X: Tensor, y: Tensor, precision: Tensor) -> Kernel:
 def _kernel(p: np.ndarray, X: Tensor) -> Kernel:
     d = X.shape[1]
     values = torch.as_tensor(np.exp(p), dtype=X.dtype, device=X.device)
-    return Kernel(values[:d], values[d : 2 * d], float(np.exp(p[-2])), float(np.exp(p[-1])) + FAINTEST_NOISE)
+    return Kernel(values[:d], values[d : 2 * d], float(np.exp(p[-2])), float(np.exp(p[-1])) + LEAST_NOISE)
 
 
 def evidence(p: np.ndarray, X: Tensor, y: Tensor, precision: Tensor) -> tuple[float, np.ndarray]:
@@ -203,6 +203,6 @@ def evidence(p: np.ndarray, X: Tensor, y: Tensor, precision: Tensor) -> tuple[fl
         slope[i] = float(part.sum(1) @ x.square() - x @ part @ x) / float(kernel.length[i]) ** 2
         slope[d + i] = 0.5 * (float(part.sum()) - whole * float(w / (1 + w)))
     slope[-2] = 0.5 * (whole + of_noise * kernel.noise)
-    slope[-1] = 0.5 * of_noise * (kernel.noise - FAINTEST_NOISE)
+    slope[-1] = 0.5 * of_noise * (kernel.noise - LEAST_NOISE)
     away = np.r_[p[:d] - FIRST_LENGTH, p[d : 2 * d] - FIRST_WEIGHT, 0.0, 0.0]
     return value + 0.5 * STIFFNESS * float(away @ away), slope + STIFFNESS * away

@@ -7,7 +7,7 @@ import math
 ROWS_FOR_KERNEL, STEPS_FOR_KERNEL = 400, 60
 """Rows by which lengths and weights are chosen, and the steps that takes."""
 FIRST_LENGTH, FIRST_WEIGHT = math.log(2.0), math.log(4.0)
-FIRST_NOISE, FAINTEST_NOISE = 1e-3, 1e-10
+FIRST_NOISE, LEAST_NOISE = 1e-3, 1e-10
 """Noise at the start, and what is always added: less is lost in rounding."""
 LENGTHS, WEIGHTS, LEVELS, NOISES = (-2.5, 6.0), (-5.0, 6.0), (-4.0, 14.0), (-25.0, 1.0)
 """Limits of the logarithms."""
