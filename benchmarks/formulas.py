@@ -119,34 +119,34 @@ def _targets(family: str, half: str, quick: bool) -> list[tuple[str, int]]:
 # ---- one run -------------------------------------------------------------------------------------
 
 
-def run_one(job: Job, device: str | None, free: bool, time_limit: float | None) -> dict[str, Any]:
+def run_one(job: Job, device: str | None, free: bool, time_limit: float | None, fit: bool = True) -> dict[str, Any]:
     """The figures of one run, or the error it ended with."""
     record: dict[str, Any] = {"key": job.key, **asdict(job), "device": device or "cpu"}
     try:
-        return record | _measured(job, device, free, time_limit)
+        return record | _measured(job, device, free, time_limit, fit)
     except Exception as error:
         return record | {"error": f"{type(error).__name__}: {error}"}
 
 
-def _measured(job: Job, device: str | None, free: bool, time_limit: float | None) -> dict[str, Any]:
+def _measured(job: Job, device: str | None, free: bool, time_limit: float | None, fit: bool) -> dict[str, Any]:
     task = job.task()
     sample = task.sample(job.n_rows, random_state=job.seed)
     test = task.sample(N_TEST, random_state=10**6 + job.seed)
     cpu, wall = time.process_time(), time.perf_counter()
     options = {} if time_limit is None else {"time_limit": time_limit}
     found = from_data(
-        sample.X, sample.y, names=task.graph.inputs, random_state=job.seed, device=device, fit=True, **options
+        sample.X, sample.y, names=task.graph.inputs, random_state=job.seed, device=device, fit=fit, **options
     )
     seconds, cpu_seconds = time.perf_counter() - wall, time.process_time() - cpu
-    assert found.model is not None
     measured = _structure(found, task) | {
-        "r2": _r2(test.clean, found.model.predict(test.X)),
         "seconds": seconds,
         "cpu_seconds": cpu_seconds,
         "status": found.status.name,
         "caveats": list(found.caveats),
     }
-    if free:
+    if found.model is not None:
+        measured["r2"] = _r2(test.clean, found.model.predict(test.X))
+    if free and fit:
         measured["r2_free"] = _free_r2(sample, test, job.seed, device)
     return measured
 
@@ -257,12 +257,13 @@ def _keep(path: str, record: dict[str, Any]) -> None:
 def _ended(left: list[Job], args: argparse.Namespace) -> Iterator[dict[str, Any]]:
     if args.processes == 1:
         for job in left:
-            yield run_one(job, args.device, not args.no_free, args.time_limit)
+            yield run_one(job, args.device, not args.no_free, args.time_limit, not args.structure)
         return
     threads = max(1, (os.cpu_count() or 1) // args.processes)
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(args.processes, context, torch.set_num_threads, (threads,)) as pool:
-        running = [pool.submit(run_one, job, args.device, not args.no_free, args.time_limit) for job in left]
+        how = args.device, not args.no_free, args.time_limit, not args.structure
+        running = [pool.submit(run_one, job, *how) for job in left]
         for future in as_completed(running):
             yield future.result()
 
@@ -273,7 +274,7 @@ def _progress(record: dict[str, Any]) -> str:
     if "error" in record:
         return f"{record['key']}: {record['error']}"
     verdict = "exact" if record["exact"] else f"missing {record['missing']}, false {record['false']}"
-    return f"{record['key']}: {verdict}, R2 {record['r2']:.4f}, {record['seconds']:.0f} s"
+    return f"{record['key']}: {verdict}, R2 {record.get('r2', math.nan):.4f}, {record['seconds']:.0f} s"
 
 
 # ---- tables --------------------------------------------------------------------------------------
@@ -296,7 +297,7 @@ def summarised(runs: list[dict[str, Any]]) -> dict[str, float]:
         "recall": _share(_total(runs, "n_common"), _total(runs, "n_true"), 1.0),
         "kinds right": _share(_total(runs, "n_kinds_right"), _total(runs, "n_kinds")),
         "runs with a false module": _share(sum(r["n_false_unmarked"] > 0 for r in runs), len(runs)),
-        "R2": float(np.median([r["r2"] for r in runs])),
+        "R2": float(np.median([r.get("r2", math.nan) for r in runs])),
         "R2 free": float(np.median([r["r2_free"] for r in compared])) if compared else math.nan,
         "regret": _share(sum(r["r2"] < r["r2_free"] - REGRET for r in compared), len(compared)),
         "seconds": float(np.median([r["seconds"] for r in runs])),
@@ -356,7 +357,7 @@ def _print_tuned_misses(results: list[dict[str, Any]]) -> None:
             _sets(r["missing"]),
             _sets(r["false"]),
             " ".join(r["wrongly_inert"]),
-            float(r["r2"]),
+            float(r.get("r2", math.nan)),
             float(r.get("r2_free", math.nan)),
         ]
         for r in missed
@@ -382,6 +383,9 @@ def main() -> None:
     parser.add_argument("--names", nargs="+", help="formulas, or names such as 'tree 8', 'dag', 'cycle'")
     parser.add_argument("--quick", action="store_true", help=f"{QUICK_FORMULAS} formulas of each half, one seed")
     parser.add_argument("--no-free", action="store_true", help="without the free fit")
+    parser.add_argument(
+        "--structure", action="store_true", help="the search alone, without fits; into a --jsonl of its own"
+    )
     parser.add_argument("--time-limit", type=float, help="seconds of one search with its fit")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--device")
