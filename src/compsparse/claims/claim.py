@@ -178,9 +178,7 @@ def _is_text(value: object) -> bool:
 
 _TEXTS = ("claim", "statement", "source", "status", "profile", "expected", "measured", "version")
 _PARTS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    **dict.fromkeys(
-        ("claim", "statement", "source", "status", "profile", "expected", "measured", "version"), (_is_text, "a text")
-    ),
+    **dict.fromkeys(_TEXTS, (_is_text, "a text")),
     "outcome": (
         lambda v: _is_text(v) and v in [o.value for o in Outcome],
         "one of " + ", ".join(o.value for o in Outcome),
