@@ -105,7 +105,7 @@ def test_equal_answers_to_a_questionnaire_are_no_copies():
 @pytest.mark.parametrize("labels", [(2, 5), ("no", "yes")])
 def test_labels_survive_the_record_and_its_file(labels):
     y = np.array(labels)[(X[:, 0] * X[:, 1] > 0).astype(int)]
-    model = cs.CompositionalClassifier(effort=0.15, width=6, n_restarts=2, n_steps=60, random_state=0).fit(X, y)
+    model = cs.CompositionalClassifier(effort=0.03, width=6, n_restarts=2, n_steps=60, random_state=0).fit(X, y)
     loaded = cs.Discovery.from_json(model.discovery_.to_json())
     assert set(model.predict(X)) <= set(labels)
     assert (loaded.model.predict(X) == model.predict(X)).all()

@@ -31,6 +31,7 @@ def check_tensor(x: Any) -> Tensor:
 
 def check_weights(n_weights: float, n_replicas: int | None) -> None:
     """Refuses a network whose weights do not fit in memory, before they are drawn."""
+    check_parameters(n_replicas=n_replicas)
     what = f"{n_weights:,.0f} weights for each of {n_replicas or 1:,} replicas"
     # while they are drawn each replica's stand beside the whole
     check_size(what, 2.0 * n_weights * (n_replicas or 1), "make the network smaller", bytes_each=4)

@@ -20,6 +20,7 @@ from compsparse.errors import ConfigError
 from compsparse.parameters import check_parameters
 from compsparse.sizes import check_size
 from compsparse.sparse.batches import Gram, deadline_of, paths
+from compsparse.sparse.dictionaries import check_dictionary
 from compsparse.sparse.screened import LARGEST_GRAM, LassoTask, solve_arrays
 from compsparse.sparse.signals import check_signals, check_start, per_signal
 from compsparse.sparse.solution import Breakpoints, CodeSolution, PathSolution, lasso_gap, statuses
@@ -127,7 +128,8 @@ def lasso_path(
     """
     started = time.perf_counter()
     _check_options(scaling, positive, n_threads=n_threads)
-    signals, dictionary = check_signals(X, W, gram=np.ndim(W) == 2 and np.shape(W)[1] <= LARGEST_GRAM)
+    dictionary = check_dictionary(W)
+    signals, dictionary = check_signals(X, dictionary, gram=dictionary.shape[1] <= LARGEST_GRAM)
     stops = _falling(lams, len(signals))
     factor = _factor(scaling)
     if dictionary.shape[1] <= LARGEST_GRAM:
@@ -283,9 +285,8 @@ def _is_table(value: Any) -> bool:
 def _check_options(
     scaling: str, positive: bool, *, method: str = "auto", max_iter: int | None = None, n_threads: int | None = None
 ) -> None:
-    if scaling not in _SCALINGS or method not in _METHODS:
-        check_choice("scaling", scaling, _SCALINGS)
-        check_choice("method", method, _METHODS)
+    check_choice("scaling", scaling, _SCALINGS)
+    check_choice("method", method, _METHODS)
     check_parameters(positive=positive, max_iter=max_iter, n_threads=n_threads)
 
 

@@ -163,13 +163,11 @@ def _balanced_split(
 ) -> tuple[HierarchySample, HierarchySample]:
     """The first data of each label, of enough different ones; which labels get one more is drawn."""
     check_model(model)
+    possible = n_possible(model)
+    _check_share(-(-(n_train + n_test) // model.n_labels), possible, model.n_labels)
     train, test = _shares(n_train, n_test, model.n_labels, rng)
-    most, possible = int((train + test).max()), n_possible(model)
-    if most * model.n_labels > possible:
-        raise ConfigError(
-            f"{most} different data of a label were asked for, and the model can draw {possible // model.n_labels}: "
-            "ask for fewer"
-        )
+    most = int((train + test).max())
+    _check_share(most, possible, model.n_labels)
     n = min(possible, math.ceil(model.n_labels * (most + 4 * math.sqrt(most) + 4)))
     while True:
         whole = sample_different(model, n, rng)
@@ -180,6 +178,14 @@ def _balanced_split(
     in_train = place < train[whole.y]
     in_test = ~in_train & (place < (train + test)[whole.y])
     return whole.take(np.flatnonzero(in_train)), whole.take(np.flatnonzero(in_test))
+
+
+def _check_share(most: int, possible: int, n_labels: int) -> None:
+    if most * n_labels > possible:
+        raise ConfigError(
+            f"{most} different data of a label were asked for, and the model can draw {possible // n_labels}: "
+            "ask for fewer"
+        )
 
 
 def _shares(n_train: int, n_test: int, n_labels: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
