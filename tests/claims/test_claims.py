@@ -158,6 +158,7 @@ def test_checks_are_listed_apart():
         "unrolled-starts-as-ista",
         "ridge-powers-span-polynomials",
         "takagi-exponential-accuracy",
+        "walsh-expansion-is-exact",
     }
 
 
