@@ -109,6 +109,7 @@ class _Search:
 
     def __init__(self, network: NetworkGraph, X: Tensor, weight_class: WeightClass):
         self.network, self.X = network, X
+        self.moves = [not stage.fixed for stage in network.stages for _ in _flat([(stage.weight, stage.bias)])]
         retracted = _retraction(network, X, weight_class)
         self.answers = torch.func.vmap(lambda tensors: network(X, _paired(network, tensors)))
         self.retract_all = torch.func.vmap(lambda tensors: _flat(retracted(_paired(network, tensors))))
@@ -118,20 +119,18 @@ class _Search:
         n, n_out = len(self.X), self.network.n_outputs
         signs = self._random(generator, n_draws, n, n_out).sign().repeat_interleave(n_restarts, 0)
         tensors = self.retract_all(self._starts(n_draws * n_restarts, generator))
-        means, squares = [torch.zeros_like(t) for t in tensors], [torch.zeros_like(t) for t in tensors]
+        means = [torch.zeros_like(t) for t in tensors]
         best = torch.full((n_draws * n_restarts,), -math.inf, dtype=self.X.dtype, device=self.X.device)
         for step in range(n_steps + 1):
             found, slopes = self._ascent(tensors, signs)
             best = torch.maximum(best, found)
-            rate = 0.1 * (1 - step / (n_steps + 1))
+            rate = 0.3 * (1 - step / (n_steps + 1))
             moved = []
             for k, (tensor, slope) in enumerate(zip(tensors, slopes, strict=True)):
-                means[k] = 0.9 * means[k] + 0.1 * slope
-                squares[k] = 0.99 * squares[k] + 0.01 * slope.square()
-                by = means[k] / (1 - 0.9 ** (step + 1))
-                size = (squares[k] / (1 - 0.99 ** (step + 1))).sqrt()
-                scale = tensor.flatten(1).square().mean(1).sqrt().view(-1, *[1] * (tensor.ndim - 1))
-                moved.append(tensor + rate * scale * by / (size + 1e-12))
+                means[k] = 0.8 * means[k] + 0.2 * slope
+                # one size for a whole tensor: at a maximum on a sphere the weights point along the slope
+                step_size = self.moves[k] * rate * _size(tensor) / (_size(means[k]) + 1e-300)
+                moved.append(tensor + step_size * means[k])
             tensors = self.retract_all(moved)
         maxima: np.ndarray = best.view(n_draws, n_restarts).amax(1).cpu().numpy() / n
         return maxima
@@ -154,6 +153,11 @@ class _Search:
 
     def _random(self, generator: torch.Generator, *shape: int) -> Tensor:
         return torch.randn(*shape, generator=generator, dtype=self.X.dtype, device=self.X.device)
+
+
+def _size(tensor: Tensor) -> Tensor:
+    """Root mean square of each search's part of a tensor."""
+    return tensor.flatten(1).square().mean(1).sqrt().view(-1, *[1] * (tensor.ndim - 1))
 
 
 def _flat(weights: Weights) -> list[Tensor]:
@@ -263,15 +267,26 @@ def _path_retraction(network: NetworkGraph, of: Callable[[Tensor], Tensor]) -> R
     """Scales the outputs' weights until the sum of the outputs' path norms is the given one."""
     power = 1.0 if of is torch.abs else 0.5
     given = float((path_sums(network, of) ** power).sum())
-    last = len(network.stages) - 1
+    last = _output_stages(network)
+    # outputs that other stages read stand in longer paths too, which shrink at least as much but may not grow
+    is_read = any(bool(torch.isin(stage.reads.cpu(), network.outputs.cpu()).any()) for stage in network.stages)
+    most = 1.0 if is_read else math.inf
 
     def retracted(weights: Weights) -> Weights:
         norm = _path_sums(network, weights, of).pow(power).sum()
-        weight, bias = weights[last]
-        factor = given / (norm + 1e-300)
-        return [*weights[:last], (weight * factor, None if bias is None else bias * factor)]
+        factor = (given / (norm + 1e-300)).clamp(max=most)
+        return [
+            (weight * factor, None if bias is None else bias * factor) if k in last else (weight, bias)
+            for k, (weight, bias) in enumerate(weights)
+        ]
 
     return retracted
+
+
+def _output_stages(network: NetworkGraph) -> set[int]:
+    """The stages that hold outputs."""
+    ends = [o + s.n_blocks * s.n_units for o, s in zip(network.offsets, network.stages, strict=True)]
+    return {int(np.searchsorted(ends, row, side="right")) for row in network.outputs.tolist()}
 
 
 def _path_sums(network: NetworkGraph, weights: Weights, of: Callable[[Tensor], Tensor]) -> Tensor:
