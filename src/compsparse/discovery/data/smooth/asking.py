@@ -93,8 +93,9 @@ class SmoothAnswer:
 
     @property
     def tells(self) -> bool:
-        """Whether the tree is more than "cannot be told": consistent throughout, or with a module that is sure."""
-        return self.tree is not None and (self.consistent or any(not m.unsure for m in self.modules.values()))
+        """Whether the tree is more than "cannot be told": a module is sure, or there is none and no contradiction."""
+        sure = any(not m.unsure for m in self.modules.values())
+        return self.tree is not None and (sure or (self.consistent and not self.modules))
 
 
 class SmoothSearch:
