@@ -93,9 +93,11 @@ class SmoothAnswer:
 
     @property
     def tells(self) -> bool:
-        """Whether the tree is more than "cannot be told": a module is sure, or there is none and no contradiction."""
-        sure = any(not m.unsure for m in self.modules.values())
-        return self.tree is not None and (sure or (self.consistent and not self.modules))
+        """Whether the tree is more than "cannot be told": a module is sure, or there surely is none."""
+        if self.tree is None:
+            return False
+        has_none = not self.modules and self.consistent and self.tree.kind is not None
+        return has_none or any(not m.unsure for m in self.modules.values())
 
 
 class SmoothSearch:

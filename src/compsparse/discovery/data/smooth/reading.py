@@ -42,8 +42,8 @@ class Reading:
 def chance_turn(unexplained: float) -> float:
     """Size of turns that occur where there is none, given the share of the variance that a fit leaves.
 
-    >>> chance_turn(0.01), chance_turn(1e-4), chance_turn(1e-9)
-    (2.0, 3.0, 4.0)
+    >>> [round(chance_turn(unexplained), 6) for unexplained in (0.01, 1e-4, 1e-9)]
+    [2.0, 3.0, 4.0]
     """
     low, high = math.log(MOSTLY_BIAS), math.log(MOSTLY_NOISE)
     place = (math.log(max(unexplained, MOSTLY_BIAS)) - low) / (high - low)
