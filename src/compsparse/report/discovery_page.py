@@ -66,8 +66,8 @@ def discovery_page(path: str | Path, report: DiscoveryReport) -> Path:
         sections.append(predictions_section(report.assessment))
     if report.agreement is not None:
         sections.append(Section("Beside the known formula", _told(report.agreement.sentences())))
-    if found.path:
-        sections.append(Section("How the search got there", _ABOUT_PATH, tuple(path_figures(found))))
+    if figures := path_figures(found):
+        sections.append(Section("How the search got there", _ABOUT_PATH, tuple(figures)))
     sections.append(Section("What to keep in mind", _told([*found.caveats, *report.notes, *found.advice])))
     if found.model is not None:
         sections.append(Section("Use the model", _usage(report)))
@@ -127,11 +127,12 @@ def _usage(report: DiscoveryReport) -> str:
 
 
 def path_figures(found: Discovery) -> list[Figure]:
-    """Held-out error after each decision, one chart an output."""
+    """Held-out error after each decision, one chart an output whose error changed on the way."""
+    steps = {output: [step for step in found.path if step.output == output] for output in found.graph.outputs}
     return [
-        _path_figure(output, [step for step in found.path if step.output == output])
+        _path_figure(output, steps[output])
         for output in found.graph.outputs[:_MOST_OUTPUTS]
-        if any(step.output == output for step in found.path)
+        if len({step.error for step in steps[output]}) > 1
     ]
 
 

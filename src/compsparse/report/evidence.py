@@ -45,7 +45,7 @@ def node_evidence(found: Discovery, name: str) -> list[str]:
     """What speaks for the module of a node."""
     users = set(outputs_using(found.graph, name))
     entries = [e for e in found.evidence_for(set(inputs_below(found.graph, name))) if users & set(e.outputs)]
-    return [e.sentence for e in entries]
+    return ["approximate: " * e.approximate + e.sentence for e in entries]
 
 
 def evidence_by_node(found: Discovery) -> dict[str, list[str]]:
