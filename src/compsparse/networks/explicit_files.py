@@ -12,6 +12,7 @@ from compsparse.checks import check_device, check_kind
 from compsparse.errors import ConfigError, DataError
 from compsparse.files import check_place, whole_file
 from compsparse.networks.explicit import ExplicitReLU, SparseLayer
+from compsparse.networks.tensor_files import read_tensors, write_tensors
 from compsparse.optional import needs
 
 _FORMAT = "compsparse.explicit/1"
@@ -22,30 +23,19 @@ _DENSE_ENTRIES = 250_000
 
 def save_explicit(network: ExplicitReLU, path: str | os.PathLike[str]) -> None:
     """Writes an explicit network to one safetensors file, which appears whole or not at all."""
-    safetensors = needs("safetensors.torch", "saved networks", "export")
+    needs("safetensors", "saved networks", "export")
     check_kind("network", network, ExplicitReLU)
     place = check_place("path", path)
     about = {"format": _FORMAT, "n_inputs": str(network.n_inputs), "n_layers": str(network.n_layers)}
-    tensors = {name: t.detach().cpu().contiguous() for name, t in network.state_dict().items()}
-    with whole_file(place) as temporary:
-        safetensors.save_file(tensors, str(temporary), metadata=about)
+    write_tensors(network, about, place)
 
 
 def load_explicit(path: str | os.PathLike[str], device: str | torch.device | None = None) -> ExplicitReLU:
     """Reads what :func:`save_explicit` wrote."""
     needs("safetensors", "saved networks", "export")
     place = check_device(device)
-    from safetensors import SafetensorError, safe_open
-
     source = check_place("path", path)
-    try:
-        with safe_open(str(source), framework="pt") as file:
-            about = file.metadata() or {}
-            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (not a dict)
-    except FileNotFoundError:
-        raise DataError(f"cannot read a network from {source}: there is no such file") from None
-    except (OSError, SafetensorError):
-        raise DataError(f"cannot read a network from {source}: it is no whole safetensors file") from None
+    about, tensors = read_tensors(source)
     if about.get("format") != _FORMAT:
         raise DataError(f"{source} holds no explicit network of a format this version reads")
     try:

@@ -18,6 +18,7 @@ from compsparse.graph import FunctionGraph
 from compsparse.networks.mirroring import MirrorConfig, MirrorNetwork, n_weights
 from compsparse.networks.plan import make_plan
 from compsparse.networks.replicas import ReplicatedNetwork, check_network
+from compsparse.networks.tensor_files import read_tensors, write_tensors
 from compsparse.optional import needs
 from compsparse.parameters import check_parameters
 
@@ -29,7 +30,7 @@ def save(network: MirrorNetwork, path: str | os.PathLike[str]) -> None:
 
     The file appears whole or not at all.
     """
-    safetensors = needs("safetensors.torch", "saved networks", "export")
+    needs("safetensors", "saved networks", "export")
     check_kind("network", network, MirrorNetwork)
     place = check_place("path", path)
     config = network.config
@@ -40,26 +41,15 @@ def save(network: MirrorNetwork, path: str | os.PathLike[str]) -> None:
         "graph": network.graph.to_json(),
         "config": json.dumps({**config.__dict__, "n_replicas": network.n_replicas if network.has_replicas else None}),
     }
-    tensors = {name: t.detach().cpu().contiguous() for name, t in network.state_dict().items()}
-    with whole_file(place) as temporary:
-        safetensors.save_file(tensors, str(temporary), metadata=about)
+    write_tensors(network, about, place)
 
 
 def load(path: str | os.PathLike[str], device: str | torch.device | None = None) -> MirrorNetwork:
     """Reads what :func:`save` wrote."""
     needs("safetensors", "saved networks", "export")
     place = check_device(device)
-    from safetensors import SafetensorError, safe_open
-
     source = check_place("path", path)
-    try:
-        with safe_open(str(source), framework="pt") as file:
-            about = file.metadata() or {}
-            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (not a dict)
-    except FileNotFoundError:
-        raise DataError(f"cannot read a network from {source}: there is no such file") from None
-    except (OSError, SafetensorError):
-        raise DataError(f"cannot read a network from {source}: it is no whole safetensors file") from None
+    about, tensors = read_tensors(source)
     if about.get("format") != _FORMAT:
         raise DataError(f"{source} holds no compsparse network of a format this version reads")
     return _network(about, tensors, str(source)).to(place)
