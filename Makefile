@@ -7,7 +7,7 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint const
 # neighbours stay in one process while there is work, so that what a module prepares is prepared once
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
-.PHONY: demo test test-quick test-all coverage fuzz lint types docs bench browser clean
+.PHONY: demo test test-quick test-all fuzz lint types docs bench browser clean
 
 demo: report.html
 	@cat $(VENV)/demo.txt
@@ -17,12 +17,9 @@ report.html: $(VENV)/.demo $(shell find src -name '*.py' -o -name '*.csv' -o -na
 	@echo "discovering the graph of the demo's table: about two minutes on two cores"
 	@$(BIN)/compsparse demo --out $@ --model $(VENV)/demo-model.json > $(VENV)/demo.txt
 
+# with COVERAGE=1 also which lines of the package they run, a quarter longer
 test: $(VENV)/.dev browser
-	$(PYTEST)
-
-# the same tests, and which lines of the package they run: half as long again
-coverage: $(VENV)/.dev browser
-	$(PYTEST) --cov --cov-report=term:skip-covered
+	$(PYTEST) $(if $(COVERAGE),--cov --cov-report=term:skip-covered)
 
 test-quick: $(VENV)/.dev
 	$(PYTEST) -m "not slow and not heavy"

@@ -173,7 +173,8 @@ def _encoding(alt: Any, figure: Figure) -> dict[str, Any]:
         "tooltip": _tooltips(alt, figure, _columns(figure)),
     }
     if figure.series:
-        order = list(dict.fromkeys(row[figure.series] for row in figure.rows))
+        names = dict.fromkeys(row[figure.series] for row in figure.rows)
+        order = [name for name in names if name is not None]
         encoding["color"] = alt.Color(
             **_of(figure.series, "nominal"),
             scale=alt.Scale(domain=order, range=COLOURS[: len(order)]),

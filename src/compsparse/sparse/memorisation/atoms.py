@@ -210,7 +210,12 @@ def snapped(chart: Chart, u: np.ndarray, near: float) -> np.ndarray:
 
 
 def merged(u: np.ndarray, same: float) -> list[np.ndarray]:
-    """Adds up neurons of one direction, as cells that share a face give them."""
+    """Adds up neurons of one direction, as cells that share a face give them.
+
+    >>> [sum.tolist() for sum in merged(np.array([[1.0, 0.0], [0.0, 0.0], [2.0, 0.0], [0.0, 1.0]]), 1e-6)]
+    [[3.0, 0.0], [0.0, 1.0]]
+    """
+    u = u[u.any(axis=1)]
     order = np.argsort(-np.linalg.norm(u, axis=1))
     unit = u[order] / np.linalg.norm(u[order], axis=1, keepdims=True)
     sums: list[np.ndarray] = []
