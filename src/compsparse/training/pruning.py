@@ -261,9 +261,15 @@ def without_smallest(mask: Tensor, score: Tensor, share: float, layer: int = 0) 
     kept = ((1 - share) * flat.sum(1).double() + 1e-9).floor().long()
     if bool((kept < 1).any()):
         raise ConfigError(f"pruning would leave no weight in layer {layer}: ask for fewer rounds or a smaller share")
-    ranked = score.flatten(1).masked_fill(~flat, -torch.inf).argsort(dim=1, descending=True, stable=True)
-    chosen = torch.arange(flat.shape[1], device=mask.device) < kept[:, None]
-    return torch.zeros_like(mask.flatten(1)).scatter(1, ranked, chosen.to(mask.dtype)).view_as(mask)
+    return among_highest(score.flatten(1).masked_fill(~flat, -torch.inf), kept).view_as(mask).to(mask.dtype)
+
+
+def among_highest(score: Tensor, n: Tensor) -> Tensor:
+    """Which entries of each replica's scores are among its n highest."""
+    flat = score.flatten(1)
+    order = flat.argsort(dim=1, descending=True, stable=True)
+    chosen = torch.arange(flat.shape[1], device=flat.device) < n[:, None].to(flat.device)
+    return torch.zeros_like(flat, dtype=torch.bool).scatter(1, order, chosen).view_as(score)
 
 
 def random_like(tensors: Sequence[Tensor], seeds: Sequence[int], number: int) -> list[Tensor]:

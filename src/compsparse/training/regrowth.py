@@ -25,7 +25,7 @@ from compsparse.training.data import TrainingData
 from compsparse.training.loop import TrainingConfig, TrainingState, train
 from compsparse.training.losses import Loss, SquaredLoss
 from compsparse.training.named_penalties import Penalties
-from compsparse.training.pruning import maskable, random_like
+from compsparse.training.pruning import among_highest, maskable, random_like
 from compsparse.training.record import Training
 
 Growth = Literal["random", "gradient"]
@@ -170,11 +170,3 @@ def exchange_(network: MaskedNetwork, layer: int, wish: Tensor, share: float) ->
     grown = among_highest(wish.flatten(1).masked_fill(inside, -torch.inf), n)
     mask.copy_((inside & ~dropped | grown).view_as(mask))
     weight.masked_fill_((grown | dropped).view_as(weight), 0.0)
-
-
-def among_highest(score: Tensor, n: Tensor) -> Tensor:
-    """Which entries of each replica's scores are among its n highest."""
-    flat = score.flatten(1)
-    order = flat.argsort(dim=1, descending=True, stable=True)
-    chosen = torch.arange(flat.shape[1], device=flat.device) < n[:, None].to(flat.device)
-    return torch.zeros_like(flat, dtype=torch.bool).scatter(1, order, chosen).view_as(score)
