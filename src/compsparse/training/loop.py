@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ from compsparse.training.penalties import Penalty, ProximalPenalty, SmoothPenalt
 from compsparse.training.record import ReplicaStatus, Training, TrainingStatus
 from compsparse.training.schedules import Schedule, schedule
 from compsparse.training.sgd import ReplicaSGD
+from compsparse.training.threads import ThreadPace
 
 _COMPACT_BELOW = 0.8
 _MOST_ROWS_AT_ONCE = 1_000_000
@@ -161,8 +163,8 @@ def train(
     _check(network, data, config, loss, n)
     seeds, limit = chosen_seeds(random_state, seeds, n), check_time_limit(time_limit)
     run = _Run(network, data, config, loss, plugged, seeds)
-    with reused_allocations():
-        return run.train(callbacks, Silent() if progress is None else progress, limit)
+    with reused_allocations(), ThreadPace(run.device) as pace:
+        return run.train(callbacks, Silent() if progress is None else progress, limit, pace)
 
 
 def _check(network: ReplicatedNetwork, data: TrainingData, config: TrainingConfig, loss: Loss, n: int) -> None:
@@ -245,7 +247,9 @@ class _Run:
 
     # ---- the loop ------------------------------------------------------------------------
 
-    def train(self, callbacks: Sequence[Callback], progress: Progress, time_limit: float | None) -> Training:
+    def train(
+        self, callbacks: Sequence[Callback], progress: Progress, time_limit: float | None, pace: ThreadPace
+    ) -> Training:
         started = time.perf_counter()
         status, step, last = TrainingStatus.FINISHED, 0, self.longest
         rungs = {max(1, round(at * last)): kept for at, kept in self.config.rungs}
@@ -254,7 +258,7 @@ class _Run:
         try:
             self._look(0)
             for step in range(1, last + 1):
-                self._step(step - 1)
+                pace.run(partial(self._step, step - 1))
                 late = time_limit is not None and time.perf_counter() - started > time_limit
                 if step % self.config.evaluate_every and step not in to_look_at and not late:
                     continue
