@@ -1,11 +1,17 @@
 """The last gate: trees against a free fit, on rows that chose nothing."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 from compsparse.discovery.data import gate
-from compsparse.discovery.data.gate import GateRows, gated
+from compsparse.discovery.data.audit import verify_modules
+from compsparse.discovery.data.gate import Gated, GateRows, gated
+from compsparse.discovery.data.search import TableSearch
+from compsparse.discovery.data.trials import TrialTable
+from compsparse.discovery.data.units import Units
 from compsparse.graph.modules import ModuleTree
 from compsparse.training import FitConfig, TrainingConfig
 
@@ -44,3 +50,38 @@ def test_a_true_tree_passes_and_a_false_one_is_relaxed(rows):
 def test_a_tree_without_modules_has_nothing_to_lose(rows):
     plain = tree("a", "b", "c")
     assert gated(plain, [], rows).tree is plain
+
+
+@pytest.mark.parametrize(
+    ("unexplained", "scatter", "unresolved"),
+    [(0.02, 0.01, True), (0.02, 0.001, False), (0.0005, 0.0005, False)],
+    ids=["networks differ", "noise", "little is left"],
+)
+def test_what_is_left_and_is_no_noise_leaves_a_tree_unresolved(unexplained, scatter, unresolved):
+    passed = Gated(tree("ab", "c"), 0.0, False, (), unexplained, scatter)
+    assert passed.is_unresolved is unresolved
+
+
+def test_noise_is_error_but_no_scatter(rows):
+    noise = torch.as_tensor(np.random.default_rng(1).normal(size=(500, 1)), dtype=torch.float32)
+    noisy = replace(rows, y=rows.y + noise).fit(tree("ab", "c").to_graph(tuple("abc")), 16)
+    assert noisy.errors.mean() > 0.4
+    assert noisy.scatter < 0.2 * noisy.errors.mean()
+
+
+# ---- ways around a module ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_shared", [True, False], ids=["an input acts beside it", "a module"])
+def test_a_module_goes_where_an_input_acts_beside_it(is_shared):
+    X = torch.as_tensor(np.random.default_rng(0).uniform(-1, 1, (500, 3)), dtype=torch.float32)
+    a, b, c = X.T[:, :, None]
+    y = torch.tanh(3 * a * b) + (torch.sin(3 * a * c) if is_shared else c)
+    units = Units.raw({name: (name,) for name in "abc"})
+    pair, alone = units.joined(units.trees[:2]), units.trees[2]
+    search = TableSearch(TrialTable(X, y / y.std(), effort=0.3), units.with_trees([pair, alone]))
+    search.told_apart[pair.members] = 9.0  # beyond doubt, so that there is no second look
+    support: dict = {}
+    verify_modules(search, support)
+    assert (pair.members in support) is not is_shared
+    assert search.leaks == [pair.members] * is_shared

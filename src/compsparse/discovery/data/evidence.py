@@ -38,20 +38,23 @@ def _of_module(found: FoundTree, module: ModuleTree, users: tuple[str, ...]) -> 
         support.spread,
         recurrence=found.recurrence.get(module.members, math.nan),
         wording=f"held-out error {support.change:+.1%} ± {support.spread:.1%} when the module is imposed"
-        + _cost_of(found),
-        approximate=_is_approximate(found),
+        + _doubts(found),
+        approximate=bool(_doubts(found)),
     )
 
 
-def _is_approximate(found: FoundTree) -> bool:
-    return found.gate is not None and found.gate.is_approximate
-
-
-def _cost_of(found: FoundTree) -> str:
-    """What the graph costs against a free fit, where that is more than chance."""
-    if found.gate is None or not found.gate.is_approximate:
-        return ""
-    return f"; the graph explains {found.gate.cost:.2%} less of other rows than a free fit"
+def _doubts(found: FoundTree) -> str:
+    """Why the modules of a tree are approximate, all of them; nothing where they are not."""
+    doubts = ""
+    if found.gate is not None and found.gate.loses:
+        doubts += f"; the graph explains {found.gate.cost:.2%} less of other rows than a free fit"
+    if found.gate is not None and found.gate.is_unresolved:
+        doubts += (
+            f"; the graph leaves {found.gate.unexplained:.1%} that is not noise, so inputs may act beside it unseen"
+        )
+    if found.leaks:
+        doubts += "; inputs of another set of them were seen to act beside it, so those of this module may too"
+    return doubts
 
 
 def _of_turns(found: FoundTree, figures: ModuleFigures, module: ModuleTree, users: tuple[str, ...]) -> Evidence:
@@ -69,8 +72,8 @@ def _of_turns(found: FoundTree, figures: ModuleFigures, module: ModuleTree, user
         threshold=figures.threshold,
         recurrence=figures.recurrence,
         wording=f"inputs outside turn its slopes by {figures.turn:.1f} standard errors at most ({rows}"
-        f"chance gives up to {figures.threshold:.1f}){doubt}{_cost_of(found)}",
-        approximate=figures.unsure or _is_approximate(found),
+        f"chance gives up to {figures.threshold:.1f}){doubt}{_doubts(found)}",
+        approximate=figures.unsure or bool(_doubts(found)),
     )
 
 

@@ -7,22 +7,28 @@ strong one is wrong somewhere: it is relaxed until it does not, and what still c
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from compsparse.discovery.data.settings import (
+    FEWEST_STEPS,
     GATE_RESTARTS,
     GATE_STEPS,
     GATE_WIDTH,
     LOSES,
+    MOST_GATE_EPOCHS,
     MOST_RELAXATIONS,
     REGRET,
+    SCATTERED,
     TRIAL_BATCH,
+    UNRESOLVED,
+    USUAL_EFFORT,
 )
 from compsparse.discovery.data.trees import replaced, with_children
 from compsparse.discovery.data.trials import Halted, t_statistic
@@ -44,6 +50,20 @@ _log = logging.getLogger("compsparse.discovery")
 
 
 @dataclass(frozen=True)
+class GateFit:
+    """How a fitted graph does on the outer rows, as shares of what their mean leaves.
+
+    Attributes:
+        errors: squared errors of the mean prediction, one a row.
+        scatter: variance of single networks around it. Noise of the target is no part of it: where it is small
+            beside the errors, these are noise; where it is not, more rows or steps would lower them.
+    """
+
+    errors: np.ndarray
+    scatter: float
+
+
+@dataclass(frozen=True)
 class GateRows:
     """The rows of the gate, and how a graph is fitted to the others.
 
@@ -59,19 +79,23 @@ class GateRows:
     over_columns: Callable[[FunctionGraph], FunctionGraph]
     seed: int
     deadline: float | None
+    effort: float = USUAL_EFFORT
 
-    def errors(self, graph: FunctionGraph, width: int) -> np.ndarray:
-        """Squared errors on the outer rows, as a share of what their mean leaves.
+    def fit(self, graph: FunctionGraph, width: int) -> GateFit:
+        """Trains a graph by the recipe of the gate.
 
         Raises:
             Halted: the time is up, or Ctrl-C was pressed.
         """
+        batches = math.ceil((len(self.X) - len(self.outer)) / TRIAL_BATCH)
+        most = min(_RECIPE.training.n_steps, MOST_GATE_EPOCHS * batches)
+        n_steps = max(FEWEST_STEPS, round(self.effort * most))
         left = None if self.deadline is None else max(self.deadline - time.perf_counter(), 1e-3)
         fit = fit_graph(
             self.over_columns(graph),
             self.X,
             self.y,
-            _RECIPE,
+            replace(_RECIPE, training=replace(_RECIPE.training, n_steps=n_steps)),
             validation=self.outer,
             sample_weight=self.weight,
             width=width,
@@ -85,10 +109,12 @@ class GateRows:
             raise Halted(DiscoveryStatus.OUT_OF_TIME)
         rows = torch.as_tensor(self.outer, device=self.X.device)
         with torch.no_grad():
-            predicted = fit.network(self.X[rows].expand(fit.network.n_replicas, -1, -1)).mean(0)
+            each = fit.network(self.X[rows].expand(fit.network.n_replicas, -1, -1))
         true = self.y[rows]
-        errors = (predicted - true).square().sum(1) / (true - true.mean(0)).square().sum(1).mean()
-        return np.asarray(errors.double().cpu())
+        scale = (true - true.mean(0)).square().sum(1).mean()
+        errors = (each.mean(0) - true).square().sum(1) / scale
+        scatter = each.var(0, correction=1 if len(each) > 1 else 0).sum(1).mean() / scale
+        return GateFit(np.asarray(errors.double().cpu()), float(scatter))
 
 
 @dataclass(frozen=True)
@@ -98,14 +124,23 @@ class Gated:
     Attributes:
         cost: share of the variance of the outer rows that the tree explains less than the free fit; negative
             where it explains more.
-        is_approximate: whether that cost is more than chance.
+        loses: whether that cost is more than chance.
         given_up: modules that had to go.
+        unexplained: share of the variance of the outer rows that the tree leaves.
+        scatter: the part of it by which single networks differ from each other.
     """
 
     tree: ModuleTree
     cost: float
-    is_approximate: bool
+    loses: bool
     given_up: tuple[Members, ...]
+    unexplained: float = 0.0
+    scatter: float = 0.0
+
+    @property
+    def is_unresolved(self) -> bool:
+        """Whether much is left unexplained that is no noise, so that inputs may act beside a module unseen."""
+        return self.unexplained > UNRESOLVED and self.scatter > SCATTERED * self.unexplained
 
 
 def gated(tree: ModuleTree, weakest_first: Sequence[Members], rows: GateRows) -> Gated:
@@ -114,17 +149,19 @@ def gated(tree: ModuleTree, weakest_first: Sequence[Members], rows: GateRows) ->
     plain = with_children([ModuleTree(frozenset([name])) for name in inputs])
     if not tree.modules:
         return Gated(tree, 0.0, False, ())
-    free = rows.errors(plain.to_graph(inputs), GATE_WIDTH)
+    free = rows.fit(plain.to_graph(inputs), GATE_WIDTH)
     given_up: list[Members] = []
     for attempt in range(MOST_RELAXATIONS + 1):
-        difference = rows.errors(tree.to_graph(inputs), GATE_WIDTH // 2) - free
+        fit = rows.fit(tree.to_graph(inputs), GATE_WIDTH // 2)
+        difference, left = fit.errors - free.errors, float(fit.errors.mean())
         cost, t = float(difference.mean()), float(t_statistic(difference, np.ones(len(difference))))
         _log.debug("gate: %d modules cost %.5f, t %.1f", len(tree.modules), cost, t)
+        _log.debug("gate: left %.5f, scatter %.5f (free %.5f)", left, fit.scatter, free.scatter)
         if not (cost > REGRET and t > LOSES):
-            return Gated(tree, cost, t > LOSES and cost > 0, tuple(given_up))
-        left = [m for m in weakest_first if m in tree.modules]
-        n_gone = len(left) if attempt == MOST_RELAXATIONS - 1 else (len(left) + 1) // 2
-        for members in left[:n_gone]:
+            return Gated(tree, cost, t > LOSES and cost > 0, tuple(given_up), left, fit.scatter)
+        modules = [m for m in weakest_first if m in tree.modules]
+        n_gone = len(modules) if attempt == MOST_RELAXATIONS - 1 else (len(modules) + 1) // 2
+        for members in modules[:n_gone]:
             tree = _without(tree, members)
             given_up.append(members)
         if not tree.modules:

@@ -51,6 +51,7 @@ class FoundTree:
         networks: how many were trained.
         smooth: what a smooth fit said, if it was asked.
         gate: how the tree did against a free fit, if that was asked.
+        leaks: modules that were given up because their inputs act beside them.
         recurrence: share of parts of the rows on which each module was found again, where that was tried.
         is_read_off: whether the tree was read off the smooth fit.
     """
@@ -64,6 +65,7 @@ class FoundTree:
     networks: int
     smooth: SmoothAnswer | None = None
     gate: Gated | None = None
+    leaks: tuple[Members, ...] = ()
     recurrence: Mapping[Members, float] = field(default_factory=dict)
     is_read_off: bool = False
 
@@ -252,6 +254,7 @@ class _Work:
             networks=search.table.trained,
             smooth=smooth,
             gate=gate,
+            leaks=tuple(search.leaks),
             recurrence={} if tree is None else self._recurrence(i, tree, y, deadline, smooth),
         )
 
@@ -288,6 +291,7 @@ class _Work:
             lambda graph: over_columns(graph, code),
             self._request.seed,
             deadline,
+            self._request.effort,
         )
 
     def compared(self, found: FoundTrees, deadline: float | None) -> FoundTrees:

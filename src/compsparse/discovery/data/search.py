@@ -29,6 +29,7 @@ from compsparse.discovery.data.settings import (
     MOST_IN_LONG_TRIAL,
     MOST_MERGES,
     MOST_SCREENED,
+    MUCH_HELPED,
     NEARLY_AS_GOOD,
     NOT_WORSE,
     PREDICTS,
@@ -63,6 +64,8 @@ class TableSearch:
     """Inputs that are known to act, so that a poor fit cannot call them inert."""
     path: list[Step] = field(default_factory=list)
     told_apart: dict[frozenset[str], float] = field(default_factory=dict)
+    leaks: list[frozenset[str]] = field(default_factory=list)
+    """Modules that were given up because their inputs act beside them."""
     knows_inert: bool = False
     predicts: bool = False
     """Whether any fit has beaten the constant."""
@@ -73,7 +76,7 @@ class TableSearch:
     def run(self) -> None:
         """Merges until nothing more is accepted, then offers again what was left out."""
         self._merge_all()
-        if self.parked and self._readmit():
+        while self.parked and self._readmit():
             self._merge_all()
 
     def _merge_all(self) -> None:
@@ -129,18 +132,22 @@ class TableSearch:
         reference = self.fit_tree(self.units)
         everywhere = self.fit_tree(exposed(self.units, self.parked))
         log.debug("with %s everywhere: %.5f from %.5f", self.parked, everywhere.mean(0), reference.mean(0))
-        if everywhere.t_of(everywhere.losses[0], reference.losses[0]) > READMITTED / 2:
+        together = everywhere.t_of(everywhere.losses[0], reference.losses[0])
+        if together > READMITTED / 2:
             return False
-        back = []
+        offered = []
         for name in self.parked:
             trial = self.fit_tree(exposed(self.units, [name]))
             t = trial.t_of(trial.losses[0], reference.losses[0])
             log.debug("with %s everywhere: t %.1f", name, t)
-            if t < READMITTED:
-                back.append((t, name, trial))
+            offered.append((t, name, trial))
+        offered.sort(key=lambda entry: entry[0])
+        # where only all of them together help, the best begins, and the others are offered again
+        help_together = together < READMITTED or everywhere.mean(0) < MUCH_HELPED * reference.mean(0)
+        back = [entry for entry in offered if entry[0] < READMITTED] or offered[:help_together]
         if not back:
             return False
-        for _, name, trial in sorted(back, key=lambda entry: entry[0]):
+        for _, name, trial in back:
             self.parked.remove(name)
             self._note("readmit", frozenset([name]), trial, 0)
             self._put_back(name)

@@ -86,14 +86,15 @@ EXPLAINED_FOR_INERT = 0.7
 """Share of the constant's error that must be explained before an input can be called inert."""
 MAY_BE_INERT, JOINTLY_INERT = 2.0, 1.0
 """t of the fit without an input, and without all that seem inert, below which their loss does not hurt."""
-READMITTED = -3.5
-"""t of the tree with an input that was left out at which it comes back."""
+READMITTED, MUCH_HELPED = -3.5, 0.8
+"""t of the tree with inputs that were left out at which they come back; half of it where all of them together lower
+the error to this ratio."""
 
 # ---- the audit ----------------------------------------------------------------------------------
 
 VERIFYING = Effort(FEW_REPLICAS, 600)
-DOUBTFUL = -2.0
-"""t of the tree without a module against the tree with it below which the module gets a second look."""
+DOUBTFUL = -1.0
+"""t of the tree without a module, or with a way around it, below which the module gets a second look."""
 CLEARLY_APART = 4.0
 """t over all rivals at a module's acceptance beyond which its parent cannot be complete over its children."""
 LEAKS, LEAKED = -3.0, 0.9
@@ -112,8 +113,13 @@ ROWS_TO_SPARE = 2000
 helped to choose, though not by this fit."""
 GATE_RESTARTS, GATE_STEPS, GATE_WIDTH = 8, 2000, 64
 """Networks, steps and width of the free fit; the nodes of a tree are half as wide."""
+MOST_GATE_EPOCHS = 300
+"""Times that the gate shows a row to a network, at most: a few hundred rows need fewer steps."""
 REGRET, LOSES = 0.002, 2.0
 """Share of the variance, and t on the outer rows, from which a tree loses to the free fit."""
+UNRESOLVED, SCATTERED = 0.001, 0.15
+"""Share of the variance that a tree leaves, and part of it by which its networks differ from each other (noise is
+not in it), beyond which inputs may act beside a module without being seen: its modules are approximate."""
 MOST_RELAXATIONS = 3
 """How often modules may be given up before all of them go."""
 
