@@ -60,8 +60,9 @@ def test_models_of_classes_are_refused():
         fitted_graph_formulas(model_of(classes=True)[0])
 
 
-def test_a_discovered_graph_is_compiled():
+@pytest.mark.parametrize("compiled", [cs.compile, cs.Discovery.compile], ids=["function", "method"])
+def test_a_discovered_graph_is_compiled(compiled):
     found = cs.discover([0, 0, 0, 1, 1, 1, 1, 0], names=["a", "b", "c"])
-    built = cs.compile(found, (0, 1), 1e-2)
+    built = compiled(found, (0, 1), 1e-2)
     corners = np.array([[a, b, c] for a in (0, 1) for b in (0, 1) for c in (0, 1)], dtype=float)
     np.testing.assert_allclose(built(corners), [0, 0, 0, 1, 1, 1, 1, 0], atol=1e-2)

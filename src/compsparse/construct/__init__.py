@@ -1,6 +1,6 @@
 """From function graphs to explicit sparse ReLU networks with a certified error."""
 
-from compsparse.construct.compiling import CompileMethod, check_domain, compile, path_factors
+from compsparse.construct.compiling import CompileMethod, Domain, check_domain, compile, path_factors
 from compsparse.construct.counts import UnitCounts, shallow_log10_units, unit_counts
 from compsparse.construct.fitted import fitted_graph_formulas, network_graph
 from compsparse.construct.indicator import IndicatorNetwork, indicator_cells, indicator_network, indicator_units
@@ -13,6 +13,7 @@ __all__ = [
     "Compiled",
     "CompiledNode",
     "DeclaredBounds",
+    "Domain",
     "IndicatorNetwork",
     "LargestError",
     "UnitCounts",

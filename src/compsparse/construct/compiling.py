@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 import numpy as np
 
@@ -30,7 +30,6 @@ from compsparse.construct.opaque import DeclaredBounds, Opaque, estimated_bounds
 from compsparse.construct.record import Compiled, CompiledNode
 from compsparse.construct.search import LargestError, largest_error
 from compsparse.construct.tolerances import StepError
-from compsparse.discovery import Discovery
 from compsparse.errors import ConfigError, GraphError, TraceError
 from compsparse.graph import Constituent, FunctionGraph, Node, trace
 from compsparse.models import FittedGraph
@@ -43,8 +42,17 @@ _LARGEST_GRID = 4
 """Arguments beyond which a node is never put on a grid by itself."""
 
 
+@runtime_checkable
+class HoldsFunction(Protocol):
+    """Something that was found and holds a function, such as a discovery."""
+
+    @property
+    def function(self) -> FunctionGraph | FittedGraph:
+        """What is compiled."""
+
+
 def compile(
-    function: FunctionGraph | Discovery | FittedGraph | MirrorNetwork | Callable[..., Any] | str,
+    function: FunctionGraph | HoldsFunction | FittedGraph | MirrorNetwork | Callable[..., Any] | str,
     domain: Domain,
     tol: float = 1e-3,
     method: CompileMethod = "auto",
@@ -139,9 +147,8 @@ def _side(name: str, side: Any) -> tuple[float, float]:
 
 
 def _graph(function: Any, domain: Domain, may_be_opaque: bool) -> FunctionGraph:
-    if isinstance(function, Discovery):
-        # what was fitted stands for the data; a graph that was read off a formula or a table stands for itself
-        function = function.graph if function.model is None else function.model
+    if isinstance(function, HoldsFunction):
+        function = function.function
     if isinstance(function, FittedGraph):
         return fitted_graph_formulas(function)
     if isinstance(function, MirrorNetwork):

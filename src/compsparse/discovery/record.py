@@ -17,6 +17,7 @@ from compsparse.graph.json_format import from_dict as graph_from_dict
 from compsparse.graph.json_format import to_dict as graph_to_dict
 
 if TYPE_CHECKING:
+    from compsparse.construct import Compiled, CompileMethod, Domain
     from compsparse.models import FittedGraph
 
 _FORMAT = "compsparse.discovery"
@@ -179,6 +180,21 @@ class Discovery:
         """The evidence for one module, an entry per group of outputs that use it."""
         wanted = frozenset(check_name_list("members", members))
         return tuple(e for e in self.evidence if e.members == wanted)
+
+    @property
+    def function(self) -> FunctionGraph | FittedGraph:
+        """What stands for the function: the fitted model, or a graph that was read off a formula or a table."""
+        return self.graph if self.model is None else self.model
+
+    def compile(self, domain: Domain, tol: float = 1e-3, method: CompileMethod = "auto") -> Compiled:
+        """The function that was found as an explicit sparse ReLU network, with a certificate on a box.
+
+        The error that is certified is that against what was found; how far that is from the data, its evidence says.
+        :func:`compsparse.compile` has more options and takes a discovery too.
+        """
+        from compsparse.construct import compile
+
+        return compile(self.function, domain, tol, method)
 
     def __str__(self) -> str:
         lines = [str(self.graph), "", *(str(e) for e in self.evidence), self.status.value]

@@ -20,6 +20,8 @@ from compsparse.report.figure import Figure
 
 _NODE = "sin(a + b/2 + a*b/2)"
 _BOX = (-1.0, 1.0)
+_JUDGED_SIZES = (4, 8)
+"""Inputs of the trees whose exponents are judged; the chart over inputs has a smaller and a larger one too."""
 
 
 def _tree(n: int) -> FunctionGraph:
@@ -47,20 +49,20 @@ class _Count:
 def compiled_counts(profile: Profile, progress: Progress) -> Finding:
     """Units of compiled trees, a grid a node, and of one grid over all inputs, against the tolerance."""
     del profile
-    sizes, tols = (4, 8), (0.01, 0.005, 0.0025)
+    tols = (0.01, 0.005, 0.0025)
+    wanted = [(n, tol) for n in _JUDGED_SIZES for tol in tols] + [(n, tols[0]) for n in (2, 16)]
     counts = []
-    for n in sizes:
+    for n, tol in wanted:
         graph = _tree(n)
-        for tol in tols:
-            built = compile_graph(graph, _BOX, tol, "kuhn", n_points=50)
-            shallow = shallow_log10_units(graph, built.domain, tol)
-            counts.append(_Count(n, tol, float(np.log10(built.size.units)), shallow))
-            progress.update(len(counts), len(sizes) * len(tols), f"{n} inputs, tol {tol:g}")
+        built = compile_graph(graph, _BOX, tol, "kuhn", n_points=50)
+        shallow = shallow_log10_units(graph, built.domain, tol)
+        counts.append(_Count(n, tol, float(np.log10(built.size.units)), shallow))
+        progress.update(len(counts), len(wanted), f"{n} inputs, tol {tol:g}")
     return _judge_counts(counts)
 
 
-def _judge_counts(counts: list[_Count]) -> Finding:
-    sizes = sorted({c.inputs for c in counts})
+def _judge_counts(every: list[_Count]) -> Finding:
+    sizes, counts = _JUDGED_SIZES, [c for c in every if c.inputs in _JUDGED_SIZES]
     deep, shallow = ({n: _slopes(counts, n, what) for n in sizes} for what in ("log10_deep", "log10_shallow"))
     outcomes = [judge_exponent(StatedExponent(1.0, rivals=(n / 2,), margin=0.15), s) for n, s in deep.items()]
     outcomes += [
@@ -73,7 +75,7 @@ def _judge_counts(counts: list[_Count]) -> Finding:
         for c in counts
         for kind, value in (("a grid a node", c.log10_deep), ("one grid", c.log10_shallow))
     )
-    figure = Figure("Units against the tolerance", rows, "tol", "log10 of units", series="network", log_x=True)
+    by_tol = Figure("Units against the tolerance", rows, "tol", "log10 of units", series="network", log_x=True)
     listed = [f"n={n}: deep {deep[n].text(2)}, shallow {shallow[n].text(2)}" for n in sizes]
     return Finding(
         all_of(outcomes),
@@ -81,7 +83,7 @@ def _judge_counts(counts: list[_Count]) -> Finding:
         "for one grid over all inputs, each within 15%, and at n=8 the one grid takes at least ten times the units",
         measured="exponents between neighbouring tolerances: " + "; ".join(listed),
         numbers={f"log10_gap_{n}": gap[n] for n in sizes},
-        figures=(figure,),
+        figures=(by_tol, _by_inputs(every)),
         caveats=(
             "counts are of certified constructions: what is needed at the least is not measured",
             "the exponents are those of small tolerances: from 0.4 to 0.1, where a node has few pieces, 0.3 to 0.7 was "
@@ -89,6 +91,19 @@ def _judge_counts(counts: list[_Count]) -> Finding:
             "the one grid over all inputs is counted from certified second derivatives, and not built",
         ),
     )
+
+
+def _by_inputs(counts: list[_Count]) -> Figure:
+    """The counts at the tolerance that every size has, against the number of inputs."""
+    tol = max(c.tol for c in counts)
+    rows = tuple(
+        {"inputs": c.inputs, "log10 of units": value, "network": kind}
+        for c in sorted(counts, key=lambda c: c.inputs)
+        for kind, value in (("a grid a node", c.log10_deep), ("one grid", c.log10_shallow))
+        if c.tol == tol
+    )
+    title = f"Units against the number of inputs, tolerance {tol:g}"
+    return Figure(title, rows, "inputs", "log10 of units", series="network")
 
 
 def _slopes(counts: list[_Count], n: int, what: str) -> Interval:
