@@ -76,7 +76,7 @@ def test_evidence_and_path_speak_of_what_was_measured(tree_found):
 
 def test_the_same_seed_finds_the_same():
     sample = tanh_tree(4).sample(200, random_state=1)
-    one, two = (from_data(sample.X, sample.y, effort=0.2, fit=False, random_state=3) for _ in range(2))
+    one, two = (from_data(sample.X, sample.y, effort=0.05, fit=False, random_state=3) for _ in range(2))
     assert one.evidence == two.evidence
     assert one.path == two.path
 

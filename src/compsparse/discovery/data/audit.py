@@ -24,6 +24,7 @@ from compsparse.discovery.data.settings import (
     MOST_LOSS,
     REPLICAS,
     SHORT,
+    UNRESOLVED,
     VERIFYING,
     Effort,
 )
@@ -41,30 +42,36 @@ class Support:
     spread: float
 
 
-def verify_modules(search: TableSearch, support: dict[frozenset[str], Support]) -> None:
+def verify_modules(search: TableSearch, support: dict[frozenset[str], Support]) -> float:
     """Fits the tree without each module in turn, and with a way around it; changes what does not hold.
 
-    Fills in the support of what does.
+    Fills in the support of what does. Where nearly all is explained, there is nothing to find on a way around.
+
+    Returns:
+        The held-out error of the tree, as a share of the best constant's.
     """
     reference = _verifying_fit(search, search.units)
     looked_at: set[frozenset[str]] = set()
     while module := next((m for t in search.units.trees for m in t.inner if m.members not in support), None):
         without = _verifying_fit(search, dissolved(search.units, module))
-        around = _verifying_fit(search, _with_way_around(search, module))
-        t, t_around = (other.t_of(other.losses[0], reference.losses[0]) for other in (without, around))
-        log.debug("module %s: without it t %.1f, with a way around %.1f", sorted(module.members), t, t_around)
+        others = [without]
+        if reference.mean(0) > UNRESOLVED * search.constant_error:
+            others.append(_verifying_fit(search, _with_way_around(search, module)))
+        t = [other.t_of(other.losses[0], reference.losses[0]) for other in others]
+        log.debug("module %s: t without it, and with a way around: %s", sorted(module.members), np.round(t, 1))
         told_apart = search.told_apart.get(module.members, 0.0)
-        if min(t, t_around) < DOUBTFUL and told_apart < CLEARLY_APART and module.members not in looked_at:
+        if min(t) < DOUBTFUL and told_apart < CLEARLY_APART and module.members not in looked_at:
             looked_at.add(module.members)
             if _second_look(search, module):
                 reference = _verifying_fit(search, search.units)
                 continue
-        if _leaks(around, reference) and _leaks_at_length(search, module):
+        if len(others) > 1 and _leaks(others[1], reference) and _leaks_at_length(search, module):
             search.leaks.append(module.members)
             search.units = dissolved(search.units, module)
             reference = _verifying_fit(search, search.units)
             continue
         support[module.members] = _support(reference, without)
+    return reference.mean(0) / search.constant_error
 
 
 def _verifying_fit(search: TableSearch, units: Units) -> Trial:

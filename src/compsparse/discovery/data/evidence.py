@@ -7,6 +7,7 @@ import math
 from compsparse.discovery.data.audit import Support
 from compsparse.discovery.data.outputs import FoundTree, FoundTrees
 from compsparse.discovery.data.smooth.asking import ModuleFigures
+from compsparse.discovery.data.smooth.settings import NEARLY_TURNED
 from compsparse.discovery.forest import users_of_modules
 from compsparse.discovery.record import Evidence
 from compsparse.graph.modules import ModuleTree
@@ -62,7 +63,8 @@ def _of_turns(found: FoundTree, figures: ModuleFigures, module: ModuleTree, user
     on_outer = not math.isnan(figures.outer_turn)
     value = figures.outer_turn if on_outer else figures.turn
     rows = f"{figures.outer_turn:.1f} by other rows alone, " if on_outer else ""
-    doubt = "; a threshold as good does without it" if figures.unsure else ""
+    is_near = figures.turn > NEARLY_TURNED * figures.threshold
+    doubt = "; a threshold as good does without it" if figures.unsure else "; that is near it" if is_near else ""
     return Evidence(
         module.members,
         module.kind,
@@ -73,7 +75,7 @@ def _of_turns(found: FoundTree, figures: ModuleFigures, module: ModuleTree, user
         recurrence=figures.recurrence,
         wording=f"inputs outside turn its slopes by {figures.turn:.1f} standard errors at most ({rows}"
         f"chance gives up to {figures.threshold:.1f}){doubt}{_doubts(found)}",
-        approximate=figures.unsure or bool(_doubts(found)),
+        approximate=figures.unsure or is_near or bool(_doubts(found)),
     )
 
 

@@ -17,7 +17,7 @@ from compsparse.discovery.data.audit import Support, settled, verify_modules
 from compsparse.discovery.data.gate import Gated, GateRows, gated
 from compsparse.discovery.data.request import TableRequest
 from compsparse.discovery.data.search import TableSearch
-from compsparse.discovery.data.settings import FEWEST_ROWS, OUTER_SHARE, ROWS_TO_SPARE
+from compsparse.discovery.data.settings import CLEARLY_LESS, FEWEST_ROWS, OUTER_SHARE, ROWS_TO_SPARE, UNRESOLVED
 from compsparse.discovery.data.sharing import shared_modules
 from compsparse.discovery.data.smooth.asking import SmoothAnswer, SmoothSearch
 from compsparse.discovery.data.smooth.maps import has_heavy_tails, normal_scores
@@ -238,9 +238,11 @@ class _Work:
         try:
             if len(self._X) >= FEWEST_ROWS:
                 search.run()
-                verify_modules(search, support)
+                left = verify_modules(search, support)
                 tree = settled(search)
-                gate = gated(tree, _weakest_first(tree, support), self._gate_rows(y, deadline))
+                gate = _passed(tree, left, smooth)
+                if gate is None:
+                    gate = gated(tree, _weakest_first(tree, support), self._gate_rows(y, deadline))
                 tree = gate.tree
         except Halted as halted:
             status = halted.status
@@ -351,6 +353,13 @@ def _weakest_first(tree: ModuleTree, support: Mapping[Members, Support]) -> list
     """The modules of a tree, those that gain least before the others, larger ones before what they hold."""
     gain = {m: support[m].change if m in support else 0.0 for m in tree.modules}
     return sorted(tree.modules, key=lambda m: (-gain[m], -len(m), sorted(m)))
+
+
+def _passed(tree: ModuleTree, left: float, smooth: SmoothAnswer | None) -> Gated | None:
+    """The tree as passed where no gate is needed: it leaves next to nothing, and much less than a smooth fit."""
+    if smooth is None or left > min(UNRESOLVED, CLEARLY_LESS * smooth.unexplained):
+        return None
+    return Gated(tree, left - smooth.unexplained, False, (), left)
 
 
 def _prime(units: Units) -> ModuleTree:

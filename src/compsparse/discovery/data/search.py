@@ -98,8 +98,9 @@ class TableSearch:
         """
         units = self.units
         base = free(units.every)
-        alone = [free(units.every - {i}) for i in sorted(units.every)]
-        trial = self.table.fit(units, [base, *alone] if len(units) > 1 else [base], self._effort(SHORT))
+        may_go = [] if len(units) == 1 else self._may_be_inert()
+        alone = [free(units.every - {i}) for i in may_go]
+        trial = self.table.fit(units, [base, *alone], self._effort(SHORT))
         if not self.path:
             self._note("start", frozenset(), trial, 0)
         unexplained = trial.mean(0) / self.constant_error
@@ -108,10 +109,7 @@ class TableSearch:
         if not predicts or (unexplained > 1 - EXPLAINED_FOR_INERT and not at_last):
             return
         self.knows_inert = True
-        if len(units) == 1:
-            return
-        may_go = [i for i in units.every if not units.trees[i].children and not units.trees[i].members <= self.acting]
-        t = {i: trial.t(i + 1, 0) for i in sorted(may_go)}
+        t = {i: trial.t(c, 0) for c, i in enumerate(may_go, start=1)}
         suspects = sorted((i for i in t if t[i] < MAY_BE_INERT), key=t.__getitem__)[: len(units) - 1]
         if not suspects:
             return
@@ -126,6 +124,11 @@ class TableSearch:
             self.parked += sorted(units.members(gone))
             self.units = units.with_trees(units.trees[i] for i in sorted(units.every - gone))
             self._note("drop", units.members(gone), trial, harmless)
+
+    def _may_be_inert(self) -> list[int]:
+        """Single inputs that are not known to act."""
+        leaves = (i for i in sorted(self.units.every) if not self.units.trees[i].children)
+        return [i for i in leaves if not self.units.trees[i].members <= self.acting]
 
     def _readmit(self) -> bool:
         """Offers parked inputs to every node of the tree; those that help become units again."""

@@ -120,6 +120,8 @@ REGRET, LOSES = 0.002, 2.0
 UNRESOLVED, SCATTERED = 0.001, 0.15
 """Share of the variance that a tree leaves, and part of it by which its networks differ from each other (noise is
 not in it), beyond which inputs may act beside a module without being seen: its modules are approximate."""
+CLEARLY_LESS = 0.2
+"""What a tree leaves, relative to what a smooth fit leaves of fresh rows, below which it cannot lose to a free fit."""
 MOST_RELAXATIONS = 3
 """How often modules may be given up before all of them go."""
 

@@ -52,13 +52,16 @@ MOSTLY_NOISE, MOSTLY_BIAS = 1e-3, 1e-5
 """Unexplained variance at which the one and the other holds; between them the logarithm decides."""
 DOUBT = 1.5
 """Thresholds up to so many times higher are as good: a module that one of them does without is approximate."""
+NEARLY_TURNED = 0.7
+"""Turns beyond this share of the threshold are near it: the module is approximate too."""
 THRESHOLDS = 15
 BLURRED = 0.2
 """Radians: a node whose turns are not known better is not called complete."""
 NO_EFFECT = 2.5
 """Size of an effect, in standard errors, below which an input may be inert."""
-ACTS = 4.0
-"""The same from which an input acts beyond doubt."""
+ACTS = 2.2
+"""The same from which an input acts beyond doubt: those that do nothing were seen up to 0.8, and up to 2.0 where they
+are copies of others with a correlation of 0.98."""
 HURTS = 2.0
 """Paired t on fresh rows from which the fit without the inputs that seem inert is worse."""
 FEWEST_OUTER_ROWS = 40
