@@ -6,7 +6,10 @@ import copy
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -40,13 +43,30 @@ def in_batches(
         return left
     firsts = range(0, n, _BATCH)
     threads = 1 if len(firsts) == 1 else _threads(n_threads)
-    if threads == 1:
-        for first in firsts:
-            run(first)
-    else:
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(run, firsts))
+    with _one_thread_a_product():
+        if threads == 1:
+            for first in firsts:
+                run(first)
+        else:
+            with ThreadPoolExecutor(threads) as pool:
+                list(pool.map(run, firsts))
     return left
+
+
+def _one_thread_a_product() -> AbstractContextManager[object]:
+    """Batches are small, so that BLAS threads wait for each other longer than they work; and batches run side by side."""
+    controller = _blas()
+    return nullcontext() if controller is None else controller.limit(limits=1)
+
+
+@cache
+def _blas() -> Any:
+    """What sets the threads of BLAS; None where threadpoolctl, which comes with scikit-learn, is missing."""
+    try:
+        from threadpoolctl import ThreadpoolController
+    except ImportError:
+        return None
+    return ThreadpoolController().select(user_api="blas")
 
 
 def _threads(n_threads: int | None) -> int:
