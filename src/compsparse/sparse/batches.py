@@ -54,7 +54,7 @@ def in_batches(
 
 
 def _one_thread_a_product() -> AbstractContextManager[object]:
-    """Batches are small, so that BLAS threads wait for each other longer than they work; and batches run side by side."""
+    """Batches are small: threads of BLAS would wait for each other longer than they work."""
     controller = _blas()
     return nullcontext() if controller is None else controller.limit(limits=1)
 
