@@ -75,6 +75,7 @@ def main() -> None:
         if args.before:
             figures[f"{case}: seconds before"] = before
         rows.append([case, *map(float, CASES[case]), seconds, str(exact), before])
+        print(f"{case}: {seconds:.0f} s, {'exact' if exact else 'not exact'}", file=sys.stderr, flush=True)
     print_table(["case", "acting", "inert", "rows", "seconds", "exact", "before"], rows)
     if "8 columns" in args.cases:
         busy, _ = searched("8 columns", source, busy=True)
