@@ -23,6 +23,7 @@ from compsparse.discovery.data.smooth.settings import (
     HURTS,
     LEAST_INFLATION,
     MANY_COLUMNS,
+    MORE_ROWS_FOR_KERNEL,
     MOST_ACTIVE,
     MOST_OUTER_ROWS,
     MOST_ROWS,
@@ -30,6 +31,7 @@ from compsparse.discovery.data.smooth.settings import (
     NO_EFFECT,
     RESAMPLED_SHARE,
     ROWS_FOR_KERNEL,
+    SURELY_NO_EFFECT,
 )
 from compsparse.discovery.data.smooth.turning import Turns, measured_effects, measured_turns
 from compsparse.discovery.data.trials import Halted, t_statistic
@@ -166,11 +168,14 @@ class SmoothSearch:
             if best is None or errors.mean() < best[0]:
                 best = float(errors.mean()), mapped, kernel
         assert best is not None
-        return best[1], best[2]
+        unexplained, mapped, kernel = best
+        if unexplained > 1 - EXPLAINED_FOR_EFFECTS and len(every) > MANY_COLUMNS and len(self.inner) > len(few):
+            kernel = self._kernel(mapped, every, MORE_ROWS_FOR_KERNEL)
+        return mapped, kernel
 
-    def _kernel(self, mapped: MappedTarget, active: Sequence[int]) -> Kernel:
+    def _kernel(self, mapped: MappedTarget, active: Sequence[int], n_rows: int = ROWS_FOR_KERNEL) -> Kernel:
         self._check_time()
-        return fit_kernel(*self._rows(mapped, active, self.inner[:ROWS_FOR_KERNEL]))
+        return fit_kernel(*self._rows(mapped, active, self.inner[:n_rows]))
 
     def _fit(self, mapped: MappedTarget, kernel: Kernel, active: Sequence[int], rows: np.ndarray) -> SmoothFit:
         self._check_time()
@@ -216,13 +221,15 @@ class SmoothSearch:
         if with_all.mean() > 1 - enough:
             return fit, active
         effects = measured_effects(fit, inflation, self.seed)
-        left = [i for i, size in zip(active, effects, strict=True) if size > NO_EFFECT]
-        if not left or len(left) == len(active):
-            return fit, active
-        without = self._fit(mapped, self._kernel(mapped, left), left, self.inner)
-        errors, _ = self._on_fresh_rows(mapped, without, left)
-        hurts = float(t_statistic(errors - with_all, np.ones(len(errors)))) > HURTS
-        return (fit, active) if hurts else (without, left)
+        for no_effect in (NO_EFFECT, SURELY_NO_EFFECT):
+            left = [i for i, size in zip(active, effects, strict=True) if size > no_effect]
+            if not left or len(left) == len(active):
+                continue
+            without = self._fit(mapped, self._kernel(mapped, left), left, self.inner)
+            errors, _ = self._on_fresh_rows(mapped, without, left)
+            if float(t_statistic(errors - with_all, np.ones(len(errors)))) <= HURTS:
+                return without, left
+        return fit, active
 
     # ---- figures -------------------------------------------------------------------------
 

@@ -6,6 +6,8 @@ import math
 
 ROWS_FOR_KERNEL, STEPS_FOR_KERNEL = 400, 60
 """Rows by which lengths and weights are chosen, and the steps that takes."""
+MORE_ROWS_FOR_KERNEL = 1000
+"""The same where many columns hide what the first rows say: of a hundred, 400 rows find none of eight that act."""
 FIRST_LENGTH, FIRST_WEIGHT = math.log(2.0), math.log(4.0)
 FIRST_NOISE, LEAST_NOISE = 1e-3, 1e-10
 """Noise at the start, and what is always added: less is lost in rounding."""
@@ -57,8 +59,9 @@ NEARLY_TURNED = 0.7
 THRESHOLDS = 15
 BLURRED = 0.2
 """Radians: a node whose turns are not known better is not called complete."""
-NO_EFFECT = 2.5
-"""Size of an effect, in standard errors, below which an input may be inert."""
+NO_EFFECT, SURELY_NO_EFFECT = 2.5, 1.2
+"""Size of an effect, in standard errors, below which an input may be inert; and below which those are looked for that
+are left out where that was too many."""
 ACTS = 2.2
 """The same from which an input acts beyond doubt: those that do nothing were seen up to 0.8, and up to 2.0 where they
 are copies of others with a correlation of 0.98."""
