@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 import warnings
 
@@ -33,6 +34,7 @@ def checked(name: str) -> list[dict]:
         nonlocal last
         now = time.process_time()
         records.append({"check": check_name, "status": status, "seconds": now - last, "why": exception})
+        print(f"{name}: {check_name} {status} {now - last:.0f} s", file=sys.stderr, flush=True)
         last = now
 
     with warnings.catch_warnings():

@@ -200,6 +200,16 @@ def test_a_poor_fit_is_not_asked():
     assert not answer.inert
 
 
+@pytest.mark.heavy
+def test_inert_columns_are_found_among_many():
+    rng = np.random.default_rng(0)
+    table = torch.as_tensor(rng.uniform(-1.7, 1.7, (1500, 100)))
+    y = torch.tanh(table[:, 0] + table[:, 0] * table[:, 1]) + torch.sin(table[:, 2] + table[:, 3]) + 0.5 * table[:, 4]
+    names = [f"x{i}" for i in range(100)]
+    answer = SmoothSearch(table, y.numpy(), torch.ones(1500, dtype=torch.float64), names, np.arange(300), 0).ask()
+    assert set(answer.inert) == set(names[5:])
+
+
 def test_resamples_are_checked_and_counted():
     task = cs.tasks.formula(LAW)
     sample = task.sample(100, random_state=0)
