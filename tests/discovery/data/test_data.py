@@ -11,12 +11,13 @@ from tests.discovery.data.trial_tables import COLUMNS, table
 
 import compsparse as cs
 from compsparse.discovery import Discovery, DiscoveryStatus
+from compsparse.discovery.data import outputs
 from compsparse.discovery.data.audit import settled
 from compsparse.discovery.data.outputs import _Work
 from compsparse.discovery.data.request import read_request
 from compsparse.discovery.data.search import TableSearch
 from compsparse.discovery.data.strategy import from_data
-from compsparse.discovery.data.trials import TrialTable
+from compsparse.discovery.data.trials import Halted, TrialTable
 from compsparse.discovery.data.units import Units, leaf
 from compsparse.errors import ConfigError, DataError
 from compsparse.graph import compare
@@ -189,6 +190,23 @@ def test_weights_choose_the_rows_that_count():
     assert found.modules == {frozenset({"x0", "x1"}), frozenset({"x2", "x3"})}
 
 
+def test_what_the_time_left_unchecked_is_said(monkeypatch):
+    def late(*arguments):
+        raise Halted(DiscoveryStatus.OUT_OF_TIME)
+
+    monkeypatch.setattr(outputs, "gated", late)
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (400, 4))
+    y = np.tanh(3 * X[:, 0] * X[:, 1]) + X[:, 2] + 0.1 * rng.standard_normal(400)
+    found = from_data(X, y, fit=False, random_state=0)
+    assert found.modules == {frozenset({"x0", "x1"})}
+    (module,) = found.evidence_for({"x0", "x1"})
+    assert module.approximate
+    assert "ended before" in module.wording
+    assert found.graph.inert == ("x3",)
+    assert any("they may act: x3" in sentence for sentence in found.caveats)
+
+
 def test_out_of_time_and_interrupted_give_the_best_so_far(monkeypatch):
     sample = tanh_tree(8).sample(300, random_state=0)
     found = from_data(sample.X, sample.y, fit=False, time_limit=0.5, random_state=0)
@@ -198,8 +216,6 @@ def test_out_of_time_and_interrupted_give_the_best_so_far(monkeypatch):
     fit = TrialTable.fit
 
     def interrupted(self, *arguments):
-        from compsparse.discovery.data.trials import Halted
-
         if next(calls) == 2:
             raise Halted(DiscoveryStatus.INTERRUPTED)
         return fit(self, *arguments)

@@ -12,6 +12,7 @@ from compsparse.discovery.data.gate import Gated, GateRows, gated
 from compsparse.discovery.data.search import TableSearch
 from compsparse.discovery.data.trials import TrialTable
 from compsparse.discovery.data.units import Units
+from compsparse.graph import FunctionGraph
 from compsparse.graph.modules import ModuleTree
 from compsparse.training import FitConfig, TrainingConfig
 
@@ -50,6 +51,21 @@ def test_a_true_tree_passes_and_a_false_one_is_relaxed(rows):
 def test_a_tree_without_modules_has_nothing_to_lose(rows):
     plain = tree("a", "b", "c")
     assert gated(plain, [], rows).tree is plain
+
+
+@pytest.mark.parametrize("groups", [("ab", "d"), ("a", "b", "d")], ids=["a module", "none"])
+def test_inputs_that_were_left_out_are_offered_once_more(rows, groups):
+    inert = torch.rand(500, 1, generator=torch.Generator().manual_seed(0))
+    whole = tuple("abcd")
+    wider = replace(
+        rows,
+        X=torch.cat([rows.X, inert], 1),
+        over_columns=lambda graph: FunctionGraph(whole, graph.nodes, graph.outputs),
+    )
+    modules = [frozenset(g) for g in groups if len(g) > 1]
+    assert gated(tree(*groups), modules, wider, ["c"]).lacks
+    true = [g.replace("d", "c") for g in groups]
+    assert not gated(tree(*true), modules, wider, ["d"]).lacks
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from compsparse.discovery.data.outputs import FoundTree, FoundTrees
 from compsparse.discovery.data.smooth.asking import ModuleFigures
 from compsparse.discovery.data.smooth.settings import NEARLY_TURNED
 from compsparse.discovery.forest import users_of_modules
-from compsparse.discovery.record import Evidence
+from compsparse.discovery.record import DiscoveryStatus, Evidence
 from compsparse.graph.modules import ModuleTree
 
 _UNMEASURED = Support(math.nan, 0.0)
@@ -47,6 +47,8 @@ def _of_module(found: FoundTree, module: ModuleTree, users: tuple[str, ...]) -> 
 def _doubts(found: FoundTree) -> str:
     """Why the modules of a tree are approximate, all of them; nothing where they are not."""
     doubts = ""
+    if found.gate is None and found.status is not DiscoveryStatus.FINISHED:
+        doubts += "; the search ended before the graph was compared with a free fit"
     if found.gate is not None and found.gate.loses:
         doubts += f"; the graph explains {found.gate.cost:.2%} less of other rows than a free fit"
     if found.gate is not None and found.gate.is_unresolved:

@@ -24,6 +24,7 @@ from compsparse.discovery.data.settings import (
     LOSES,
     MOST_GATE_EPOCHS,
     MOST_RELAXATIONS,
+    READMITTED,
     REGRET,
     SCATTERED,
     TRIAL_BATCH,
@@ -128,6 +129,7 @@ class Gated:
         given_up: modules that had to go.
         unexplained: share of the variance of the outer rows that the tree leaves.
         scatter: the part of it by which single networks differ from each other.
+        lacks: whether inputs that were left out explain more than chance when every node may read them.
     """
 
     tree: ModuleTree
@@ -136,6 +138,7 @@ class Gated:
     given_up: tuple[Members, ...]
     unexplained: float = 0.0
     scatter: float = 0.0
+    lacks: bool = False
 
     @property
     def is_unresolved(self) -> bool:
@@ -143,12 +146,16 @@ class Gated:
         return self.unexplained > UNRESOLVED and self.scatter > SCATTERED * self.unexplained
 
 
-def gated(tree: ModuleTree, weakest_first: Sequence[Members], rows: GateRows) -> Gated:
-    """The tree relaxed until it does not lose to the free fit: the weaker half of its modules goes, and again."""
+def gated(tree: ModuleTree, weakest_first: Sequence[Members], rows: GateRows, left_out: Sequence[str] = ()) -> Gated:
+    """The tree relaxed until it does not lose to the free fit: the weaker half of its modules goes, and again.
+
+    Args:
+        left_out: inputs that seem inert, and are offered once more.
+    """
     inputs = tuple(sorted(tree.members))
     plain = with_children([ModuleTree(frozenset([name])) for name in inputs])
     if not tree.modules:
-        return Gated(tree, 0.0, False, ())
+        return Gated(tree, 0.0, False, (), lacks=_lacks(tree, left_out, rows))
     free = rows.fit(plain.to_graph(inputs), GATE_WIDTH)
     given_up: list[Members] = []
     for attempt in range(MOST_RELAXATIONS + 1):
@@ -158,7 +165,8 @@ def gated(tree: ModuleTree, weakest_first: Sequence[Members], rows: GateRows) ->
         _log.debug("gate: %d modules cost %.5f, t %.1f", len(tree.modules), cost, t)
         _log.debug("gate: left %.5f, scatter %.5f (free %.5f)", left, fit.scatter, free.scatter)
         if not (cost > REGRET and t > LOSES):
-            return Gated(tree, cost, t > LOSES and cost > 0, tuple(given_up), left, fit.scatter)
+            lacks = _lacks(tree, left_out, rows, fit)
+            return Gated(tree, cost, t > LOSES and cost > 0, tuple(given_up), left, fit.scatter, lacks)
         modules = [m for m in weakest_first if m in tree.modules]
         n_gone = len(modules) if attempt == MOST_RELAXATIONS - 1 else (len(modules) + 1) // 2
         for members in modules[:n_gone]:
@@ -166,7 +174,25 @@ def gated(tree: ModuleTree, weakest_first: Sequence[Members], rows: GateRows) ->
             given_up.append(members)
         if not tree.modules:
             break
-    return Gated(tree, 0.0, False, tuple(given_up))
+    return Gated(tree, 0.0, False, tuple(given_up), lacks=_lacks(tree, left_out, rows))
+
+
+def _lacks(tree: ModuleTree, left_out: Sequence[str], rows: GateRows, without: GateFit | None = None) -> bool:
+    """Whether the tree predicts better when every node of it reads the inputs that were left out."""
+    if not left_out:
+        return False
+    extra = tuple(ModuleTree(frozenset([name])) for name in left_out)
+
+    def widened(node: ModuleTree) -> ModuleTree:
+        return with_children([*map(widened, node.children), *extra]) if node.children else node
+
+    without, with_them = (
+        fit or rows.fit(t.to_graph(tuple(sorted(t.members))), GATE_WIDTH // 2)
+        for t, fit in ((tree, without), (widened(tree), None))
+    )
+    t = float(t_statistic(with_them.errors - without.errors, np.ones(len(without.errors))))
+    _log.debug("gate: with %s everywhere %.5f, t %.1f", list(left_out), float(with_them.errors.mean()), t)
+    return t < READMITTED
 
 
 def _without(tree: ModuleTree, members: Members) -> ModuleTree:

@@ -114,8 +114,7 @@ def search_outputs(request: TableRequest) -> FoundTrees:
         if found[name].status is DiscoveryStatus.INTERRUPTED:
             # the outputs still to come get the plain answer at once
             last = time.perf_counter()
-    of_trees = (sentence for name, f in found.items() for sentence in _caveats(name, f, len(request.table.X)))
-    caveats = (*of_trees, *work.caveats)
+    caveats = (*(sentence for name, f in found.items() for sentence in _caveats(name, f, request)), *work.caveats)
     trees = FoundTrees(found, caveats=caveats)
     return trees if len(found) == 1 else work.compared(trees, last)
 
@@ -201,10 +200,12 @@ class _Work:
         gate, status = None, DiscoveryStatus.FINISHED
         if smooth.leaves_doubt:
             try:
-                gate = gated(tree, smooth.weakest_first, self._gate_rows(self._targets([i]), deadline))
+                gate = gated(tree, smooth.weakest_first, self._gate_rows(self._targets([i]), deadline), smooth.inert)
                 tree = gate.tree
             except Halted as halted:
                 status = halted.status
+        if gate is not None and gate.lacks:
+            return self._searched(i, deadline, smooth)
         units = Units(self._request.table.code.columns, (), {}).with_trees(tree.children or (tree,))
         return FoundTree(
             tree=tree,
@@ -368,12 +369,14 @@ def _prime(units: Units) -> ModuleTree:
     return units.joined(units.trees)
 
 
-def _caveats(name: str, found: FoundTree, n_rows: int) -> list[str]:
-    tree = found.tree
+def _caveats(name: str, found: FoundTree, request: TableRequest) -> list[str]:
+    tree, n_rows = found.tree, len(request.table.X)
     if n_rows < FEWEST_ROWS:
         return [f"{n_rows} rows are too few to look for structure (at least {FEWEST_ROWS})"]
     if found.status is not DiscoveryStatus.FINISHED:
-        return []
+        unused = sorted(set(request.table.code.columns) - request.left_out - tree.members)
+        early = f"the search for {name!r} ended before inputs that seemed inert were offered again; they may act: "
+        return [early + ", ".join(unused)] if unused else []
     if found.gate is not None and found.gate.given_up:
         gone = "; ".join("{" + ", ".join(sorted(m)) + "}" for m in found.gate.given_up)
         return [

@@ -174,8 +174,7 @@ class SmoothSearch:
         return mapped, kernel
 
     def _kernel(self, mapped: MappedTarget, active: Sequence[int], n_rows: int = ROWS_FOR_KERNEL) -> Kernel:
-        self._check_time()
-        return fit_kernel(*self._rows(mapped, active, self.inner[:n_rows]))
+        return fit_kernel(*self._rows(mapped, active, self.inner[:n_rows]), go_on=self._check_time)
 
     def _fit(self, mapped: MappedTarget, kernel: Kernel, active: Sequence[int], rows: np.ndarray) -> SmoothFit:
         self._check_time()

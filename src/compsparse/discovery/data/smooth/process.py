@@ -8,6 +8,7 @@ in low orders mostly, one of large length hardly at all.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -149,13 +150,22 @@ def conditioned(kernel: Kernel, X: Tensor, y: Tensor, precision: Tensor, n_draws
     return SmoothFit(kernel, X, solved[:, :1], solved[:, 1:], waves)
 
 
-def fit_kernel(X: Tensor, y: Tensor, precision: Tensor) -> Kernel:
-    """The kernel of the largest evidence, with a weak pull of lengths and weights towards their start."""
+def fit_kernel(X: Tensor, y: Tensor, precision: Tensor, go_on: Callable[[], None] = lambda: None) -> Kernel:
+    """The kernel of the largest evidence, with a weak pull of lengths and weights towards their start.
+
+    Args:
+        go_on: called before every step; raises what is to end the fit.
+    """
     d = X.shape[1]
     first = np.r_[np.full(d, FIRST_LENGTH), np.full(d, FIRST_WEIGHT), 0.0, math.log(FIRST_NOISE)]
     limits = [LENGTHS] * d + [WEIGHTS] * d + [LEVELS, NOISES]
+
+    def objective(p: np.ndarray) -> tuple[float, np.ndarray]:
+        go_on()
+        return evidence(p, X, y, precision)
+
     found = minimize(
-        lambda p: evidence(p, X, y, precision),
+        objective,
         first,
         jac=True,
         method="L-BFGS-B",
