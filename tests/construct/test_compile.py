@@ -71,6 +71,7 @@ def test_every_method_keeps_its_bound(method):
         ("(a + b)**7", (-1, 1), 1e-3),
         ("(a*a - a)*(a + 1) - exp(-a)", (-2, 2), 1e-5),
         ("exp(3) * a + sin(2)", (-1, 1), 1e-6),
+        ("tanh(abs(a - sqrt(1 + abs(b)**2)))", (-1, 1), 1e-3),
     ],
 )
 def test_hard_operations_keep_their_bound(text, domain, tol):

@@ -25,6 +25,8 @@ _MARGIN = 1.5
 """By how much ranges are widened beyond what the split needs, which leaves room for rounding."""
 _WIDEST = 0.25
 """A wire is never widened by more than this share of its range."""
+_CLOSED = 0.01
+"""The range of a ReLU counts as at least this share of its input's: one that hardly opens need not be exact."""
 _ROOM = 2e-3
 """And by at least this share of it, which costs next to nothing and leaves room for single precision."""
 _CELLS = 1024
@@ -94,8 +96,7 @@ def _backwards(
                 factors[wire] = max(factors[wire], abs(float(weight)))
     places: dict[int, Place] = {}
     for step in reversed(program.steps):
-        low, high = step.range
-        narrow = _MARGIN * tol / (_WIDEST * (high - low) + 1e-300)
+        narrow = _MARGIN * tol / (_WIDEST * _width(step, program) + 1e-300)
         factors[step.wire] = max(factors[step.wire], narrow, least[step.wire] if least else 0.0) * (1 + 1e-12)
         place = places[step.wire] = _place(step, program, widened, tol / factors[step.wire])
         for form, slope in zip(step.forms, place.slopes, strict=True):
@@ -105,6 +106,14 @@ def _backwards(
                         raise StepError(step.node, "has an infinite slope where its inputs are not exact")
                     factors[wire] += factors[step.wire] * slope * abs(float(weight))
     return Tolerances(factors, places, dict(widened))
+
+
+def _width(step: ProgramStep, program: Program) -> float:
+    low, high = step.range
+    if step.kind != "relu":
+        return high - low
+    below, above = program.ranges.of(step.forms[0])
+    return max(high - low, _CLOSED * (above - below))
 
 
 def wide_range(form: AffineForm, program: Program, widened: Mapping[int, float]) -> Side:
