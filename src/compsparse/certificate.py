@@ -37,7 +37,7 @@ _SENTENCES = {
     Rigour.PROVED: "a theorem says so",
     Rigour.RIGOROUS: "computed so that nothing was left out, in double precision",
     Rigour.MEMO: "a source says so without a full proof",
-    Rigour.HEURISTIC: "found by a search that may have missed something",
+    Rigour.HEURISTIC: "not proved: a search may have missed something, or an assumption is not met",
     Rigour.ESTIMATED: "estimated from samples",
 }
 _ROUNDING = 1e-9  # share of their size by which bounds may cross because of rounding
