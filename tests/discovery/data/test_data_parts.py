@@ -1,6 +1,7 @@
 """The parts of a search in data: candidates, units, trials, decisions."""
 
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -13,7 +14,10 @@ from compsparse.discovery.data.candidates import Candidate, CandidateNetwork
 from compsparse.discovery.data.decisions import accepted, judge
 from compsparse.discovery.data.evidence import module_evidence
 from compsparse.discovery.data.outputs import FoundTree, FoundTrees
-from compsparse.discovery.data.settings import Effort
+from compsparse.discovery.data.search import TableSearch
+from compsparse.discovery.data.settings import TOLD_APART, Effort
+from compsparse.discovery.data.smooth.asking import SmoothAnswer
+from compsparse.discovery.data.smooth.turning import Turns
 from compsparse.discovery.data.trees import dissolved, exposed, pairings, parent_of, regrouped
 from compsparse.discovery.data.trials import Trial, standard_error, t_statistic
 from compsparse.discovery.data.units import Units, combination_of, leaf
@@ -205,6 +209,34 @@ def test_equal_rivals_are_accepted_one_at_a_time_and_only_at_last():
     judgements = judge(trial, np.ones(400))
     assert accepted(trial, judgements, 1.0) == []
     assert len(accepted(trial, judgements, 1.0, last_word=True)) == 1
+
+
+def test_a_rival_whose_error_lies_in_a_few_rows_is_told_apart_by_its_size():
+    trial = made_up_trial([0.5, 0.1, 0.2, 0.2, 0.2, 0.2, 0.2], spread=0.001)
+    trial.losses[2:, :] = 0.1
+    trial.losses[2:, :4] = 60.0
+    assert trial.t(2, 1) < TOLD_APART
+    assert accepted(trial, judge(trial, np.ones(400)), 1.0) == [1]
+
+
+def test_pairs_that_are_turned_least_are_tried_first_and_some_are_denied():
+    names = "abcdef"
+    pairs = np.arange(216.0).reshape(6, 6, 6)
+    turns = Turns(pairs + pairs.transpose(1, 0, 2), np.ones((6, 6, 6)))
+    answer = SmoothAnswer(None, (), frozenset(), 0.1, 0.01, {}, turns=turns, turned=tuple(names), most_turn=300.0)
+    units = Units.raw({name: (name,) for name in names})
+    search = TableSearch(table(d=6), units, oracle=answer)
+    every = [frozenset(p) for p in combinations(range(6), 2)]
+    first = search._turned_least(every)
+    assert len(first) == 10
+    assert first[0] == {0, 1}
+    left = search._not_denied(every)
+    assert frozenset([4, 5]) not in left
+    assert frozenset([0, 1]) in left
+    search.refuted.add(frozenset("ab"))
+    assert frozenset([0, 1]) not in search._not_denied(every)
+    unsaid = TableSearch(table(d=6), units)
+    assert unsaid._turned_least(every) == unsaid._not_denied(every) == every
 
 
 def test_slack_lets_a_near_miss_stand_only_when_told_apart():

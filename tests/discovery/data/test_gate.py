@@ -101,3 +101,18 @@ def test_a_module_goes_where_an_input_acts_beside_it(is_shared):
     verify_modules(search, support)
     assert (pair.members in support) is not is_shared
     assert search.leaks == [pair.members] * is_shared
+
+
+def test_another_grouping_takes_the_place_of_a_false_module():
+    X = torch.as_tensor(np.random.default_rng(0).uniform(-1, 1, (500, 4)), dtype=torch.float32)
+    a, b, c, d = X.T[:, :, None]
+    y = torch.tanh(3 * a * b) + torch.sin(3 * c * d)
+    units = Units.raw({name: (name,) for name in "abcd"})
+    false = units.joined([units.trees[0], units.trees[2]])
+    search = TableSearch(TrialTable(X, y / y.std(), effort=0.4), units.with_trees([false, *units.trees[1::2]]))
+    search.told_apart[false.members] = 9.0  # beyond doubt, so that there is no second look
+    support: dict = {}
+    verify_modules(search, support)
+    assert search.refuted == {frozenset("ac")}
+    assert frozenset("ac") not in support
+    assert {frozenset("ab"), frozenset("cd")} & support.keys()

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import compsparse as cs
-from compsparse.discovery.data.smooth.asking import SmoothSearch
+from compsparse.discovery.data.smooth.asking import SmoothAnswer, SmoothSearch, unasked
 from compsparse.discovery.data.smooth.maps import has_heavy_tails, maps_of
 from compsparse.discovery.data.smooth.process import conditioned, evidence, fit_kernel
 from compsparse.discovery.data.smooth.reading import chance_turn, read_tree
@@ -123,6 +123,32 @@ def test_nothing_turned_is_complete_only_where_a_turn_would_have_been_seen():
     assert read_tree(sharp, "abcd", 1e-8).tree.kind == "complete"
     blurred = Turns(sharp.pairs, np.full((4, 4, 4), 1.0))
     assert read_tree(blurred, "abcd", 1e-2).tree.kind is None
+
+
+def test_what_speaks_against_a_pair_of_sets_is_the_largest_turn_from_outside():
+    turns = turns_of(4, [(0, 2, 3), (0, 1, 2)])
+    answer = SmoothAnswer(None, (), frozenset(), 0.1, 0.01, {}, turns=turns, turned=tuple("abcd"))
+    assert answer.turn_between(frozenset("a"), frozenset("c")) == 50
+    assert answer.turn_between(frozenset("ab"), frozenset("c")) == 50
+    assert answer.turn_between(frozenset("ab"), frozenset("cd")) == 0  # nothing is outside
+    assert answer.turn_between(frozenset("b"), frozenset("d")) == 1
+    assert answer.turn_between(frozenset("b"), frozenset("z")) == 0
+    assert unasked().turn_between(frozenset("a"), frozenset("c")) == 0
+
+
+@pytest.mark.parametrize("noise", [0.7, 0.0])
+def test_inputs_are_left_out_of_a_poor_fit_only_where_more_rows_would_not_help(noise):
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, (400, 8))
+    flat = x[:, 0] / x[:, 0].std()
+    deep = np.sin(4 * x[:, 0] * x[:, 1] + 3 * x[:, 2] * x[:, 3]) * np.cos(3 * x[:, 4] + 4 * x[:, 5])
+    y = flat + noise * rng.standard_normal(400) if noise else deep
+    search = SmoothSearch(torch.as_tensor(x), y, torch.ones(400), [f"x{i}" for i in range(8)], np.arange(80), 0)
+    answer = search.ask()
+    assert answer.tree is None
+    assert answer.unexplained > 0.1
+    assert "x0" not in answer.inert
+    assert (len(answer.inert) >= 5) is bool(noise)
 
 
 # ---- maps ----------------------------------------------------------------------------------------

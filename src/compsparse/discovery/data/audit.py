@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +22,7 @@ from compsparse.discovery.data.settings import (
     LONG,
     LONGEST,
     MOST_LOSS,
+    MOST_REPLACED,
     REPLICAS,
     SHORT,
     UNRESOLVED,
@@ -52,7 +53,8 @@ def verify_modules(search: TableSearch, support: dict[frozenset[str], Support]) 
     """
     reference = _verifying_fit(search, search.units)
     looked_at: set[frozenset[str]] = set()
-    while module := next((m for t in search.units.trees for m in t.inner if m.members not in support), None):
+    in_doubt: list[frozenset[str]] = []
+    while module := _smallest(m for t in search.units.trees for m in t.inner if m.members not in support):
         without = _verifying_fit(search, dissolved(search.units, module))
         others = [without]
         if reference.mean(0) > UNRESOLVED * search.constant_error:
@@ -66,12 +68,20 @@ def verify_modules(search: TableSearch, support: dict[frozenset[str], Support]) 
                 reference = _verifying_fit(search, search.units)
                 continue
         if len(others) > 1 and _leaks(others[1], reference) and _leaks_at_length(search, module):
-            search.leaks.append(module.members)
-            search.units = dissolved(search.units, module)
+            (in_doubt if _replaced(search, module) else search.leaks).append(module.members)
             reference = _verifying_fit(search, search.units)
             continue
         support[module.members] = _support(reference, without)
-    return reference.mean(0) / search.constant_error
+    left = reference.mean(0) / search.constant_error
+    if left > UNRESOLVED:
+        # another grouping may be as false as the first: only a tree that explains all speaks for it
+        search.leaks += in_doubt
+    return left
+
+
+def _smallest(modules: Iterable[ModuleTree]) -> ModuleTree | None:
+    """What a module is made of is verified before it: a false part makes the whole look false."""
+    return min(modules, key=lambda m: (len(m.members), sorted(m.members)), default=None)
 
 
 def _verifying_fit(search: TableSearch, units: Units) -> Trial:
@@ -121,6 +131,24 @@ def _leaks_at_length(search: TableSearch, module: ModuleTree) -> bool:
     around, reference = fits
     log.debug("at length: %.5f around %s, %.5f through it", around.mean(0), sorted(module.members), reference.mean(0))
     return _leaks(around, reference)
+
+
+def _replaced(search: TableSearch, module: ModuleTree) -> bool:
+    """Takes a false module apart; whether another grouping of its parts was told apart clearly from all rivals."""
+    parent, known = parent_of(search.units, module), {m.members for tree in search.units.trees for m in tree.inner}
+    search.refuted.add(module.members)
+    search.units = dissolved(search.units, module)
+    if len(search.refuted) > MOST_REPLACED:
+        return False
+    if parent is None:
+        while len(search.units) > 2 and search.merge():
+            pass
+    else:
+        wide = next(m for tree in search.units.trees for m in tree.inner if m.members == parent.members)
+        search.regroup(wide, LONG)
+    new = [m.members for tree in search.units.trees for m in tree.inner if m.members not in known]
+    log.debug("in the place of %s: %s", sorted(module.members), [sorted(m) for m in new])
+    return bool(new) and all(search.told_apart[m] >= CLEARLY_APART for m in new)
 
 
 def _support(reference: Trial, without: Trial) -> Support:

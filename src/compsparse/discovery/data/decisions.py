@@ -7,12 +7,22 @@ that shares a variable with it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from compsparse.discovery.data.settings import BETTER, MUCH_WORSE, NOT_WORSE, PREDICTS, TOLD_APART
+from compsparse.discovery.data.settings import (
+    BETTER,
+    CLEARLY_APART,
+    FAR_WORSE,
+    FAR_WORSE_T,
+    MUCH_WORSE,
+    NOT_WORSE,
+    PREDICTS,
+    TOLD_APART,
+)
 from compsparse.discovery.data.trials import Trial
 
 
@@ -54,10 +64,17 @@ def judge(trial: Trial, constant: np.ndarray) -> list[Judgement]:
                 trial.mean(c),
                 trial.t_of(trial.losses[c], constant),
                 trial.t(c, 0),
-                trial.smallest_t(rivals, c),
+                min((_told_apart(trial, r, c) for r in rivals), default=math.inf),
             )
         )
     return sorted(judgements, key=lambda j: j.error)
+
+
+def _told_apart(trial: Trial, rival: int, c: int) -> float:
+    """t by which a rival is worse; where a few rows make up its error, that is small however large the error is."""
+    t = trial.t(rival, c)
+    is_far_worse = t > FAR_WORSE_T and trial.mean(rival) > FAR_WORSE * trial.mean(c)
+    return max(t, CLEARLY_APART) if is_far_worse else t
 
 
 def accepted(

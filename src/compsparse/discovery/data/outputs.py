@@ -19,7 +19,7 @@ from compsparse.discovery.data.request import TableRequest
 from compsparse.discovery.data.search import TableSearch
 from compsparse.discovery.data.settings import CLEARLY_LESS, FEWEST_ROWS, OUTER_SHARE, ROWS_TO_SPARE, UNRESOLVED
 from compsparse.discovery.data.sharing import shared_modules
-from compsparse.discovery.data.smooth.asking import SmoothAnswer, SmoothSearch
+from compsparse.discovery.data.smooth.asking import SmoothAnswer, SmoothSearch, unasked
 from compsparse.discovery.data.smooth.maps import has_heavy_tails, normal_scores
 from compsparse.discovery.data.smooth.settings import (
     FEWEST_LEVELS,
@@ -267,8 +267,7 @@ class _Work:
         columns = {k: v for k, v in self._searched_columns().items() if k not in parked}
         units = Units(self._request.table.code.columns, (), {}).with_trees(Units.raw(columns).trees)
         output = self._request.table.target.outputs[i]
-        acting = smooth.acting if smooth is not None else frozenset()
-        return TableSearch(table, units, output, self._request.progress, parked=parked, acting=acting)
+        return TableSearch(table, units, output, self._request.progress, parked, smooth or unasked())
 
     def _recurrence(
         self, i: int, tree: ModuleTree, y: Tensor, deadline: float | None, smooth: SmoothAnswer | None

@@ -7,6 +7,7 @@ learned parts go on training together, and held-out error falls.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -14,12 +15,14 @@ from itertools import combinations
 import numpy as np
 
 from compsparse.discovery.data.candidates import Candidate
-from compsparse.discovery.data.decisions import accepted, judge
+from compsparse.discovery.data.decisions import Judgement, accepted, judge
 from compsparse.discovery.data.settings import (
+    BETTER,
     EXPLAINED_AT_LENGTH,
     EXPLAINED_FOR_INERT,
     FEW_REPLICAS,
     FEW_UNITS,
+    FEWEST_FIRST,
     JOINTLY_INERT,
     LONG,
     LONGEST,
@@ -39,8 +42,10 @@ from compsparse.discovery.data.settings import (
     SHORT,
     SLACK,
     TOLD_APART,
+    TRIED_FIRST,
     Effort,
 )
+from compsparse.discovery.data.smooth.asking import SmoothAnswer, unasked
 from compsparse.discovery.data.trees import exposed, pairings, regrouped
 from compsparse.discovery.data.trials import Trial, TrialTable, standard_error
 from compsparse.discovery.data.units import Units, combination_of, leaf
@@ -60,10 +65,12 @@ class TableSearch:
     output: str = "y"
     progress: Progress = field(default_factory=Silent)
     parked: list[str] = field(default_factory=list)
-    acting: frozenset[str] = frozenset()
-    """Inputs that are known to act, so that a poor fit cannot call them inert."""
+    oracle: SmoothAnswer = field(default_factory=unasked)
+    """Which inputs are known to act, so that a poor fit cannot call them inert, and which pairs are no modules."""
     path: list[Step] = field(default_factory=list)
     told_apart: dict[frozenset[str], float] = field(default_factory=dict)
+    refuted: set[frozenset[str]] = field(default_factory=set)
+    """Modules that were seen to be false, and are not tried again."""
     leaks: list[frozenset[str]] = field(default_factory=list)
     """Modules that were given up because their inputs act beside them."""
     knows_inert: bool = False
@@ -74,10 +81,15 @@ class TableSearch:
         self._n_at_first = len(self.units)
 
     def run(self) -> None:
-        """Merges until nothing more is accepted, then offers again what was left out."""
+        """Merges until nothing more is accepted, then offers again what was left out, and looks into wide nodes.
+
+        A triple is accepted where none of its pairs was told apart; all that was learned since may tell them apart.
+        """
         self._merge_all()
         while self.parked and self._readmit():
             self._merge_all()
+        for node in [m for tree in self.units.trees for m in tree.inner if len(m.children) > 2]:
+            self.regroup(node, LONG)
 
     def _merge_all(self) -> None:
         if not self.knows_inert:
@@ -128,7 +140,7 @@ class TableSearch:
     def _may_be_inert(self) -> list[int]:
         """Single inputs that are not known to act."""
         leaves = (i for i in sorted(self.units.every) if not self.units.trees[i].children)
-        return [i for i in leaves if not self.units.trees[i].members <= self.acting]
+        return [i for i in leaves if not self.units.trees[i].members <= self.oracle.acting]
 
     def _readmit(self) -> bool:
         """Offers parked inputs to every node of the tree; those that help become units again."""
@@ -172,9 +184,11 @@ class TableSearch:
 
     def regroup(self, node: ModuleTree, steps: int = LONGEST) -> None:
         """Looks for the pair to join first inside a node of three or more, by fits of the whole tree."""
-        whole = self.fit_tree(self.units, steps)
-        options = [(regrouped(self.units, node, new), inner) for new, inner in pairings(self.units, node.children)]
-        trials = [self.fit_tree(units, steps) for units, _ in options]
+        inside = pairings(self.units, node.children)
+        options = [(regrouped(self.units, node, n), inner) for n, inner in inside if inner.members not in self.refuted]
+        if len(options) < 2:
+            return
+        whole, *trials = (self.fit_tree(units, steps) for units in (self.units, *(units for units, _ in options)))
         order = np.argsort([trial.mean(0) for trial in trials])
         best, rivals = trials[order[0]], [trials[i] for i in order[1:]]
         apart = min(best.t_of(r.losses[0], best.losses[0]) for r in rivals)
@@ -195,8 +209,12 @@ class TableSearch:
     def merge(self) -> bool:
         """One round: the best pairs, or failing them the best triple. False if nothing was accepted."""
         every = sorted(self.units.every)
-        pairs = self._screened([frozenset(p) for p in combinations(every, 2)], MOST_MERGES)
-        if self._try(pairs):
+        pairs = self._not_denied([frozenset(p) for p in combinations(every, 2)])
+        first = self._turned_least(pairs)
+        if len(first) < len(pairs) and self._try_first(self._screened(first, MOST_MERGES)):
+            return True
+        pairs = self._screened(pairs, MOST_MERGES)
+        if pairs and self._try(pairs):
             return True
         if len(self.units) <= 3:
             return False
@@ -204,6 +222,31 @@ class TableSearch:
         if len(triples) > MOST_SCREENED:
             triples = [t for t in triples if any(p < t for p in pairs[:MOST_IN_LONG_TRIAL])]
         return self._try(self._screened(triples[:MOST_SCREENED], MOST_MERGES))
+
+    def _not_denied(self, pairs: list[frozenset[int]]) -> list[frozenset[int]]:
+        """Pairs that neither a smooth fit nor an earlier look denies."""
+        pairs = [p for p in pairs if self.units.members(p) not in self.refuted]
+        return [p for p in pairs if self._turn(p) <= self.oracle.most_turn]
+
+    def _turned_least(self, pairs: list[frozenset[int]]) -> list[frozenset[int]]:
+        """The pairs that are most likely modules by a smooth fit; all of them where it cannot say."""
+        turns = {p: self._turn(p) for p in pairs}
+        n_first = max(FEWEST_FIRST, math.ceil(TRIED_FIRST * len(pairs)))
+        return sorted(pairs, key=turns.__getitem__)[:n_first] if any(turns.values()) else pairs
+
+    def _is_turned_least(self, trial: Trial, judgement: Judgement) -> bool:
+        """Whether no other pair with one of the two units is turned less."""
+        pair = trial.candidates[judgement.candidate].inner
+        rivals = (frozenset([i, j]) for i in pair for j in self.units.every - pair)
+        return self._turn(pair) < min(map(self._turn, rivals), default=math.inf)
+
+    def _turn(self, pair: frozenset[int]) -> float:
+        return self.oracle.turn_between(*(self.units.trees[i].members for i in pair))
+
+    def _try_first(self, merges: Sequence[frozenset[int]]) -> bool:
+        """A short trial of some pairs; their rivals are not all there, so they have more to show."""
+        trial = self.table.fit(self.units, self._candidates(merges), self._effort(SHORT))
+        return self._accept(trial, rivals_left_out=True)
 
     def _screened(self, sets: list[frozenset[int]], most: int) -> list[frozenset[int]]:
         """The most promising of many sets, by short trials in turn; all of them where they are few."""
@@ -216,13 +259,16 @@ class TableSearch:
             errors |= {s: trial.mean(c) for c, s in enumerate(part)}
         return sorted(sets, key=errors.__getitem__)[: most // 2]
 
+    def _candidates(self, merges: Sequence[frozenset[int]]) -> list[Candidate]:
+        """The free function, which every merge is compared with, and the merges."""
+        return [free(self.units.every), *(self._merging(m) for m in merges)]
+
     def _merging(self, which: frozenset[int]) -> Candidate:
         return Candidate(which, self.units.every - which)
 
     def _try(self, merges: Sequence[frozenset[int]]) -> bool:
         """Trials of growing length; each asks only what the one before left open."""
-        candidates = [free(self.units.every), *(self._merging(m) for m in merges)]
-        trial = self.table.fit(self.units, candidates, self._effort(SHORT))
+        trial = self.table.fit(self.units, self._candidates(merges), self._effort(SHORT))
         if self._accept(trial):
             return True
         best = judge(trial, self.table.constant)[:MOST_IN_LONG_TRIAL]
@@ -243,8 +289,12 @@ class TableSearch:
         """The base and some of the candidates, trained longer."""
         return self.table.fit(trial.units, [trial.candidates[c] for c in (0, *chosen)], effort)
 
-    def _accept(self, trial: Trial, *, last_word: bool = False, slack: float = 0.0) -> bool:
+    def _accept(
+        self, trial: Trial, *, last_word: bool = False, slack: float = 0.0, rivals_left_out: bool = False
+    ) -> bool:
         judgements = judge(trial, self.table.constant)
+        if rivals_left_out:
+            judgements = [j for j in judgements if j.against_base < BETTER or self._is_turned_least(trial, j)]
         log.debug("%d units, free function %.5f", len(self.units), trial.mean(0))
         for j in judgements[:MERGES_LOGGED]:
             log.debug("  %s %s", sorted(trial.units.members(trial.candidates[j.candidate].inner)), j)

@@ -58,6 +58,9 @@ FEW_REPLICAS, REPLICAS, MANY_REPLICAS = 2, 4, 8
 FEW_UNITS = 5
 """Units up to which a first trial is small enough for twice the replicas."""
 MOST_IN_LONG_TRIAL = 6
+TRIED_FIRST, FEWEST_FIRST = 1 / 3, 10
+"""Share of the pairs, and number of them at least, that a round tries first where a smooth fit says which are turned
+least; the others follow where none of these is accepted."""
 
 # ---- merging ------------------------------------------------------------------------------------
 
@@ -71,6 +74,8 @@ MUCH_WORSE = 6.0
 """t against the base beyond which no slack helps."""
 TOLD_APART = 2.5
 """t against every rival that shares a variable; on sums every pair helps, and the first would be chance."""
+FAR_WORSE, FAR_WORSE_T = 5.0, 1.5
+"""Ratio of errors from which a rival is out at a smaller t: where few rows hold most of an error, t says little."""
 NEARLY_AS_GOOD = 1.5
 """Error relative to the base up to which a merge that lost may have lacked training, not truth."""
 SLACK = 0.1
@@ -99,6 +104,8 @@ CLEARLY_APART = 4.0
 """t over all rivals at a module's acceptance beyond which its parent cannot be complete over its children."""
 LEAKS, LEAKED = -3.0, 0.9
 """t, and ratio of errors, of the tree in which a module's inputs also bypass it at which the module is false."""
+MOST_REPLACED = 3
+"""Modules in whose place others are looked for; where more turn out false, inputs act in many places at once."""
 AS_GOOD, MOST_LOSS = 2.0, 1.15
 """t and ratio of errors up to which a sum or product counts as good as the nested fit."""
 HOPELESSLY_APART, HOPELESS = 4.0, 1.5

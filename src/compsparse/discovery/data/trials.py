@@ -86,11 +86,6 @@ class Trial:
         """The same for any losses on the same rows."""
         return float(t_statistic(losses - others, self.weight))
 
-    def smallest_t(self, rivals: Sequence[int], c: int) -> float:
-        """The smallest t by which one of the rivals is worse than c; infinite without rivals."""
-        against = t_statistic(self.losses[list(rivals)] - self.losses[c], self.weight) if rivals else np.array(np.inf)
-        return float(against.min())
-
 
 def t_statistic(difference: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """t of a weighted mean over the last axis against zero."""

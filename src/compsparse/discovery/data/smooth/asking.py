@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -12,16 +12,19 @@ from torch import Tensor
 
 from compsparse.discovery.data.smooth.maps import MappedTarget, maps_of
 from compsparse.discovery.data.smooth.process import Kernel, SmoothFit, conditioned, fit_kernel
-from compsparse.discovery.data.smooth.reading import Reading, largest_turn, read_tree
+from compsparse.discovery.data.smooth.reading import Reading, chance_turn, largest_turn, read_tree
 from compsparse.discovery.data.smooth.settings import (
     ACTS,
+    DOUBT,
     DRAWS,
     EXPLAINED,
     EXPLAINED_FOR_EFFECTS,
+    EXPLAINED_FOR_PAIRS,
     FEWEST_OUTER_ROWS,
     FINEST,
     HURTS,
     LEAST_INFLATION,
+    LEVELLED_OFF,
     MANY_COLUMNS,
     MORE_ROWS_FOR_KERNEL,
     MOST_ACTIVE,
@@ -72,6 +75,8 @@ class SmoothAnswer:
         modules: figures of every module, the whole left out.
         consistent: whether every node is cleanly prime or complete.
         resampled: on how many parts of the rows the tree was looked for again.
+        turns: of ``turned`` inputs; None where the fit is too poor to say even which pairs are turned least.
+        most_turn: beyond it a pair is no module.
     """
 
     tree: ModuleTree | None
@@ -82,6 +87,19 @@ class SmoothAnswer:
     modules: dict[Members, ModuleFigures]
     consistent: bool = False
     resampled: int = 0
+    turns: Turns | None = None
+    turned: tuple[str, ...] = ()
+    most_turn: float = np.inf
+
+    def turn_between(self, one: Members, other: Members) -> float:
+        """The largest turn, in standard errors, that speaks against a module over two sets of inputs.
+
+        Zero where the fit cannot say.
+        """
+        if self.turns is None or not one | other <= set(self.turned):
+            return 0.0
+        place = self.turned.index
+        return self.turns.between([place(name) for name in one], [place(name) for name in other])
 
     @property
     def leaves_doubt(self) -> bool:
@@ -100,6 +118,11 @@ class SmoothAnswer:
             return False
         has_none = not self.modules and self.consistent and self.tree.kind is not None
         return has_none or any(not m.unsure for m in self.modules.values())
+
+
+def unasked() -> SmoothAnswer:
+    """The answer of no fit: it knows nothing, and denies nothing."""
+    return SmoothAnswer(None, (), frozenset(), np.nan, np.nan, {})
 
 
 class SmoothSearch:
@@ -145,15 +168,28 @@ class SmoothSearch:
         effects = zip(active, measured_effects(fit, inflation, self.seed), strict=True)
         acting = frozenset(self.names[i] for i, size in effects if size > ACTS)
         of_map = float(errors.mean())
-        if of_map > 1 - EXPLAINED or not 1 < len(active) <= MOST_ACTIVE:
+        if of_map > 1 - EXPLAINED_FOR_PAIRS or not 1 < len(active) <= MOST_ACTIVE:
             return SmoothAnswer(None, inert, acting, unexplained, spread, {})
         names = [self.names[i] for i in active]
         turns = measured_turns(fit, inflation, self.seed)
+        said = SmoothAnswer(
+            None,
+            inert,
+            acting,
+            unexplained,
+            spread,
+            {},
+            turns=turns,
+            turned=tuple(names),
+            most_turn=DOUBT * chance_turn(of_map),
+        )
+        if of_map > 1 - EXPLAINED:
+            return said
         reading = read_tree(turns, names, of_map)
         again = self._resampled(mapped, fit.kernel, active, inflation, of_map, n_resamples)
         outer_turns = self._outer_turns(mapped, fit.kernel, active)
         figures = {m: _figures(m, reading, names, turns, outer_turns, again) for m in reading.tree.modules}
-        return SmoothAnswer(reading.tree, inert, acting, unexplained, spread, figures, reading.consistent, len(again))
+        return replace(said, tree=reading.tree, modules=figures, consistent=reading.consistent, resampled=len(again))
 
     # ---- fits ----------------------------------------------------------------------------
 
@@ -216,19 +252,25 @@ class SmoothSearch:
     def _without_inert(self, mapped: MappedTarget, fit: SmoothFit, active: list[int]) -> tuple[SmoothFit, list[int]]:
         """The fit without inputs that seem to do nothing, if fresh rows are predicted as well without them all."""
         with_all, inflation = self._on_fresh_rows(mapped, fit, active)
-        enough = EXPLAINED if len(active) <= MANY_COLUMNS else EXPLAINED_FOR_EFFECTS
-        if with_all.mean() > 1 - enough:
+        left = float(with_all.mean())
+        is_good = left <= 1 - EXPLAINED or (left <= 1 - EXPLAINED_FOR_EFFECTS and len(active) > MANY_COLUMNS)
+        if not (is_good or (left <= 1 - EXPLAINED_FOR_EFFECTS and self._has_levelled_off(mapped, fit, active, left))):
             return fit, active
         effects = measured_effects(fit, inflation, self.seed)
-        for no_effect in (NO_EFFECT, SURELY_NO_EFFECT):
-            left = [i for i, size in zip(active, effects, strict=True) if size > no_effect]
-            if not left or len(left) == len(active):
+        for no_effect in (NO_EFFECT, SURELY_NO_EFFECT) if is_good else (SURELY_NO_EFFECT,):
+            others = [i for i, size in zip(active, effects, strict=True) if size > no_effect]
+            if not others or len(others) == len(active):
                 continue
-            without = self._fit(mapped, self._kernel(mapped, left), left, self.inner)
-            errors, _ = self._on_fresh_rows(mapped, without, left)
+            without = self._fit(mapped, self._kernel(mapped, others), others, self.inner)
+            errors, _ = self._on_fresh_rows(mapped, without, others)
             if float(t_statistic(errors - with_all, np.ones(len(errors)))) <= HURTS:
-                return without, left
+                return without, others
         return fit, active
+
+    def _has_levelled_off(self, mapped: MappedTarget, fit: SmoothFit, active: list[int], left: float) -> bool:
+        """Whether half of the rows do nearly as well, so that what is left is noise and not structure."""
+        half = self._fit(mapped, fit.kernel, active, self.inner[: len(self.inner) // 2])
+        return float(self._on_fresh_rows(mapped, half, active)[0].mean()) < LEVELLED_OFF * left
 
     # ---- figures -------------------------------------------------------------------------
 

@@ -47,6 +47,11 @@ EXPLAINED = 0.97
 MANY_COLUMNS, EXPLAINED_FOR_EFFECTS = 24, 0.5
 """Columns beyond which a poorer fit is asked too which of them the search may begin without, and how much it must
 explain: what it leaves out is offered again at the end."""
+LEVELLED_OFF = 1.1
+"""Error with half of the rows, relative to all, below which more rows would not help: the fit may be asked about
+effects too, because what it leaves is noise. Tables of noise were seen at 0.94 to 1.1, deep trees from 1.14 up."""
+EXPLAINED_FOR_PAIRS = 0.7
+"""The same to be asked which pairs to try first: true ones are among those that are turned least."""
 TURNED_BY_CHANCE, TURNED_BY_BIAS = 2.0, 4.0
 """Sizes of turns, in standard errors, that occur where there is none: where errors are mostly noise, and where
 fits are so good that what is left is their bias. Tuned on the catalogue's tuned half."""

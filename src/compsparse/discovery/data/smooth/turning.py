@@ -7,6 +7,7 @@ when x_k does not turn the pair. The posterior's draws say how far from zero the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +30,11 @@ class Turns:
 
     pairs: np.ndarray
     blur: np.ndarray
+
+    def between(self, one: Sequence[int], other: Sequence[int]) -> float:
+        """The largest turn of a slope by one set of inputs against one by another, by any input outside both."""
+        outside = [k for k in range(len(self.pairs)) if k not in one and k not in other]
+        return float(self.pairs[np.ix_(one, other, outside)].max(initial=0.0))
 
 
 Asked = tuple[Tensor, Tensor]
