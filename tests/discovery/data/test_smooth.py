@@ -9,7 +9,7 @@ import torch
 import compsparse as cs
 from compsparse.discovery.data.smooth.asking import SmoothAnswer, SmoothSearch, unasked
 from compsparse.discovery.data.smooth.maps import has_heavy_tails, maps_of
-from compsparse.discovery.data.smooth.process import conditioned, evidence, fit_kernel
+from compsparse.discovery.data.smooth.process import Pairs, conditioned, evidence, fit_kernel
 from compsparse.discovery.data.smooth.reading import chance_turn, read_tree
 from compsparse.discovery.data.smooth.turning import Turns, measured_effects, measured_turns
 from compsparse.discovery.data.strategy import from_data
@@ -32,15 +32,17 @@ Y = standardised(torch.sin(X[:, 0] * X[:, 1]) + 0.5 * X[:, 2])
 
 def test_the_slope_of_the_evidence_is_that_of_its_differences():
     p = np.r_[np.log([1.5, 2.0, 3.0]), np.log([2.0, 0.5, 8.0]), 0.3, math.log(1e-2)]
-    _, slope = evidence(p, X, Y, PRECISION)
+    pairs = Pairs.of(X)
+    _, slope = evidence(p, pairs, Y, PRECISION)
     step = 1e-6 * np.eye(len(p))
-    differences = [(evidence(p + e, X, Y, PRECISION)[0] - evidence(p - e, X, Y, PRECISION)[0]) / 2e-6 for e in step]
+    both = [[evidence(p + e, pairs, Y, PRECISION)[0] for e in (up, -up)] for up in step]
+    differences = [(above - below) / 2e-6 for above, below in both]
     np.testing.assert_allclose(slope, differences, rtol=1e-4, atol=1e-4)
 
 
 def test_the_evidence_is_that_of_a_normal_distribution():
     p = np.r_[np.full(3, math.log(2.0)), np.full(3, math.log(4.0)), 0.0, math.log(1e-2)]
-    value, _ = evidence(p, X, Y, PRECISION)
+    value, _ = evidence(p, Pairs.of(X), Y, PRECISION)
     gap = ((X[:, None] - X[None]) / 2).square()
     kernel = ((1 + 4 * torch.exp(-gap / 2)) / 5).prod(-1) + torch.diag((1e-2 + 1e-10) / PRECISION)
     normal = torch.distributions.MultivariateNormal(torch.zeros(120, dtype=torch.float64), kernel)
@@ -143,7 +145,8 @@ def test_inputs_are_left_out_of_a_poor_fit_only_where_more_rows_would_not_help(n
     flat = x[:, 0] / x[:, 0].std()
     deep = np.sin(4 * x[:, 0] * x[:, 1] + 3 * x[:, 2] * x[:, 3]) * np.cos(3 * x[:, 4] + 4 * x[:, 5])
     y = flat + noise * rng.standard_normal(400) if noise else deep
-    search = SmoothSearch(torch.as_tensor(x), y, torch.ones(400), [f"x{i}" for i in range(8)], np.arange(80), 0)
+    even, names = torch.ones(400, dtype=torch.float64), [f"x{i}" for i in range(8)]
+    search = SmoothSearch(torch.as_tensor(x), y, even, names, np.arange(80), 0)
     answer = search.ask()
     assert answer.tree is None
     assert answer.unexplained > 0.1

@@ -22,6 +22,7 @@ from compsparse.discovery.data.smooth.settings import (
     EXPLAINED_FOR_PAIRS,
     FEWEST_OUTER_ROWS,
     FINEST,
+    FIRST_NOISE,
     HURTS,
     LEAST_INFLATION,
     LEVELLED_OFF,
@@ -31,6 +32,7 @@ from compsparse.discovery.data.smooth.settings import (
     MOST_OUTER_ROWS,
     MOST_ROWS,
     MOSTLY_NOISE,
+    MUCH_NOISE,
     NO_EFFECT,
     RESAMPLED_SHARE,
     ROWS_FOR_KERNEL,
@@ -200,17 +202,31 @@ class SmoothSearch:
         best: tuple[float, MappedTarget, Kernel] | None = None
         for mapped in maps_of(self.y):
             kernel = self._kernel(mapped, every)
-            errors, _ = self._on_fresh_rows(mapped, self._fit(mapped, kernel, every, few), every)
-            if best is None or errors.mean() < best[0]:
-                best = float(errors.mean()), mapped, kernel
+            unexplained = self._left(mapped, kernel, every, few)
+            if best is None or unexplained < best[0]:
+                best = unexplained, mapped, kernel
         assert best is not None
         unexplained, mapped, kernel = best
+        if unexplained > 1 - EXPLAINED:
+            of_noise = self._kernel(mapped, every, first_noise=MUCH_NOISE)
+            if (left := self._left(mapped, of_noise, every, few)) < unexplained:
+                unexplained, kernel = left, of_noise
         if unexplained > 1 - EXPLAINED_FOR_EFFECTS and len(every) > MANY_COLUMNS and len(self.inner) > len(few):
             kernel = self._kernel(mapped, every, MORE_ROWS_FOR_KERNEL)
         return mapped, kernel
 
-    def _kernel(self, mapped: MappedTarget, active: Sequence[int], n_rows: int = ROWS_FOR_KERNEL) -> Kernel:
-        return fit_kernel(*self._rows(mapped, active, self.inner[:n_rows]), go_on=self._check_time)
+    def _left(self, mapped: MappedTarget, kernel: Kernel, active: Sequence[int], rows: np.ndarray) -> float:
+        """Share of the variance of fresh rows that some rows leave."""
+        return float(self._on_fresh_rows(mapped, self._fit(mapped, kernel, active, rows), active)[0].mean())
+
+    def _kernel(
+        self,
+        mapped: MappedTarget,
+        active: Sequence[int],
+        n_rows: int = ROWS_FOR_KERNEL,
+        first_noise: float = FIRST_NOISE,
+    ) -> Kernel:
+        return fit_kernel(*self._rows(mapped, active, self.inner[:n_rows]), self._check_time, first_noise)
 
     def _fit(self, mapped: MappedTarget, kernel: Kernel, active: Sequence[int], rows: np.ndarray) -> SmoothFit:
         self._check_time()
@@ -261,7 +277,8 @@ class SmoothSearch:
             others = [i for i, size in zip(active, effects, strict=True) if size > no_effect]
             if not others or len(others) == len(active):
                 continue
-            without = self._fit(mapped, self._kernel(mapped, others), others, self.inner)
+            kernel = self._kernel(mapped, others, first_noise=FIRST_NOISE if is_good else MUCH_NOISE)
+            without = self._fit(mapped, kernel, others, self.inner)
             errors, _ = self._on_fresh_rows(mapped, without, others)
             if float(t_statistic(errors - with_all, np.ones(len(errors)))) <= HURTS:
                 return without, others
@@ -269,8 +286,8 @@ class SmoothSearch:
 
     def _has_levelled_off(self, mapped: MappedTarget, fit: SmoothFit, active: list[int], left: float) -> bool:
         """Whether half of the rows do nearly as well, so that what is left is noise and not structure."""
-        half = self._fit(mapped, fit.kernel, active, self.inner[: len(self.inner) // 2])
-        return float(self._on_fresh_rows(mapped, half, active)[0].mean()) < LEVELLED_OFF * left
+        half = self.inner[: len(self.inner) // 2]
+        return self._left(mapped, fit.kernel, active, half) < LEVELLED_OFF * left
 
     # ---- figures -------------------------------------------------------------------------
 

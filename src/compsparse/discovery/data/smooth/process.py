@@ -150,19 +150,26 @@ def conditioned(kernel: Kernel, X: Tensor, y: Tensor, precision: Tensor, n_draws
     return SmoothFit(kernel, X, solved[:, :1], solved[:, 1:], waves)
 
 
-def fit_kernel(X: Tensor, y: Tensor, precision: Tensor, go_on: Callable[[], None] = lambda: None) -> Kernel:
-    """The kernel of the largest evidence, with a weak pull of lengths and weights towards their start.
+def fit_kernel(
+    X: Tensor,
+    y: Tensor,
+    precision: Tensor,
+    go_on: Callable[[], None] = lambda: None,
+    first_noise: float = FIRST_NOISE,
+) -> Kernel:
+    """The kernel of the largest evidence near its start, with a weak pull of lengths and weights towards that.
 
     Args:
+        first_noise: noise at the start; from little of it, much noise is easily taken for a wild function.
         go_on: called before every step; raises what is to end the fit.
     """
-    d = X.shape[1]
-    first = np.r_[np.full(d, FIRST_LENGTH), np.full(d, FIRST_WEIGHT), 0.0, math.log(FIRST_NOISE)]
+    d, pairs = X.shape[1], Pairs.of(X)
+    first = np.r_[np.full(d, FIRST_LENGTH), np.full(d, FIRST_WEIGHT), 0.0, math.log(first_noise)]
     limits = [LENGTHS] * d + [WEIGHTS] * d + [LEVELS, NOISES]
 
     def objective(p: np.ndarray) -> tuple[float, np.ndarray]:
         go_on()
-        return evidence(p, X, y, precision)
+        return evidence(p, pairs, y, precision)
 
     found = minimize(
         objective,
@@ -175,25 +182,45 @@ def fit_kernel(X: Tensor, y: Tensor, precision: Tensor, go_on: Callable[[], None
     return _kernel(found.x, X)
 
 
-def _kernel(p: np.ndarray, X: Tensor) -> Kernel:
-    d = X.shape[1]
-    values = torch.as_tensor(np.exp(p), dtype=X.dtype, device=X.device)
+def _kernel(p: np.ndarray, like: Tensor) -> Kernel:
+    d = (len(p) - 2) // 2
+    values = torch.as_tensor(np.exp(p), dtype=like.dtype, device=like.device)
     return Kernel(values[:d], values[d : 2 * d], float(np.exp(p[-2])), float(np.exp(p[-1])) + LEAST_NOISE)
 
 
-def evidence(p: np.ndarray, X: Tensor, y: Tensor, precision: Tensor) -> tuple[float, np.ndarray]:
+@dataclass(frozen=True)
+class Pairs:
+    """All pairs of different rows, once each.
+
+    Attributes:
+        index: (2, pairs), the two rows.
+        squares: (inputs, pairs), squared distances in every input.
+    """
+
+    n_rows: int
+    index: Tensor
+    squares: Tensor
+
+    @classmethod
+    def of(cls, X: Tensor) -> Pairs:
+        index = torch.triu_indices(len(X), len(X), offset=1, device=X.device)
+        columns = X.T.contiguous()
+        return cls(len(X), index, (columns[:, index[0]] - columns[:, index[1]]).square_())
+
+
+def evidence(p: np.ndarray, pairs: Pairs, y: Tensor, precision: Tensor) -> tuple[float, np.ndarray]:
     """Minus the logarithm of the evidence for a kernel, with its slope.
 
     Args:
         p: logarithms of all lengths, of all weights, of the level and of the noise.
     """
-    d, n, kernel = X.shape[1], len(X), _kernel(p, X)
-    alike = [kernel.alike(i, X, X) for i in range(d)]
-    total = torch.full((n, n), kernel.level, dtype=X.dtype, device=X.device)
-    for i in range(d):
-        total *= kernel.factor(alike[i], i)
-    matrix = total.clone()
-    matrix.diagonal().add_(kernel.noise * kernel.level / precision)
+    kernel = _kernel(p, y)
+    length, weight = kernel.length[:, None], kernel.weight[:, None]
+    share = pairs.squares.mul(-0.5 / length.square()).exp_().mul_(weight)
+    between = share.add(1).div_(1 + weight).prod(0).mul_(kernel.level)
+    matrix = torch.zeros(pairs.n_rows, pairs.n_rows, dtype=y.dtype, device=y.device)
+    matrix[pairs.index[1], pairs.index[0]] = between  # the lower half is all that is read
+    matrix.diagonal().copy_(kernel.level + kernel.noise * kernel.level / precision)
     root, failed = torch.linalg.cholesky_ex(matrix)
     if failed.item():
         return math.inf, np.zeros_like(p)
@@ -203,16 +230,15 @@ def evidence(p: np.ndarray, X: Tensor, y: Tensor, precision: Tensor) -> tuple[fl
     # half the trace of (inverse - solved solved^T) dK
     inverse.addr_(solved, solved, alpha=-1)
     of_noise = float((inverse.diagonal() / precision).sum()) * kernel.level
-    inverse *= total
-    whole = float(inverse.sum())
-    slope = np.zeros_like(p)
-    for i in range(d):
-        w = kernel.weight[i]
-        part = inverse * (w * alike[i] / (1 + w * alike[i]))
-        x = X[:, i]
-        slope[i] = float(part.sum(1) @ x.square() - x @ part @ x) / float(kernel.length[i]) ** 2
-        slope[d + i] = 0.5 * (float(part.sum()) - whole * float(w / (1 + w)))
-    slope[-2] = 0.5 * (whole + of_noise * kernel.noise)
-    slope[-1] = 0.5 * of_noise * (kernel.noise - LEAST_NOISE)
+    of_rows = float(inverse.diagonal().sum()) * kernel.level
+    of_pairs = between.mul_(inverse[pairs.index[0], pairs.index[1]])
+    whole = 2 * float(of_pairs.sum()) + of_rows
+    acting = share.div_(share + 1).mul_(of_pairs)
+    saturated = (weight / (1 + weight))[:, 0]
+    of_weight = acting.sum(1) + 0.5 * saturated * (of_rows - whole)
+    of_length = acting.mul_(pairs.squares).sum(1) / kernel.length.square()
+    of_level = 0.5 * np.array([whole + of_noise * kernel.noise, of_noise * (kernel.noise - LEAST_NOISE)])
+    slope = np.r_[of_length.cpu().numpy(), of_weight.cpu().numpy(), of_level]
+    d = len(kernel.length)
     away = np.r_[p[:d] - FIRST_LENGTH, p[d : 2 * d] - FIRST_WEIGHT, 0.0, 0.0]
     return value + 0.5 * STIFFNESS * float(away @ away), slope + STIFFNESS * away

@@ -9,8 +9,8 @@ ROWS_FOR_KERNEL, STEPS_FOR_KERNEL = 400, 60
 MORE_ROWS_FOR_KERNEL = 1000
 """The same where many columns hide what the first rows say: of a hundred, 400 rows find none of eight that act."""
 FIRST_LENGTH, FIRST_WEIGHT = math.log(2.0), math.log(4.0)
-FIRST_NOISE, LEAST_NOISE = 1e-3, 1e-10
-"""Noise at the start, and what is always added: less is lost in rounding."""
+FIRST_NOISE, MUCH_NOISE, LEAST_NOISE = 1e-3, 0.3, 1e-10
+"""Noise at the start, at another start where fits are poor, and what is always added: less is lost in rounding."""
 LENGTHS, WEIGHTS, LEVELS, NOISES = (-2.5, 6.0), (-5.0, 6.0), (-4.0, 14.0), (-25.0, 1.0)
 """Limits of the logarithms."""
 STIFFNESS = 0.01
