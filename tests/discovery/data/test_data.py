@@ -204,7 +204,7 @@ def test_what_the_time_left_unchecked_is_said(monkeypatch):
     assert module.approximate
     assert "ended before" in module.wording
     assert found.graph.inert == ("x3",)
-    assert any("they may act: x3" in sentence for sentence in found.caveats)
+    assert any("seemed inert by then may act: x3" in sentence for sentence in found.caveats)
 
 
 def test_out_of_time_and_interrupted_give_the_best_so_far(monkeypatch):

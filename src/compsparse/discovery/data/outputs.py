@@ -374,7 +374,7 @@ def _caveats(name: str, found: FoundTree, request: TableRequest) -> list[str]:
         return [f"{n_rows} rows are too few to look for structure (at least {FEWEST_ROWS})"]
     if found.status is not DiscoveryStatus.FINISHED:
         unused = sorted(set(request.table.code.columns) - request.left_out - tree.members)
-        early = f"the search for {name!r} ended before inputs that seemed inert were offered again; they may act: "
+        early = f"the search for {name!r} ended early: inputs that seemed inert by then may act: "
         return [early + ", ".join(unused)] if unused else []
     if found.gate is not None and found.gate.given_up:
         gone = "; ".join("{" + ", ".join(sorted(m)) + "}" for m in found.gate.given_up)

@@ -160,8 +160,8 @@ def fit_kernel(
     """The kernel of the largest evidence near its start, with a weak pull of lengths and weights towards that.
 
     Args:
-        first_noise: noise at the start; from little of it, much noise is easily taken for a wild function.
         go_on: called before every step; raises what is to end the fit.
+        first_noise: noise at the start; from little of it, much noise is easily taken for a wild function.
     """
     d, pairs = X.shape[1], Pairs.of(X)
     first = np.r_[np.full(d, FIRST_LENGTH), np.full(d, FIRST_WEIGHT), 0.0, math.log(first_noise)]
