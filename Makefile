@@ -63,5 +63,5 @@ $(VENV)/.demo: $(VENV)/bin/python pyproject.toml constraints.txt
 $(VENV)/.dev: $(VENV)/bin/python pyproject.toml constraints.txt
 	@echo "installing compsparse and what its tests need into $(VENV) (torch is large; this happens once)"
 	$(PIP) --editable '.[dev]'
-	$(BIN)/python -m compsparse.sparse.warm_up
+	$(BIN)/python -m compsparse.warm_up
 	@touch $@ $(VENV)/.demo

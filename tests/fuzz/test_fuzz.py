@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from odd import Case, Entry, cases
 
-from compsparse.sparse.warm_up import warm_up
+from compsparse.warm_up import warm_up
 
 SAMPLE = 300
 SEED = 11

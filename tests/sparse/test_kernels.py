@@ -48,17 +48,18 @@ def test_kernels_are_kept_for_the_next_process(tmp_path, writable):
 
 
 def test_compiling_is_announced_once_and_loading_is_not(caplog):
+    from compsparse import compilation
     from compsparse.sparse import kernels
 
     event, foreign = (
         SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=function)})
         for function in (kernels._shrink.py_func, print)
     )
-    notice = kernels._CompilationNotice()
+    notice = compilation._Notice()
     with caplog.at_level("INFO", logger="compsparse"):
         notice.on_start(foreign)
         assert not caplog.messages
         notice.on_start(event)
         notice.on_start(event)
     assert len(caplog.messages) == 1
-    assert "compiling the kernels" in caplog.messages[0]
+    assert "compiling kernels" in caplog.messages[0]

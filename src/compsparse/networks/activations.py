@@ -30,3 +30,8 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 def activation(name: str) -> Callable[[Tensor], Tensor]:
     """The activation function of a name."""
     return ACTIVATIONS[check_choice("activation", name, ACTIVATIONS)]
+
+
+def name_of(function: Callable[[Tensor], Tensor]) -> str:
+    """The name of an activation function; empty where it has none."""
+    return next((name for name, known in ACTIVATIONS.items() if known is function), "")

@@ -16,6 +16,7 @@ from compsparse.graph.function_graph import check_graph
 from compsparse.networks.activations import activation as check_activation
 from compsparse.networks.cells import Cells
 from compsparse.networks.plan import Group, NetworkPlan, Read, Sharing, make_plan
+from compsparse.networks.programs import ProgramBuilder
 from compsparse.networks.replicas import ReplicatedNetwork, check_weights, chosen_seeds, generators_for
 from compsparse.parameters import check_parameters
 
@@ -100,6 +101,14 @@ class MirrorNetwork(ReplicatedNetwork):
             buffers.append(y.reshape(y.shape[0], -1, y.shape[-1]))
         return buffers
 
+    def lower(self, program: ProgramBuilder, rows: Sequence[int]) -> list[int]:
+        """Adds itself to a program that reads its inputs from the given rows; the rows of its outputs."""
+        buffers: list[Sequence[int]] = [rows]
+        for group in self.plan.groups:
+            read = _rows_read(buffers, group.read)
+            buffers.append(program.cells(read, self.cells(group), shared=group.shared))
+        return _rows_read(buffers, self.plan.output)
+
     def cells(self, group: Group) -> Cells:
         """The weights of a group of the plan."""
         return self.blocks[group.block]  # type: ignore[return-value]
@@ -109,6 +118,11 @@ class MirrorNetwork(ReplicatedNetwork):
         source = parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
         rows = self.get_buffer(f"rows_{i}") if read.rows is not None else None
         return source if rows is None else source.index_select(1, rows)
+
+
+def _rows_read(buffers: Sequence[Sequence[int]], read: Read) -> list[int]:
+    side_by_side = [row for b in read.buffers for row in buffers[b]]
+    return side_by_side if read.rows is None else [side_by_side[row] for row in read.rows]
 
 
 def n_weights(plan: NetworkPlan, config: MirrorConfig) -> float:

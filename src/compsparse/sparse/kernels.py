@@ -8,14 +8,12 @@ vector ``y = R^-T rhs`` is carried along.
 from __future__ import annotations
 
 import hashlib
-import logging
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba import njit
-from numba.core import event
+
+from compsparse.compilation import compiled
 
 Array = np.ndarray
 _FAST = {"reassoc", "contract", "nsz", "arcp", "nnan"}
@@ -23,37 +21,11 @@ _DEPENDENT = 1e-10  # squared distance from the span, relative to the atom, belo
 _EDITION = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:10]
 
 
-class _CompilationNotice(event.Listener):
-    """Says once that kernels are being compiled, which nobody expects of a first call; never where they were kept."""
-
-    def __init__(self) -> None:
-        self.given = False
-
-    def on_start(self, event: Any) -> None:
-        """Numba begins to compile a function, of this package or another."""
-        module = str(getattr(event.data["dispatcher"].py_func, "__module__", ""))
-        if self.given or not module.startswith("compsparse."):
-            return
-        self.given = True
-        sentence = "compiling the kernels of sparse inference: a minute or two, once on this machine"
-        logging.getLogger("compsparse").info(sentence)
-        if sys.stderr is not None and sys.stderr.isatty():
-            print(f"compsparse: {sentence}", file=sys.stderr)
-
-    def on_end(self, event: Any) -> None:
-        """Nothing is said of the end."""
-
-
-NOTICE = _CompilationNotice()
-event.register("numba:compile", NOTICE)  # type: ignore[no-untyped-call]
-
-
 def gram_kernel(function: Any) -> Any:
-    """Compiled on first use and kept on disk where that can be written; frees the interpreter lock.
+    """Compiled; sums may be reordered.
 
-    They are kept beside the source, or in the user's cache folder where that cannot be written. Sums may be reordered.
-    What is kept is checked against the function's own file only, so its name there holds a digest of this file, whose
-    kernels those of other files call.
+    What is kept on disk is checked against the function's own file only, so its name there holds a digest of this
+    file, whose kernels those of other files call.
     """
     return _compiled(function, _FAST)
 
@@ -70,11 +42,7 @@ def exact_kernel(function: Any) -> Any:
 
 def _compiled(function: Any, fast: set[str]) -> Any:
     function.__qualname__ = f"{function.__qualname__}_{_EDITION}"
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": fast or False}
-    try:
-        return njit(cache=True, **options)(function)
-    except RuntimeError:  # no folder to keep it in
-        return njit(**options)(function)
+    return compiled(function, fast)
 
 
 # loops start at zero, on slices: the compiler then knows that no index is negative, and vectorises them

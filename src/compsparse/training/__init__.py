@@ -1,10 +1,11 @@
 """One loop for everything that trains by gradients, and recipes built on it."""
 
+from compsparse.training.config import TrainingConfig
 from compsparse.training.data import TrainingData, training_data
 from compsparse.training.last_layer import solve_last_layer
 from compsparse.training.layerwise import copy_nodes, lower_part
 from compsparse.training.levenberg_marquardt import Refinement, refine
-from compsparse.training.loop import Callback, TrainingConfig, TrainingState, train
+from compsparse.training.loop import Callback, TrainingState, train
 from compsparse.training.losses import CrossEntropy, HuberLoss, Loss, SquaredLoss
 from compsparse.training.memory import reused_allocations
 from compsparse.training.named_penalties import PENALTIES, Penalties

@@ -196,7 +196,7 @@ class BatchStream:
             if n > size:
                 order = torch.cat([self._long_epoch(members, n, epoch) for epoch in epochs], dim=1)
             else:
-                order = _shuffled(self.seeds[members], epochs, n)
+                order = _orders(self.seeds[members], epochs, n)
             skipped = start - first_epoch * n
             chosen = rows.gather(1, order[:, skipped : skipped + size].long())
             block[:, members] = chosen.view(len(members), steps, self.batch).transpose(0, 1)
@@ -206,7 +206,7 @@ class BatchStream:
     def _long_epoch(self, members: list[int], n: int, epoch: int) -> Tensor:
         """The order of an epoch that many blocks are parts of, kept until the next one begins."""
         if n not in self.long_epochs or self.long_epochs[n][0] != epoch:
-            self.long_epochs[n] = epoch, _shuffled(self.seeds[members], [epoch], n).int()
+            self.long_epochs[n] = epoch, _orders(self.seeds[members], [epoch], n).int()
         return self.long_epochs[n][1]
 
 
@@ -220,6 +220,12 @@ def padded(rows: Sequence[Tensor], device: torch.device) -> Tensor:
             place[id(r)] = len(subsets)
             subsets.append(torch.cat([r, r[:1].expand(longest - len(r))]))
     return torch.stack(subsets).to(device)[[place[id(r)] for r in rows]]
+
+
+def _orders(seeds: Tensor, epochs: Sequence[int], n: int) -> Tensor:
+    """The permutations of all seeds; replicas that share a seed share the work."""
+    distinct, own = torch.unique(seeds, return_inverse=True)
+    return _shuffled(distinct, epochs, n)[own]
 
 
 def _shuffled(seeds: Tensor, epochs: Sequence[int], n: int) -> Tensor:

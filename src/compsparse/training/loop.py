@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
 
 import numpy as np
 import torch
@@ -16,26 +15,22 @@ from torch import Tensor
 from compsparse.checks import (
     RandomState,
     brief,
-    check_choice,
     check_kind,
     check_list,
-    check_number,
-    check_numbers,
     check_time_limit,
 )
 from compsparse.errors import ConfigError, DataError
 from compsparse.networks.replicas import ReplicatedNetwork, check_network, chosen_seeds, keep_, replica_buffers
 from compsparse.parameters import check_parameters
 from compsparse.progress import Progress, Silent
-from compsparse.training.cuda_graph import CapturedStep
+from compsparse.training.config import TrainingConfig
 from compsparse.training.data import BatchStream, TrainingData, padded
 from compsparse.training.losses import Loss, SquaredLoss
 from compsparse.training.memory import reused_allocations
 from compsparse.training.named_penalties import Penalties, check_penalties
-from compsparse.training.penalties import Penalty, ProximalPenalty, SmoothPenalty
+from compsparse.training.penalties import Penalty
 from compsparse.training.record import ReplicaStatus, Training, TrainingStatus
-from compsparse.training.schedules import Schedule, schedule
-from compsparse.training.sgd import ReplicaSGD
+from compsparse.training.steps import steps_for
 from compsparse.training.threads import ThreadPace
 
 _COMPACT_BELOW = 0.8
@@ -44,67 +39,6 @@ _MOST_ROWS_AT_ONCE = 1_000_000
 _MOST_ROWS_OF_TRAIN_LOSS = 20_000
 """Rows, evenly spread, on which a replica's training loss is taken at the end: on hundreds of thousands it would
 cost more than the training, and after the time limit."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrainingConfig:
-    """Settings of the loop; the defaults suit small networks on smooth targets.
-
-    Attributes:
-        batch_size: rows per step and replica; None takes all of them.
-        optimizer: ``adamw`` or ``sgd``.
-        schedule: a name from :mod:`~compsparse.training.schedules`, or a function.
-        n_epochs: instead of ``n_steps``: every replica passes so often over rows of its own.
-        evaluate_every: steps between looks at the validation rows and at training losses.
-        stop_at_loss: end a replica once its training loss, averaged over the steps since the last look, is
-            as low; None never does.
-        patience: end a replica after so many looks without improvement; None never does.
-        clip_norm: largest gradient norm per replica; None does not clip.
-        rungs: (share of steps done, share of replicas kept) pairs: successive halving on
-            validation loss. Without rungs a replica's result does not depend on the others.
-    """
-
-    n_steps: int = 2000
-    batch_size: int | None = 256
-    learning_rate: float = 1.5e-2
-    weight_decay: float = 1e-3
-    optimizer: str = "adamw"
-    momentum: float = 0.9
-    schedule: str | Schedule = "one_cycle"
-    n_epochs: int | None = None
-    evaluate_every: int = 50
-    stop_at_loss: float | None = None
-    patience: int | None = None
-    clip_norm: float | None = None
-    rungs: tuple[tuple[float, float], ...] = ()
-
-    def __post_init__(self) -> None:
-        counts = ("n_steps", "evaluate_every", "n_epochs", "batch_size", "patience")
-        check_parameters(**{name: getattr(self, name) for name in (*counts, "learning_rate", "weight_decay")})
-        for name in ("learning_rate", "weight_decay"):
-            object.__setattr__(self, name, float(getattr(self, name)))
-        check_number("momentum", self.momentum, least=0, below=1)
-        if self.stop_at_loss is not None:
-            object.__setattr__(self, "stop_at_loss", check_number("stop_at_loss", self.stop_at_loss))
-        if self.clip_norm is not None:
-            object.__setattr__(self, "clip_norm", check_number("clip_norm", self.clip_norm, above=0))
-        check_choice("optimizer", self.optimizer, ("adamw", "sgd"))
-        object.__setattr__(self, "rungs", _rungs(self.rungs))
-        schedule(self.schedule)
-
-
-def _rungs(rungs: Any) -> tuple[tuple[float, float], ...]:
-    table = check_numbers(
-        "rungs", [list(check_list("a rung", r)) for r in check_list("rungs", rungs)], error=ConfigError
-    )
-    if table.size and (table.ndim != 2 or table.shape[1] != 2 or not _are_shares(table)):
-        raise ConfigError(f"rungs are (share of steps, share kept) pairs between 0 and 1, got {brief(rungs)}")
-    return tuple((at, kept) for at, kept in table.tolist())
-
-
-def _are_shares(table: np.ndarray) -> bool:
-    at, kept = table.T
-    return bool(((at > 0) & (at < 1) & (kept > 0) & (kept <= 1)).all())
 
 
 @dataclass(frozen=True)
@@ -162,9 +96,9 @@ def train(
     n = network.n_replicas
     _check(network, data, config, loss, n)
     seeds, limit = chosen_seeds(random_state, seeds, n), check_time_limit(time_limit)
-    run = _Run(network, data, config, loss, plugged, seeds)
-    with reused_allocations(), ThreadPace(run.device) as pace:
-        return run.train(callbacks, Silent() if progress is None else progress, limit, pace)
+    with reused_allocations(), ThreadPace(next(network.parameters()).device) as pace:
+        run = _Run(network, data, config, loss, plugged, seeds, pace)
+        return run.train(callbacks, Silent() if progress is None else progress, limit)
 
 
 def _check(network: ReplicatedNetwork, data: TrainingData, config: TrainingConfig, loss: Loss, n: int) -> None:
@@ -195,30 +129,23 @@ class _Run:
         loss: Loss,
         penalties: Sequence[Penalty],
         seeds: Sequence[int],
+        pace: ThreadPace,
     ):
         self.network, self.data, self.config, self.loss = network, data, config, loss
-        self.smooth = [p for p in penalties if isinstance(p, SmoothPenalty)]
-        self.proximal = [p for p in penalties if isinstance(p, ProximalPenalty)]
         self.n = network.n_replicas
         self.parameters = list(network.parameters())
         self.device = self.parameters[0].device
         self.rows = data.train_rows(self.n)
         batch = config.batch_size or max(len(r) for r in self.rows)
         self.stream = BatchStream(self.rows, batch, seeds, self.device)
-        self.padding = self.stream.padding_weights()
         self.last_step = self._last_steps()
-        self.longest = int(self.last_step.max())
-        self.records = self.device.type == "cuda" and not self.proximal
-        self.optimizer = self._make_optimizer()
-        self.recorded = CapturedStep(self._descend) if self.records else None
+        self.steps = steps_for(network, data, config, self.stream, self.last_step, loss, penalties, pace)
         self.alive = torch.arange(self.n)
         self.best = [p.detach().clone() for p in self.parameters]
         self.best_buffers = [buffer.clone() for _, _, buffer in replica_buffers(network)]
         self.best_loss = torch.full((self.n,), torch.inf)
         self.best_step = torch.zeros(self.n, dtype=torch.long)
         self.looks_without_gain = torch.zeros(self.n, dtype=torch.long)
-        self.loss_since_look = torch.zeros(self.n, device=self.device)
-        self.steps_since_look = 0
         self.trains = torch.ones(self.n, dtype=torch.bool)
         self.status: list[ReplicaStatus] = [ReplicaStatus.FINISHED] * self.n
         self.history: list[tuple[int, Tensor]] = []
@@ -230,37 +157,22 @@ class _Run:
             return torch.full((self.n,), self.config.n_steps)
         return torch.tensor([epochs * math.ceil(len(rows) / self.stream.batch) for rows in self.rows])
 
-    def _make_optimizer(self) -> torch.optim.Optimizer | ReplicaSGD:
-        c = self.config
-        if c.optimizer == "sgd":
-            return ReplicaSGD(self.parameters, c.momentum, c.weight_decay)
-        # a recorded step reads its learning rate from a tensor
-        rate = torch.tensor(c.learning_rate, device=self.device) if self.records else c.learning_rate
-        return torch.optim.AdamW(
-            self.parameters,
-            rate,
-            betas=(0.9, 0.99),
-            weight_decay=c.weight_decay,
-            fused=True,
-            capturable=self.records,
-        )
-
     # ---- the loop ------------------------------------------------------------------------
 
-    def train(
-        self, callbacks: Sequence[Callback], progress: Progress, time_limit: float | None, pace: ThreadPace
-    ) -> Training:
+    def train(self, callbacks: Sequence[Callback], progress: Progress, time_limit: float | None) -> Training:
         started = time.perf_counter()
-        status, step, last = TrainingStatus.FINISHED, 0, self.longest
+        status, step, last = TrainingStatus.FINISHED, 0, int(self.last_step.max())
         rungs = {max(1, round(at * last)): kept for at, kept in self.config.rungs}
-        to_look_at = {*rungs, *self.last_step.tolist()}
+        to_look_at = sorted({*rungs, *self.last_step.tolist()})
         self.network.train()
         try:
             self._look(0)
-            for step in range(1, last + 1):
-                pace.run(partial(self._step, step - 1))
+            while step < last:
+                regular = step + self.config.evaluate_every - step % self.config.evaluate_every
+                next_look = min(regular, to_look_at[bisect_right(to_look_at, step)])
+                step += self.steps.advance(step, next_look - step)
                 late = time_limit is not None and time.perf_counter() - started > time_limit
-                if step % self.config.evaluate_every and step not in to_look_at and not late:
+                if step < next_look and not late:
                     continue
                 self._look(step)
                 if step in rungs:
@@ -285,59 +197,6 @@ class _Run:
         best = float(self.best_loss.min())
         return f"{len(self.alive)} replicas" + (f", best loss {best:.3g}" if np.isfinite(best) else "")
 
-    def _step(self, done: int) -> None:
-        self._set_rates(done)
-        self.steps_since_look += 1
-        rows = self.stream.next()
-        if self.recorded is not None:
-            self.recorded(rows)
-        else:
-            self._descend(rows)
-        for proximal in self.proximal:
-            proximal.prox_(self.network, self._rates())
-
-    def _set_rates(self, done: int) -> None:
-        base, shape = self.config.learning_rate, schedule(self.config.schedule)
-        self.rate = base * shape(done / self.longest)
-        if isinstance(self.optimizer, ReplicaSGD):
-            lasts = self.last_step[self.alive].tolist()
-            by_last = {last: base * shape(min(done / last, 1.0)) for last in set(lasts)}
-            self.optimizer.set_rates([by_last[last] for last in lasts])
-            return
-        for group in self.optimizer.param_groups:
-            if self.records:
-                group["lr"].fill_(self.rate)
-            else:
-                group["lr"] = self.rate
-
-    def _rates(self) -> float | Tensor:
-        """The learning rate of the last step, of each replica where they differ."""
-        return self.optimizer.rates if isinstance(self.optimizer, ReplicaSGD) else self.rate
-
-    def _descend(self, rows: Tensor) -> None:
-        """One step of the optimiser on the given rows."""
-        terms = self.loss.per_sample(self.network(self.data.X[rows]), self.data.y[rows])
-        if self.data.sample_weight is not None:
-            terms = terms * self.data.sample_weight[rows]
-        # replicas share no weights, so the gradient of the sum is each one's own gradient
-        means = terms.mean(-1) if self.padding is None else (terms * self.padding).sum(-1) / self.padding.sum(-1)
-        self.loss_since_look += means.detach()
-        total = means.sum()
-        for smooth in self.smooth:
-            total = total + smooth.value(self.network).sum()
-        self.optimizer.zero_grad(set_to_none=True)
-        torch.autograd.backward(total)
-        if self.config.clip_norm is not None:
-            self._clip(self.config.clip_norm)
-        self.optimizer.step()
-
-    def _clip(self, most: float) -> None:
-        gradients = [p.grad for p in self.parameters if p.grad is not None]
-        norm = torch.stack([g.flatten(1).square().sum(1) for g in gradients]).sum(0).sqrt()
-        factor = (most / norm.clamp(min=most)).nan_to_num(0.0)
-        for g in gradients:
-            g.mul_(factor.view(-1, *[1] * (g.ndim - 1)))
-
     # ---- judging -------------------------------------------------------------------------
 
     @torch.no_grad()
@@ -345,14 +204,12 @@ class _Run:
         """Judges the replicas that still train, keeps improved weights, ends those that are done."""
         if self.data.validation is not None:
             self._validate(step, self.data.validation)
-        if self.steps_since_look:
-            loss = (self.loss_since_look / self.steps_since_look).cpu()
+        loss = self.steps.mean_losses()
+        if loss is not None:
             self._end(~torch.isfinite(loss), ReplicaStatus.DIVERGED, step)
             if self.config.stop_at_loss is not None:
                 self._end(loss <= self.config.stop_at_loss, ReplicaStatus.REACHED, step)
         self._end(self.last_step[self.alive] <= step, ReplicaStatus.FINISHED, step)
-        self.loss_since_look.zero_()
-        self.steps_since_look = 0
 
     def _validate(self, step: int, validation: Sequence[Tensor]) -> None:
         losses = self._losses([validation[i] for i in self.alive.tolist()])
@@ -421,23 +278,10 @@ class _Run:
         self.alive = self.alive[training]
         if not training:
             return
-        if self.recorded is not None:
-            self.recorded.forget()
         self.stream.keep(training)
         chosen = torch.tensor(training, dtype=torch.long)
-        if self.padding is not None:
-            self.padding = self.padding[chosen.to(self.device)]
         keep_(self.network, chosen)
-        self.smooth = [p.for_replicas(training) for p in self.smooth]
-        self.proximal = [p.for_replicas(training) for p in self.proximal]
-        self.loss_since_look = self.loss_since_look[chosen.to(self.device)]
-        if isinstance(self.optimizer, ReplicaSGD):
-            self.optimizer.keep(chosen.to(self.device))
-            return
-        for state in self.optimizer.state.values():
-            for key, value in state.items():
-                if isinstance(value, Tensor) and value.ndim > 0:
-                    state[key] = value[chosen.to(value.device)]
+        self.steps.keep(chosen)
 
     # ---- the end -------------------------------------------------------------------------
 

@@ -31,8 +31,9 @@ from compsparse.networks.mirroring import MirrorNetwork
 from compsparse.networks.replicas import ReplicatedNetwork, chosen_seeds
 from compsparse.parameters import MOST_STEPS, check_parameters
 from compsparse.progress import Progress, Silent
+from compsparse.training.config import TrainingConfig
 from compsparse.training.data import TrainingData
-from compsparse.training.loop import TrainingConfig, train
+from compsparse.training.loop import train
 from compsparse.training.losses import Loss
 from compsparse.training.named_penalties import Penalties, check_penalties
 from compsparse.training.penalties import Penalty

@@ -24,10 +24,11 @@ from compsparse.networks.plan import Sharing
 from compsparse.networks.replicas import replica_seeds, select
 from compsparse.parameters import MOST_REPLICAS, check_parameters
 from compsparse.progress import Progress, Silent
+from compsparse.training.config import TrainingConfig
 from compsparse.training.data import TrainingData, check_rows
 from compsparse.training.layerwise import copy_nodes, lower_part
 from compsparse.training.levenberg_marquardt import Refinement, refine
-from compsparse.training.loop import TrainingConfig, train
+from compsparse.training.loop import train
 from compsparse.training.losses import Loss, SquaredLoss
 from compsparse.training.named_penalties import Penalties, check_penalties
 from compsparse.training.penalties import Penalty

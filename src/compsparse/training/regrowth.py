@@ -21,8 +21,9 @@ from compsparse.networks.masked import MaskedNetwork
 from compsparse.networks.replicas import chosen_seeds
 from compsparse.parameters import MOST_STEPS
 from compsparse.progress import Progress
+from compsparse.training.config import TrainingConfig
 from compsparse.training.data import TrainingData
-from compsparse.training.loop import TrainingConfig, TrainingState, train
+from compsparse.training.loop import TrainingState, train
 from compsparse.training.losses import Loss, SquaredLoss
 from compsparse.training.named_penalties import Penalties
 from compsparse.training.pruning import among_highest, maskable, random_like

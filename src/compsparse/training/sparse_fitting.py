@@ -30,8 +30,9 @@ from compsparse.networks.replicas import only, replica_seeds
 from compsparse.networks.wiring import graph_of
 from compsparse.parameters import MOST_LAYERS
 from compsparse.progress import Progress
+from compsparse.training.config import TrainingConfig
 from compsparse.training.data import TrainingData, training_data
-from compsparse.training.loop import TrainingConfig, train
+from compsparse.training.loop import train
 from compsparse.training.losses import CrossEntropy, Loss, SquaredLoss
 from compsparse.training.named_penalties import PENALTIES
 from compsparse.training.penalties import Penalty, WeightDecay

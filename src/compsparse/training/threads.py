@@ -59,6 +59,11 @@ class ThreadPace:
         if self._most > 1:
             torch.set_num_threads(self._most)
 
+    @property
+    def most(self) -> int:
+        """As many threads as torch was given."""
+        return self._most
+
     def run(self, step: Callable[[], None]) -> None:
         """One step, timed where it is time to look again."""
         if self._most == 1 or (not self._waiting and self.clock() < _memory.until):

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from compsparse.discovery.data.settings import MODULE_WIDTH, TOP_WIDTH
 from compsparse.networks.activations import activation
 from compsparse.networks.cells import Cells
+from compsparse.networks.programs import NO_BIAS, ProgramBuilder
 from compsparse.networks.replicas import (
     ReplicatedNetwork,
     generators_for,
@@ -92,6 +93,11 @@ class CandidateNetwork(ReplicatedNetwork):
         value: Tensor = self.outer(torch.cat([columns, g], 1))
         return value
 
+    def lower(self, program: ProgramBuilder, rows: Sequence[int]) -> list[int]:
+        """Adds itself to a program; see :mod:`compsparse.networks.programs`."""
+        g = self.inner.lower(program, rows) if self.any_inner else rows[:1]
+        return self.outer.lower(program, [*rows, *g])
+
 
 @dataclass(frozen=True)
 class _Starts:
@@ -133,6 +139,10 @@ class _Dense(nn.Module):
                 h = self.activation(h)
             h = torch.baddbmm(bias.unsqueeze(-1), weight if layer else weight * self.mask, h)
         return h
+
+    def lower(self, program: ProgramBuilder, rows: Sequence[int]) -> list[int]:
+        program.mask(self.weights[0], self.get_buffer("mask"))
+        return program.layers(rows, list(self.weights), list(self.biases), "silu")
 
 
 class _Separable(nn.Module):
@@ -180,3 +190,15 @@ class _Separable(nn.Module):
             total = reduce(torch.mul, (1 + values * used).split(1, dim=1))
         value: Tensor = total + self.phi(total.unsqueeze(1))[:, 0]
         return value
+
+    def lower(self, program: ProgramBuilder, rows: Sequence[int]) -> list[int]:
+        present, used = self.get_buffer("present").squeeze(-1), self.get_buffer("used").squeeze(-1)
+        program.mask(self.psi.weights[0], present.unsqueeze(1))
+        values = program.cells([rows[i] for i in self.get_buffer("index").tolist()], self.psi)
+        weights = program.constant(used)
+        if self.form == "sum":
+            total = program.layer(values, 1, weights, NO_BIAS, "identity")
+        else:
+            total = program.product(values, weights)
+        both = program.constant(torch.ones(len(used), 2))
+        return program.layer([*total, *program.cells(total, self.phi)], 1, both, NO_BIAS, "identity")

@@ -37,7 +37,7 @@ from compsparse.discovery.forest import Members
 from compsparse.discovery.record import DiscoveryStatus
 from compsparse.graph import FunctionGraph
 from compsparse.graph.modules import ModuleTree
-from compsparse.training.loop import TrainingConfig
+from compsparse.training.config import TrainingConfig
 from compsparse.training.recipes import FitConfig, fit_graph
 from compsparse.training.record import TrainingStatus
 

@@ -24,9 +24,11 @@ from compsparse.discovery.data.settings import (
 from compsparse.discovery.data.units import Layers, Units
 from compsparse.discovery.record import DiscoveryStatus
 from compsparse.networks.mirroring import MirrorNetwork
+from compsparse.networks.programs import ProgramBuilder
 from compsparse.networks.replicas import ReplicatedNetwork, select
+from compsparse.training.config import TrainingConfig
 from compsparse.training.data import TrainingData
-from compsparse.training.loop import TrainingConfig, train
+from compsparse.training.loop import train
 from compsparse.training.losses import SquaredLoss
 from compsparse.training.record import TrainingStatus
 
@@ -52,6 +54,15 @@ class _Stacked(ReplicatedNetwork):
 
     def run(self, columns: Tensor) -> Tensor:
         return self.top.run(self.wires(columns))
+
+    def lower(self, program: ProgramBuilder, rows: Sequence[int]) -> list[int]:
+        """Adds itself to a program; see :mod:`compsparse.networks.programs`."""
+        below = (
+            [rows[i] for i in self.get_buffer("read").tolist()]
+            if self.below is None
+            else self.below.lower(program, rows)
+        )
+        return self.top.lower(program, below)
 
     def wires(self, columns: Tensor) -> Tensor:
         return columns.index_select(1, self.get_buffer("read")) if self.below is None else self.below.run(columns)

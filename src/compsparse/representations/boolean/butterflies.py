@@ -8,10 +8,9 @@ free the interpreter lock, so that threads share the work.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import njit
+
+from compsparse.compilation import compiled
 
 BLOCK = 1 << 15
 """Numbers that are transformed in the second-level cache."""
@@ -19,16 +18,7 @@ _INNER = 1 << 11
 _PANEL = 1 << 14
 
 
-def kernel(function: Any) -> Any:
-    """Compiled on first use and kept on disk where that can be written; frees the interpreter lock."""
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
-    try:
-        return njit(cache=True, **options)(function)
-    except RuntimeError:  # no folder to keep it in
-        return njit(**options)(function)
-
-
-@kernel
+@compiled
 def _eights(a: np.ndarray) -> None:
     """The first three stages."""
     for i in range(0, len(a), 8):
@@ -40,7 +30,7 @@ def _eights(a: np.ndarray) -> None:
         a[i + 4], a[i + 5], a[i + 6], a[i + 7] = b0 - b4, b1 - b5, b2 - b6, b3 - b7
 
 
-@kernel
+@compiled
 def _stages(a: np.ndarray, h: int) -> None:
     """The stages from distance h on, two at a time."""
     size = len(a)
@@ -57,7 +47,7 @@ def _stages(a: np.ndarray, h: int) -> None:
             p[j], q[j] = p[j] + q[j], p[j] - q[j]
 
 
-@kernel
+@compiled
 def transform_blocks(a: np.ndarray, block: int, first: int, last: int) -> None:
     """All stages within the blocks from ``first`` to before ``last``."""
     inner = min(block, _INNER)
@@ -73,7 +63,7 @@ def transform_blocks(a: np.ndarray, block: int, first: int, last: int) -> None:
         _stages(part, inner)
 
 
-@kernel
+@compiled
 def transform_panels(a: np.ndarray, width: int, first: int, last: int) -> None:
     """The stages across blocks, for the panels of ``width`` columns from ``first`` to before ``last``."""
     rows = len(a) // BLOCK

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from compsparse.representations.boolean.butterflies import kernel
+from compsparse.compilation import compiled
 
 
-@kernel
+@compiled
 def run_gates(tables: np.ndarray, reads: np.ndarray, fills: np.ndarray, slots: np.ndarray) -> None:
     """Every gate on all words: a choice among four choices among eight constant words."""
     zero, full = np.uint64(0), ~np.uint64(0)

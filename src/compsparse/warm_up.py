@@ -1,4 +1,4 @@
-"""Compiles every kernel of sparse inference, so that no first call has to: ``python -m compsparse.sparse.warm_up``."""
+"""Compiles every kernel, so that no first call has to: ``python -m compsparse.warm_up``."""
 
 from __future__ import annotations
 
@@ -6,16 +6,21 @@ import time
 from itertools import product
 
 import numpy as np
+import torch
 
+from compsparse.networks.mirroring import dense
 from compsparse.sparse.batches import Gram, descended
 from compsparse.sparse.dictionaries import gaussian_dictionary
 from compsparse.sparse.memorisation import memorise
 from compsparse.sparse.penalised import lasso, lasso_breakpoints, lasso_path
 from compsparse.sparse.pursuit import basis_pursuit, omp
+from compsparse.training.config import TrainingConfig
+from compsparse.training.data import TrainingData
+from compsparse.training.loop import train
 
 
 def warm_up() -> float:
-    """Calls every solver that has kernels, in each of its precisions; returns the seconds that took."""
+    """Calls all that has kernels, in each of its precisions; returns the seconds that took."""
     started = time.perf_counter()
     W = gaussian_dictionary(4, 6, random_state=0)
     X = np.ones((2, 4))
@@ -29,8 +34,9 @@ def warm_up() -> float:
     basis_pursuit(X, W)
     omp(X, W, 2)
     memorise([[0.0], [1.0], [2.0]], [0.0, 1.0, 0.0])
+    train(dense(1, 2), TrainingData(torch.zeros(2, 1), torch.zeros(2, 1)), TrainingConfig(n_steps=1), random_state=0)
     return time.perf_counter() - started
 
 
 if __name__ == "__main__":
-    print(f"the kernels of sparse inference are compiled ({warm_up():.1f} s)")
+    print(f"the kernels are compiled ({warm_up():.1f} s)")
