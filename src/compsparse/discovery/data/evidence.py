@@ -30,6 +30,7 @@ def _of_module(found: FoundTree, module: ModuleTree, users: tuple[str, ...]) -> 
         assert found.smooth is not None
         return _of_turns(found, found.smooth.modules[module.members], module, users)
     support = found.support.get(module.members, _UNMEASURED)
+    doubts = _turned(found, module) + _doubts(found)
     return Evidence(
         module.members,
         module.kind,
@@ -38,9 +39,18 @@ def _of_module(found: FoundTree, module: ModuleTree, users: tuple[str, ...]) -> 
         support.change,
         support.spread,
         recurrence=found.recurrence.get(module.members, math.nan),
-        wording=f"held-out error {support.change:+.1%} ± {support.spread:.1%} when the module is imposed"
-        + _doubts(found),
-        approximate=bool(_doubts(found)),
+        wording=f"held-out error {support.change:+.1%} ± {support.spread:.1%} when the module is imposed" + doubts,
+        approximate=bool(doubts),
+    )
+
+
+def _turned(found: FoundTree, module: ModuleTree) -> str:
+    """The doubt of a smooth fit, which may see what is too small for held-out errors."""
+    if found.smooth is None or (turn := found.smooth.turn_of(module.members)) <= found.smooth.least_turn:
+        return ""
+    return (
+        f"; a smooth fit sees inputs outside turn its slopes by {turn:.1f} standard errors "
+        f"(chance gives {found.smooth.least_turn:.1f})"
     )
 
 

@@ -103,6 +103,17 @@ class SmoothAnswer:
         place = self.turned.index
         return self.turns.between([place(name) for name in one], [place(name) for name in other])
 
+    def turn_of(self, members: Members) -> float:
+        """The largest turn of a set's slopes by an input outside it; zero where the fit is too poor to be believed."""
+        if self.tree is None or self.turns is None or not members <= set(self.turned):
+            return 0.0
+        return largest_turn(members, self.turns, self.turned)
+
+    @property
+    def least_turn(self) -> float:
+        """Up to it turns are chance beyond doubt."""
+        return self.most_turn / DOUBT
+
     @property
     def leaves_doubt(self) -> bool:
         """Whether a module is unsure, or so much is unexplained that one may be false."""
