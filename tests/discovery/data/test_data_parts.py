@@ -16,7 +16,7 @@ from compsparse.discovery.data.evidence import module_evidence
 from compsparse.discovery.data.outputs import FoundTree, FoundTrees
 from compsparse.discovery.data.search import TableSearch
 from compsparse.discovery.data.settings import TOLD_APART, Effort
-from compsparse.discovery.data.smooth.asking import SmoothAnswer
+from compsparse.discovery.data.smooth.asking import SmoothAnswer, unasked
 from compsparse.discovery.data.smooth.turning import Turns
 from compsparse.discovery.data.trees import dissolved, exposed, pairings, parent_of, regrouped
 from compsparse.discovery.data.trials import Trial, standard_error, t_statistic
@@ -259,6 +259,17 @@ def test_slack_shrinks_with_what_is_explained():
 # ---- evidence ------------------------------------------------------------------------------------
 
 
+def _turned_answer(units, members, turn):
+    """A smooth fit that can be asked, and sees the slopes of one set turned by an input outside."""
+    names = sorted(units.members(units.every))
+    pairs = np.zeros((len(names),) * 3)
+    (i, j), k = ([names.index(n) for n in sorted(members)], next(k for k, n in enumerate(names) if n not in members))
+    pairs[i, j, k] = pairs[j, i, k] = turn
+    turns = Turns(pairs, np.full_like(pairs, 0.01))
+    tree = units.joined(units.trees)
+    return replace(unasked(), tree=tree, turns=turns, turned=tuple(names), most_turn=6.0)
+
+
 def test_evidence_is_worded_by_what_was_measured():
     _, units = small_units()
     tree = units.joined(units.trees)
@@ -279,5 +290,13 @@ def test_evidence_is_worded_by_what_was_measured():
         abc.members: "held-out error -25.0% ± 5.0% when the module is imposed; came back in 90% of resamples",
         ab.members: "not measured",
     }
+    measured = {**found.support, ab.members: Support(-0.1, 0.02)}
+    doubted = replace(found, support=measured, smooth=_turned_answer(units, ab.members, turn=4.6))
+    approximate = {e.members: e.approximate for e in module_evidence(FoundTrees({"y": doubted}))}
+    assert approximate == {tree.members: False, abc.members: False, ab.members: True}
+    said = next(e.sentence for e in module_evidence(FoundTrees({"y": doubted})) if e.members == ab.members)
+    assert said.endswith("turn its slopes by 4.6 standard errors (chance gives 4.0)")
+    poor = replace(doubted, smooth=replace(doubted.smooth, tree=None))
+    assert not any(e.approximate for e in module_evidence(FoundTrees({"y": poor})))
     unsearched = FoundTrees({"y": replace(found, path=(), support={})})
     assert {e.sentence for e in module_evidence(unsearched)} == {"not measured"}

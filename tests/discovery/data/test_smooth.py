@@ -10,7 +10,7 @@ import compsparse as cs
 from compsparse.discovery.data.smooth.asking import SmoothAnswer, SmoothSearch, unasked
 from compsparse.discovery.data.smooth.maps import has_heavy_tails, maps_of
 from compsparse.discovery.data.smooth.process import Pairs, conditioned, evidence, fit_kernel
-from compsparse.discovery.data.smooth.reading import chance_turn, read_tree
+from compsparse.discovery.data.smooth.reading import chance_turn, largest_blur, read_tree
 from compsparse.discovery.data.smooth.turning import Turns, measured_effects, measured_turns
 from compsparse.discovery.data.strategy import from_data
 from compsparse.errors import ConfigError
@@ -125,6 +125,16 @@ def test_nothing_turned_is_complete_only_where_a_turn_would_have_been_seen():
     assert read_tree(sharp, "abcd", 1e-8).tree.kind == "complete"
     blurred = Turns(sharp.pairs, np.full((4, 4, 4), 1.0))
     assert read_tree(blurred, "abcd", 1e-2).tree.kind is None
+
+
+def test_how_closely_a_module_is_known_to_hold_is_the_largest_blur_of_its_pairs_from_outside():
+    blur = np.full((4, 4, 4), 0.001)
+    blur[0, 1, 2] = blur[1, 0, 2] = 0.02
+    blur[0, 3, 2] = blur[3, 0, 2] = 0.5  # of another pair
+    blur[0, 0] = 9.0  # of no pair at all
+    turns = Turns(np.zeros_like(blur), blur)
+    assert largest_blur(frozenset("ab"), turns, "abcd") == 0.02
+    assert largest_blur(frozenset("bc"), turns, "abcd") == 0.001
 
 
 def test_what_speaks_against_a_pair_of_sets_is_the_largest_turn_from_outside():

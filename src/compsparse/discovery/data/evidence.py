@@ -86,7 +86,8 @@ def _of_turns(found: FoundTree, figures: ModuleFigures, module: ModuleTree, user
         threshold=figures.threshold,
         recurrence=figures.recurrence,
         wording=f"inputs outside turn its slopes by {figures.turn:.1f} standard errors at most ({rows}"
-        f"chance gives up to {figures.threshold:.1f}){doubt}{_doubts(found)}",
+        f"chance gives up to {figures.threshold:.1f}; {figures.resolution:.1g} radians would not be seen)"
+        f"{doubt}{_doubts(found)}",
         approximate=figures.unsure or is_near or bool(_doubts(found)),
     )
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from compsparse.discovery.data.smooth.maps import MappedTarget, maps_of
 from compsparse.discovery.data.smooth.process import Kernel, SmoothFit, conditioned, fit_kernel
-from compsparse.discovery.data.smooth.reading import Reading, chance_turn, largest_turn, read_tree
+from compsparse.discovery.data.smooth.reading import Reading, chance_turn, largest_blur, largest_turn, read_tree
 from compsparse.discovery.data.smooth.settings import (
     ACTS,
     DOUBT,
@@ -52,6 +52,7 @@ class ModuleFigures:
     Attributes:
         turn: the largest turn of its slopes by an input outside, in standard errors.
         threshold: what passes for no turn.
+        resolution: a turn, in radians, that would have passed for none: up to it the module is known to hold.
         outer_turn: the same on rows that took no part in choosing; NaN where they are too few.
         recurrence: share of parts of the rows on which it is found again; NaN if not tried.
         unsure: whether some threshold as good as the one taken does without it.
@@ -59,6 +60,7 @@ class ModuleFigures:
 
     turn: float
     threshold: float
+    resolution: float
     outer_turn: float
     recurrence: float
     unsure: bool
@@ -347,6 +349,7 @@ def _figures(
     return ModuleFigures(
         turn=largest_turn(members, turns, names),
         threshold=reading.threshold,
+        resolution=reading.threshold * largest_blur(members, turns, names),
         outer_turn=np.nan if outer_turns is None else largest_turn(members, outer_turns, names),
         recurrence=float(np.mean([members in found for found in again])) if again else np.nan,
         unsure=members in reading.unsure,

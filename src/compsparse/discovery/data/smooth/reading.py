@@ -97,6 +97,17 @@ def blur_of(node: ModuleTree, turns: Turns, names: Sequence[str]) -> float:
 
 def largest_turn(members: Members, turns: Turns, names: Sequence[str]) -> float:
     """The largest turn of a module's slopes by an input outside it, in standard errors."""
+    return _largest(turns.pairs, members, names)
+
+
+def largest_blur(members: Members, turns: Turns, names: Sequence[str]) -> float:
+    """How well turns of a module's slopes are known where they are known least, in radians."""
+    return _largest(turns.blur, members, names)
+
+
+def _largest(values: np.ndarray, members: Members, names: Sequence[str]) -> float:
+    """Over pairs of inputs of a module and one outside it."""
     inside = [i for i, name in enumerate(names) if name in members]
     outside = [i for i, name in enumerate(names) if name not in members]
-    return float(turns.pairs[np.ix_(inside, inside, outside)].max(initial=0.0))
+    apart = ~np.eye(len(inside), dtype=bool)
+    return float(values[np.ix_(inside, inside, outside)][apart].max(initial=0.0))
