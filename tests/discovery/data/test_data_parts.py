@@ -222,7 +222,7 @@ def test_a_rival_whose_error_lies_in_a_few_rows_is_told_apart_by_its_size():
 def test_pairs_that_are_turned_least_are_tried_first_and_some_are_denied():
     names = "abcdef"
     pairs = np.arange(216.0).reshape(6, 6, 6)
-    turns = Turns(pairs + pairs.transpose(1, 0, 2), np.ones((6, 6, 6)))
+    turns = Turns(pairs + pairs.transpose(1, 0, 2), np.ones((6, 6, 6)), np.zeros((6, 6, 6)))
     answer = SmoothAnswer(None, (), frozenset(), 0.1, 0.01, {}, turns=turns, turned=tuple(names), most_turn=300.0)
     units = Units.raw({name: (name,) for name in names})
     search = TableSearch(table(d=6), units, oracle=answer)
@@ -265,7 +265,7 @@ def _turned_answer(units, members, turn):
     pairs = np.zeros((len(names),) * 3)
     (i, j), k = ([names.index(n) for n in sorted(members)], next(k for k, n in enumerate(names) if n not in members))
     pairs[i, j, k] = pairs[j, i, k] = turn
-    turns = Turns(pairs, np.full_like(pairs, 0.01))
+    turns = Turns(pairs, np.full_like(pairs, 0.01), np.zeros_like(pairs))
     tree = units.joined(units.trees)
     return replace(unasked(), tree=tree, turns=turns, turned=tuple(names), most_turn=6.0)
 
@@ -296,6 +296,11 @@ def test_evidence_is_worded_by_what_was_measured():
     assert approximate == {tree.members: False, abc.members: False, ab.members: True}
     said = next(e.sentence for e in module_evidence(FoundTrees({"y": doubted})) if e.members == ab.members)
     assert said.endswith("turn its slopes by 4.6 standard errors (chance gives 4.0)")
+    trending = replace(doubted.smooth.turns, trend=doubted.smooth.turns.pairs, pairs=doubted.smooth.turns.trend)
+    by_trend = replace(doubted, smooth=replace(doubted.smooth, turns=trending))
+    said = next(e for e in module_evidence(FoundTrees({"y": by_trend})) if e.members == ab.members)
+    assert said.approximate
+    assert said.sentence.endswith("go with the function, 4.6 standard errors over all points")
     poor = replace(doubted, smooth=replace(doubted.smooth, tree=None))
     assert not any(e.approximate for e in module_evidence(FoundTrees({"y": poor})))
     unsearched = FoundTrees({"y": replace(found, path=(), support={})})

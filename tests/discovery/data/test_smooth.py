@@ -1,6 +1,7 @@
 """Smooth fits: the process against closed forms, what turns what on functions that are known, the whole on laws."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -98,12 +99,30 @@ def test_only_what_is_outside_a_module_is_turned():
     assert effects[4] < 5
 
 
+@pytest.mark.parametrize("off", [0.0, 0.005])
+def test_small_turns_of_one_sign_add_up(off):
+    """Two linear forms, one over the other: (x0, x1) is a module only where its coefficients have one ratio."""
+    x = torch.as_tensor(np.random.default_rng(1).uniform(-1, 1, (500, 4)))
+    over = 2 + 0.1 * (x[:, 0] + x[:, 1]) - 0.15 * x[:, 2] + 0.12 * x[:, 3]
+    under = 2 - 0.12 * (x[:, 0] + (1 + off) * x[:, 1]) + 0.05 * x[:, 2] + 0.14 * x[:, 3]
+    y = standardised(over / under)
+    even = torch.ones(500, dtype=torch.float64)
+    fit = conditioned(fit_kernel(x, y, even), x, y, even, n_draws=24, seed=0)
+    turns = measured_turns(fit, 1.0, 0)
+    assert turns.pairs[0, 1, 2:].max() < 4  # no single point says
+    assert (turns.trend[0, 1, 2:].max() > 8) == (off > 0)
+    np.testing.assert_allclose(turns.trend, turns.trend.transpose(1, 0, 2))
+    assert turns.trend[0, 1, :2].max() == 0
+    is_module = frozenset("ab") in read_tree(turns, "abcd", 1e-8).tree.modules
+    assert is_module == (off == 0)
+
+
 def turns_of(d, turned, size=50.0):
     """Turns of one standard error everywhere, and of many where x_k turns (x_i, x_j)."""
     pairs = np.ones((d, d, d))
     for i, j, k in turned:
         pairs[i, j, k] = pairs[j, i, k] = size
-    return Turns(pairs, np.full((d, d, d), 0.01))
+    return Turns(pairs, np.full((d, d, d), 0.01), np.ones((d, d, d)))
 
 
 def test_a_tree_is_read_from_turns():
@@ -123,7 +142,7 @@ def test_a_tree_is_read_from_turns():
 def test_nothing_turned_is_complete_only_where_a_turn_would_have_been_seen():
     sharp = turns_of(4, [])
     assert read_tree(sharp, "abcd", 1e-8).tree.kind == "complete"
-    blurred = Turns(sharp.pairs, np.full((4, 4, 4), 1.0))
+    blurred = replace(sharp, blur=np.full((4, 4, 4), 1.0))
     assert read_tree(blurred, "abcd", 1e-2).tree.kind is None
 
 
@@ -132,7 +151,7 @@ def test_how_closely_a_module_is_known_to_hold_is_the_largest_blur_of_its_pairs_
     blur[0, 1, 2] = blur[1, 0, 2] = 0.02
     blur[0, 3, 2] = blur[3, 0, 2] = 0.5  # of another pair
     blur[0, 0] = 9.0  # of no pair at all
-    turns = Turns(np.zeros_like(blur), blur)
+    turns = Turns(np.zeros_like(blur), blur, np.zeros_like(blur))
     assert largest_blur(frozenset("ab"), turns, "abcd") == 0.02
     assert largest_blur(frozenset("bc"), turns, "abcd") == 0.001
 

@@ -7,7 +7,7 @@ import math
 from compsparse.discovery.data.audit import Support
 from compsparse.discovery.data.outputs import FoundTree, FoundTrees
 from compsparse.discovery.data.smooth.asking import ModuleFigures
-from compsparse.discovery.data.smooth.settings import NEARLY_TURNED
+from compsparse.discovery.data.smooth.settings import HAS_TREND, NEARLY_TURNED
 from compsparse.discovery.forest import users_of_modules
 from compsparse.discovery.record import DiscoveryStatus, Evidence
 from compsparse.graph.modules import ModuleTree
@@ -46,12 +46,19 @@ def _of_module(found: FoundTree, module: ModuleTree, users: tuple[str, ...]) -> 
 
 def _turned(found: FoundTree, module: ModuleTree) -> str:
     """The doubt of a smooth fit, which may see what is too small for held-out errors."""
-    if found.smooth is None or (turn := found.smooth.turn_of(module.members)) <= found.smooth.least_turn:
+    if found.smooth is None:
         return ""
-    return (
-        f"; a smooth fit sees inputs outside turn its slopes by {turn:.1f} standard errors "
-        f"(chance gives {found.smooth.least_turn:.1f})"
+    (turn, trend), chance = found.smooth.turn_of(module.members), found.smooth.least_turn
+    by_turn = (
+        f"; a smooth fit sees inputs outside turn its slopes by {turn:.1f} standard errors (chance gives {chance:.1f})"
     )
+    return (by_turn if turn > chance else "") + _with_trend(trend)
+
+
+def _with_trend(trend: float) -> str:
+    if trend <= HAS_TREND:
+        return ""
+    return f"; small turns of its slopes go with the function, {trend:.1f} standard errors over all points"
 
 
 def _doubts(found: FoundTree) -> str:
@@ -77,6 +84,7 @@ def _of_turns(found: FoundTree, figures: ModuleFigures, module: ModuleTree, user
     rows = f"{figures.outer_turn:.1f} by other rows alone, " if on_outer else ""
     is_near = figures.turn > NEARLY_TURNED * figures.threshold
     doubt = "; a threshold as good does without it" if figures.unsure else "; that is near it" if is_near else ""
+    doubt += _with_trend(figures.trend) + _doubts(found)
     return Evidence(
         module.members,
         module.kind,
@@ -86,9 +94,8 @@ def _of_turns(found: FoundTree, figures: ModuleFigures, module: ModuleTree, user
         threshold=figures.threshold,
         recurrence=figures.recurrence,
         wording=f"inputs outside turn its slopes by {figures.turn:.1f} standard errors at most ({rows}"
-        f"chance gives up to {figures.threshold:.1f}; {figures.resolution:.1g} radians would not be seen)"
-        f"{doubt}{_doubts(found)}",
-        approximate=figures.unsure or is_near or bool(_doubts(found)),
+        f"chance gives up to {figures.threshold:.1f}, as would {figures.resolution:.1g} radians){doubt}",
+        approximate=bool(doubt),
     )
 
 

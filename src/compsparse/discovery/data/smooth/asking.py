@@ -12,7 +12,14 @@ from torch import Tensor
 
 from compsparse.discovery.data.smooth.maps import MappedTarget, maps_of
 from compsparse.discovery.data.smooth.process import Kernel, SmoothFit, conditioned, fit_kernel
-from compsparse.discovery.data.smooth.reading import Reading, chance_turn, largest_blur, largest_turn, read_tree
+from compsparse.discovery.data.smooth.reading import (
+    Reading,
+    chance_turn,
+    largest_blur,
+    largest_trend,
+    largest_turn,
+    read_tree,
+)
 from compsparse.discovery.data.smooth.settings import (
     ACTS,
     DOUBT,
@@ -52,7 +59,8 @@ class ModuleFigures:
     Attributes:
         turn: the largest turn of its slopes by an input outside, in standard errors.
         threshold: what passes for no turn.
-        resolution: a turn, in radians, that would have passed for none: up to it the module is known to hold.
+        trend: how much turns go with the change of the function, over all points, in standard errors.
+        resolution: a turn, in radians, that would have passed for none, unless it has a trend.
         outer_turn: the same on rows that took no part in choosing; NaN where they are too few.
         recurrence: share of parts of the rows on which it is found again; NaN if not tried.
         unsure: whether some threshold as good as the one taken does without it.
@@ -60,6 +68,7 @@ class ModuleFigures:
 
     turn: float
     threshold: float
+    trend: float
     resolution: float
     outer_turn: float
     recurrence: float
@@ -105,11 +114,14 @@ class SmoothAnswer:
         place = self.turned.index
         return self.turns.between([place(name) for name in one], [place(name) for name in other])
 
-    def turn_of(self, members: Members) -> float:
-        """The largest turn of a set's slopes by an input outside it; zero where the fit is too poor to be believed."""
+    def turn_of(self, members: Members) -> tuple[float, float]:
+        """The largest turn of a set's slopes by an input outside it, and the largest trend in such turns.
+
+        Zeros where the fit is too poor to be believed.
+        """
         if self.tree is None or self.turns is None or not members <= set(self.turned):
-            return 0.0
-        return largest_turn(members, self.turns, self.turned)
+            return 0.0, 0.0
+        return largest_turn(members, self.turns, self.turned), largest_trend(members, self.turns, self.turned)
 
     @property
     def least_turn(self) -> float:
@@ -349,6 +361,7 @@ def _figures(
     return ModuleFigures(
         turn=largest_turn(members, turns, names),
         threshold=reading.threshold,
+        trend=largest_trend(members, turns, names),
         resolution=reading.threshold * largest_blur(members, turns, names),
         outer_turn=np.nan if outer_turns is None else largest_turn(members, outer_turns, names),
         recurrence=float(np.mean([members in found for found in again])) if again else np.nan,

@@ -13,6 +13,7 @@ from compsparse.discovery.data.smooth.settings import (
     DOUBT,
     MOSTLY_BIAS,
     MOSTLY_NOISE,
+    SURE_TREND,
     THRESHOLDS,
     TURNED_BY_BIAS,
     TURNED_BY_CHANCE,
@@ -55,7 +56,7 @@ def read_tree(turns: Turns, names: Sequence[str], unexplained: float) -> Reading
     names = tuple(names)
     least = chance_turn(unexplained)
     thresholds = np.geomspace(least, DOUBT * least, THRESHOLDS)
-    closures = [close(turns.pairs > t, names) for t in thresholds]
+    closures = [close((turns.pairs > t) | (turns.trend > SURE_TREND), names) for t in thresholds]
     start, stop = max(_runs(closures), key=lambda run: (closures[run[0]].consistent, run[1] - run[0], -run[0]))
     chosen = closures[start]
     unsure = [m for m in chosen.tree.modules if any(m not in c.tree.modules for c in closures)]
@@ -98,6 +99,11 @@ def blur_of(node: ModuleTree, turns: Turns, names: Sequence[str]) -> float:
 def largest_turn(members: Members, turns: Turns, names: Sequence[str]) -> float:
     """The largest turn of a module's slopes by an input outside it, in standard errors."""
     return _largest(turns.pairs, members, names)
+
+
+def largest_trend(members: Members, turns: Turns, names: Sequence[str]) -> float:
+    """The largest trend in the turns of a module's slopes by an input outside it, in standard errors."""
+    return _largest(turns.trend, members, names)
 
 
 def largest_blur(members: Members, turns: Turns, names: Sequence[str]) -> float:

@@ -3,6 +3,10 @@
 A set of inputs is a module when nothing outside it turns the direction of its gradient. For a pair (i, j)
 and an input k the cross product of (f_i, f_j) before and after a swap of x_k is zero everywhere exactly
 when x_k does not turn the pair. The posterior's draws say how far from zero the fit may be by chance.
+
+Where a module is nearly true, every single cross product may drown in its error. But what turns slopes goes with what
+moves the function: summed over points, each times the change of the function, small turns of one sign add up and
+errors do not. That *trend* sees turns a tenth as large; it misses those that have no sign.
 """
 
 from __future__ import annotations
@@ -26,10 +30,13 @@ class Turns:
         pairs: (inputs, inputs, inputs): how much x_k turns the slopes by x_i and x_j, as a root mean square in
             units of the standard error.
         blur: the same shape: the standard error itself, in radians, at a usual point.
+        trend: the same shape: how much the turns go with the change of the function, all points together, in units
+            of its standard error.
     """
 
     pairs: np.ndarray
     blur: np.ndarray
+    trend: np.ndarray
 
     def between(self, one: Sequence[int], other: Sequence[int]) -> float:
         """The largest turn of a slope by one set of inputs against one by another, by any input outside both."""
@@ -50,19 +57,22 @@ def measured_turns(fit: SmoothFit, inflation: float, seed: int) -> Turns:
     rng = np.random.default_rng(seed)
     n, d = fit.rows.shape
     base = _some_rows(fit, rng)
-    before = fit.slopes(base)
+    before, height = fit.slopes(base), fit.values(base)[0]
     usual = before[0].square().mean(0).sqrt().clamp_min(torch.finfo(base.dtype).tiny)
-    pairs, blur = np.zeros((d, d, d)), np.zeros((d, d, d))
+    pairs, blur, trend = np.zeros((3, d, d, d))
     for k in range(d):
         swapped = base.clone()
         swapped[:, k] = fit.rows[torch.as_tensor(rng.permutation(n)[: len(base)], device=base.device), k]
         after = fit.slopes(swapped)
-        turn, error = _measured(_crossed(before, after), inflation)
+        crossed = _crossed(before, after)
+        turn, error = _measured(crossed, inflation)
         pairs[:, :, k] = _root_mean(turn.square() / error)
+        trend[:, :, k] = _trend(crossed, error, fit.values(swapped)[0] - height, inflation)
         longest = _lengths(before[0] / usual) * _lengths(after[0] / usual) * usual[:, None] * usual
         blur[:, :, k] = (error.sqrt() / longest).median(0).values.cpu().numpy()
-        pairs[k, :, k] = pairs[:, k, k] = 0.0
-    return Turns(pairs, blur)
+        for values in (pairs, trend):
+            values[k, :, k] = values[:, k, k] = 0.0
+    return Turns(pairs, blur, trend)
 
 
 def measured_effects(fit: SmoothFit, inflation: float, seed: int) -> np.ndarray:
@@ -85,6 +95,15 @@ def _measured(asked: Asked, inflation: float) -> tuple[Tensor, Tensor]:
     mean, draws = asked
     error = inflation * (draws - mean[..., None]).square().mean(-1)
     return mean, error.clamp_min(torch.finfo(error.dtype).tiny)
+
+
+def _trend(crossed: Asked, error: Tensor, change: Tensor, inflation: float) -> np.ndarray:
+    """The sum of turns, each times the change of the function and the less the less it is known, over its error."""
+    weight = change[:, None, None] / (error + error.median(0).values)
+    mean, draws = (torch.einsum("pij,pij...->ij...", weight, c) for c in crossed)
+    total, errors = _measured((mean, draws), inflation)
+    size: np.ndarray = (total.abs() / errors.sqrt()).cpu().numpy()
+    return size
 
 
 def _lengths(slopes: Tensor) -> Tensor:
