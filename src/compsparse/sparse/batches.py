@@ -6,13 +6,11 @@ import copy
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from functools import cache
-from typing import Any
 
 import numpy as np
 
+from compsparse.blas import one_blas_thread
 from compsparse.checks import deadline_in
 
 _BATCH = 32  # signals between two looks at the clock
@@ -43,7 +41,7 @@ def in_batches(
         return left
     firsts = range(0, n, _BATCH)
     threads = 1 if len(firsts) == 1 else _threads(n_threads)
-    with _one_thread_a_product():
+    with one_blas_thread():
         if threads == 1:
             for first in firsts:
                 run(first)
@@ -51,22 +49,6 @@ def in_batches(
             with ThreadPoolExecutor(threads) as pool:
                 list(pool.map(run, firsts))
     return left
-
-
-def _one_thread_a_product() -> AbstractContextManager[object]:
-    """Batches are small: threads of BLAS would wait for each other longer than they work."""
-    controller = _blas()
-    return nullcontext() if controller is None else controller.limit(limits=1)
-
-
-@cache
-def _blas() -> Any:
-    """What sets the threads of BLAS; None where threadpoolctl, which comes with scikit-learn, is missing."""
-    try:
-        from threadpoolctl import ThreadpoolController
-    except ImportError:
-        return None
-    return ThreadpoolController().select(user_api="blas")
 
 
 def _threads(n_threads: int | None) -> int:

@@ -25,7 +25,7 @@ from compsparse.training.sgd import ReplicaSGD
 from compsparse.training.threads import ThreadPace
 
 _BETAS, _EPSILON = (0.9, 0.99), 1e-8
-_WIDEST_COMPILED = 64
+_WIDEST_COMPILED = 128
 """Widest layer up to which the kernel beats products of matrices: see benchmarks/steps.py."""
 _BURST_SECONDS = 0.2
 """How long the kernel runs before the clock is looked at; its first step tells how many that are."""

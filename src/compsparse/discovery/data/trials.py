@@ -157,7 +157,9 @@ class TrialTable:
         top = CandidateNetwork([c for c, _ in plan], units.blocks, self.y.shape[1], seeds).to(device)
         network = _Stacked(below, top, units).to(device)
         data = TrainingData(self.X, self.y, self.weight, tuple(self.kept[k] for _, k in plan))
-        config = TrainingConfig(n_steps=max(FEWEST_STEPS, round(self.effort * effort.steps)), batch_size=TRIAL_BATCH)
+        n_steps = max(FEWEST_STEPS, round(self.effort * effort.steps))
+        # nothing is judged on the way
+        config = TrainingConfig(n_steps=n_steps, batch_size=TRIAL_BATCH, evaluate_every=n_steps)
         left = None if self.deadline is None else max(self.deadline - time.perf_counter(), 1e-3)
         training = train(network, data, config, loss=self.loss, seeds=seeds, time_limit=left)
         if training.status is TrainingStatus.INTERRUPTED:

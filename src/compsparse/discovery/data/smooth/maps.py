@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtri
-from scipy.stats import rankdata
 
 from compsparse.discovery.data.settings import HEAVY_TAILS
 from compsparse.tables.scaling import Scale, scale_of
@@ -57,7 +56,9 @@ def _mapped(name: str, values: np.ndarray, y: np.ndarray) -> MappedTarget:
 
 def normal_scores(y: np.ndarray) -> np.ndarray:
     """Normal quantiles of the ranks; equal values keep equal scores."""
-    return np.asarray(ndtri((rankdata(y) - 0.5) / len(y)))
+    _, place, counts = np.unique(y, return_inverse=True, return_counts=True)
+    middle = np.cumsum(counts) - counts / 2  # of the ranks that equal values share, from zero
+    return np.asarray(ndtri(middle[place] / len(y)))
 
 
 def has_heavy_tails(y: np.ndarray) -> bool:

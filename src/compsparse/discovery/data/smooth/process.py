@@ -16,6 +16,7 @@ import torch
 from scipy.optimize import minimize
 from torch import Tensor
 
+from compsparse.blas import one_blas_thread
 from compsparse.discovery.data.smooth.settings import (
     FIRST_LENGTH,
     FIRST_NOISE,
@@ -171,14 +172,9 @@ def fit_kernel(
         go_on()
         return evidence(p, pairs, y, precision)
 
-    found = minimize(
-        objective,
-        first,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=limits,
-        options={"maxiter": STEPS_FOR_KERNEL},
-    )
+    options = {"maxiter": STEPS_FOR_KERNEL}
+    with one_blas_thread():
+        found = minimize(objective, first, jac=True, method="L-BFGS-B", bounds=limits, options=options)
     return _kernel(found.x, X)
 
 
