@@ -1,5 +1,7 @@
 """The compiled kernel against torch's gradients: two ways to the same weights."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -155,6 +157,9 @@ def test_what_the_kernel_does_not_know_goes_by_gradients():
         _steps(tree, loss=HuberLoss()),
         _steps(tree, penalties=[ProximalL1(1e-3)]),
     ]
+    outside = replace(_data(tree), train=(torch.tensor([0, 200]),) * 3)
+    others.append(_steps(tree, outside))  # torch says that there is no such row
+    others.append(_steps(tree, replace(_data(tree), sample_weight=torch.ones(200, dtype=torch.float64))))
     assert all(isinstance(other, steps.GradientSteps) for other in others)
     tree.blocks[0].weights[0].requires_grad_(False)
     assert isinstance(_steps(tree), steps.GradientSteps)

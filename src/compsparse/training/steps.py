@@ -57,9 +57,10 @@ class Steps(ABC):
 
     def mean_losses(self) -> Tensor | None:
         """Each replica's training loss, averaged over the steps since this was asked last; None without any."""
-        means = self.loss_sums / self.n_summed if self.n_summed else None
-        self.loss_sums, self.n_summed = torch.zeros_like(self.loss_sums), 0
-        return None if means is None else means.cpu()
+        means = (self.loss_sums / self.n_summed).cpu() if self.n_summed else None
+        self.loss_sums.zero_()  # in place: a recorded step adds to it
+        self.n_summed = 0
+        return means
 
     def _rate(self, done: int, last: int) -> float:
         return self.config.learning_rate * schedule(self.config.schedule)(min(done / last, 1.0))
@@ -163,13 +164,6 @@ class GradientSteps(Steps):
         for g in gradients:
             g.mul_(factor.view(-1, *[1] * (g.ndim - 1)))
 
-    def mean_losses(self) -> Tensor | None:
-        """As for all steps; the sums stay where a recorded step adds to them."""
-        means = (self.loss_sums / self.n_summed).cpu() if self.n_summed else None
-        self.loss_sums.zero_()
-        self.n_summed = 0
-        return means
-
     def keep(self, chosen: Tensor) -> None:
         """Goes on with the chosen replicas; a recorded step is recorded anew."""
         if self.recorded is not None:
@@ -223,6 +217,8 @@ class CompiledSteps(Steps):
         started = time.perf_counter()
         batches = np.ascontiguousarray(torch.stack([self.stream.next() for _ in range(n_steps)], 1).numpy())
         weights, losses = self._packed(), np.empty(len(batches))
+        counts = np.minimum(self.stream.lengths, self.stream.batch)
+        rates = np.array([self._rate(done + k, self.longest) for k in range(n_steps)])
 
         def run(part: np.ndarray) -> None:
             descend(
@@ -237,8 +233,8 @@ class CompiledSteps(Steps):
                 self.y,
                 self.row_weight,
                 batches,
-                np.minimum(self.stream.lengths, self.stream.batch),
-                np.array([self._rate(done + k, self.longest) for k in range(n_steps)]),
+                counts,
+                rates,
                 done,
                 config.weight_decay,
                 _BETAS,
@@ -295,8 +291,11 @@ def steps_for(
     pace: ThreadPace,
 ) -> Steps:
     """The faster way that fits: small networks under the mean square on a CPU go through the kernel."""
-    tensors = [data.X, data.y, *network.parameters()]
+    weight = [] if data.sample_weight is None else [data.sample_weight]
+    tensors = [data.X, data.y, *weight, *network.parameters()]
     plain = all(t.device.type == "cpu" and t.dtype == torch.float32 for t in tensors)
+    # the kernel checks no index; torch says what is wrong with one
+    plain = plain and int(stream.rows.min()) >= 0 and int(stream.rows.max()) < len(data.X) == len(data.y)
     learns = all(p.requires_grad for p in network.parameters())
     usual = config.optimizer == "adamw" and type(loss) is SquaredLoss and not penalties
     if plain and learns and usual and find_spec("numba") is not None:
