@@ -26,7 +26,7 @@ NO_BIAS = -1
 
 
 @dataclass(frozen=True)
-class Program:
+class LayerProgram:
     """What a network computes from its inputs, which are the first rows.
 
     Attributes:
@@ -117,10 +117,10 @@ class ProgramBuilder:
             out += self.layers(own, list(cells.weights), list(cells.biases), name, 0 if shared else i)
         return out
 
-    def built(self, outputs: Sequence[int]) -> Program:
+    def built(self, outputs: Sequence[int]) -> LayerProgram:
         """The whole."""
         constants = torch.cat([torch.empty(self._n_replicas, 0), *self._constants], 1)
-        return Program(
+        return LayerProgram(
             self._n_inputs,
             self._n_rows,
             np.array(self._operations, dtype=np.int64).reshape(-1, 8),
@@ -138,7 +138,7 @@ class ProgramBuilder:
         return list(range(first, first + n_out))
 
 
-def program_of(network: ReplicatedNetwork) -> Program | None:
+def program_of(network: ReplicatedNetwork) -> LayerProgram | None:
     """The program of a network; None where some part of it is no such layer."""
     lower = getattr(network, "lower", None)
     activations = {name_of(m.activation) for m in network.modules() if hasattr(m, "activation")}  # type: ignore[arg-type]

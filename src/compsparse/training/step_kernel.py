@@ -31,7 +31,7 @@ def step_kernel(function: Any) -> Any:
 
 
 @step_kernel
-def descend(
+def take_steps(
     first: int,
     last: int,
     losses: np.ndarray,
@@ -67,7 +67,7 @@ def descend(
         most_norm: of the gradient; infinite to leave it as it is.
     """
     for r in range(first, last):
-        losses[r] = _descend(
+        losses[r] = _take_steps_of_one(
             weights[r],
             learns[r],
             momentum[r],
@@ -91,7 +91,7 @@ def descend(
 
 
 @step_kernel
-def _descend(
+def _take_steps_of_one(
     weights: np.ndarray,
     learns: np.ndarray,
     momentum: np.ndarray,

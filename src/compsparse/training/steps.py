@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from compsparse.networks.programs import Program, program_of
+from compsparse.networks.programs import LayerProgram, program_of
 from compsparse.networks.replicas import ReplicatedNetwork
 from compsparse.training.config import TrainingConfig
 from compsparse.training.cuda_graph import CapturedStep
@@ -191,7 +191,7 @@ class CompiledSteps(Steps):
 
     def __init__(
         self,
-        program: Program,
+        program: LayerProgram,
         network: ReplicatedNetwork,
         data: TrainingData,
         config: TrainingConfig,
@@ -211,7 +211,7 @@ class CompiledSteps(Steps):
     def advance(self, done: int, most: int) -> int:
         """As many steps as take a fraction of a second."""
         # imported here: compiled kernels need numba, which takes its time to load
-        from compsparse.training.step_kernel import descend
+        from compsparse.training.step_kernel import take_steps
 
         n_steps, program, config = min(self.burst, most), self.program, self.config
         started = time.perf_counter()
@@ -221,7 +221,7 @@ class CompiledSteps(Steps):
         rates = np.array([self._rate(done + k, self.longest) for k in range(n_steps)])
 
         def run(part: np.ndarray) -> None:
-            descend(
+            take_steps(
                 part[0],
                 part[-1] + 1,
                 losses,

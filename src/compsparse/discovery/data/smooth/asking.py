@@ -44,6 +44,7 @@ from compsparse.discovery.data.smooth.settings import (
     RESAMPLED_SHARE,
     ROWS_FOR_KERNEL,
     SURELY_NO_EFFECT,
+    TREND_BELIEVED,
 )
 from compsparse.discovery.data.smooth.turning import Turns, measured_effects, measured_turns
 from compsparse.discovery.data.trials import Halted, t_statistic
@@ -198,7 +199,7 @@ class SmoothSearch:
         if of_map > 1 - EXPLAINED_FOR_PAIRS or not 1 < len(active) <= MOST_ACTIVE:
             return SmoothAnswer(None, inert, acting, unexplained, spread, {})
         names = [self.names[i] for i in active]
-        turns = measured_turns(fit, inflation, self.seed)
+        turns = _believed(measured_turns(fit, inflation, self.seed), of_map)
         said = SmoothAnswer(
             None,
             inert,
@@ -341,13 +342,18 @@ class SmoothSearch:
                 turns = measured_turns(self._fit(mapped, kernel, active, part), inflation, self.seed + k)
             except Halted:
                 break
-            found.append(read_tree(turns, names, unexplained).tree.modules)
+            found.append(read_tree(_believed(turns, unexplained), names, unexplained).tree.modules)
         return found
 
 
 def _even(values: Tensor) -> Tensor:
     """Standardised numbers without their last digits, which depend on the unit of the table."""
     return torch.round(values * FINEST) / FINEST
+
+
+def _believed(turns: Turns, unexplained: float) -> Turns:
+    """Turns without their trends where the fit is too poor for these."""
+    return turns if unexplained <= TREND_BELIEVED else replace(turns, trend=np.zeros_like(turns.trend))
 
 
 def _figures(

@@ -65,6 +65,9 @@ HAS_TREND, SURE_TREND = 4.0, 8.0
 """Trend of the turns of a module, in standard errors, from which it is approximate, and from which it is none. Of 176
 true modules of the tuned half (with and without noise) two exceed the first, at 4.4 and 5.6; false ones that are true
 up to a thousandth of a radian were seen at 4 to 50."""
+TREND_BELIEVED = 1e-4
+"""Unexplained variance up to which a trend counts: the errors of a poorer fit have trends of their own, which refuted a
+true module of a deep tree."""
 THRESHOLDS = 15
 BLURRED = 0.2
 """Radians: a node whose turns are not known better is not called complete."""
