@@ -61,11 +61,13 @@ def _both(monkeypatch, make, config, **more):
     for widest in (steps._WIDEST_COMPILED, 0):
         monkeypatch.setattr(steps, "_WIDEST_COMPILED", widest)
         network = make()
-        ways.append((train(network, _data(network, **more), config, random_state=5), network))
+        data = _data(network, **more)
+        assert isinstance(_steps(network, data, config), steps.CompiledSteps if widest else steps.GradientSteps)
+        ways.append((train(network, data, config, random_state=5), network))
     return ways
 
 
-def _agree(ways, tolerance=2e-3):
+def _assert_agreement(ways, tolerance=2e-3):
     (compiled, by_kernel), (gradients, by_torch) = ways
     np.testing.assert_allclose(compiled.train_loss, gradients.train_loss, rtol=1e-3)
     X = torch.randn(50, by_torch.n_inputs, generator=torch.Generator().manual_seed(4))
@@ -74,7 +76,7 @@ def _agree(ways, tolerance=2e-3):
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_every_network_learns_the_same_by_either_way(monkeypatch, name):
-    _agree(_both(monkeypatch, NETWORKS[name], TrainingConfig(n_steps=15, batch_size=64)))
+    _assert_agreement(_both(monkeypatch, NETWORKS[name], TrainingConfig(n_steps=15, batch_size=64)))
 
 
 @pytest.mark.parametrize(
@@ -92,7 +94,7 @@ def test_every_network_learns_the_same_by_either_way(monkeypatch, name):
 )
 def test_every_setting_means_the_same_by_either_way(monkeypatch, settings, more):
     config = TrainingConfig(**{"n_steps": 12, **settings})
-    _agree(_both(monkeypatch, NETWORKS["tree"], config, **more))
+    _assert_agreement(_both(monkeypatch, NETWORKS["tree"], config, **more))
 
 
 def test_replicas_leave_the_program_in_the_same_way(monkeypatch):
@@ -102,10 +104,10 @@ def test_replicas_leave_the_program_in_the_same_way(monkeypatch):
     assert compiled.replica_status == gradients.replica_status
     assert ReplicaStatus.DROPPED in compiled.replica_status
     np.testing.assert_allclose(compiled.validation_loss, gradients.validation_loss, rtol=1e-2)
-    _agree(ways, 2e-2)
+    _assert_agreement(ways, 2e-2)
 
 
-def test_masked_weights_stay_out(monkeypatch):
+def test_masked_weights_stay_out():
     network = NETWORKS["candidates"]()
     train(network, _data(network), TrainingConfig(n_steps=10), random_state=0)
     X = torch.randn(20, 5)

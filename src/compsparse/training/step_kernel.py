@@ -66,94 +66,48 @@ def take_steps(
         done: steps before these.
         most_norm: of the gradient; infinite to leave it as it is.
     """
-    for r in range(first, last):
-        losses[r] = _take_steps_of_one(
-            weights[r],
-            learns[r],
-            momentum[r],
-            square[r],
-            X,
-            y,
-            row_weight,
-            batches[r],
-            counts[r],
-            rates,
-            done,
-            decay,
-            betas,
-            epsilon,
-            most_norm,
-            operations,
-            reads,
-            outputs,
-            n_rows,
-        )
-
-
-@step_kernel
-def _take_steps_of_one(
-    weights: np.ndarray,
-    learns: np.ndarray,
-    momentum: np.ndarray,
-    square: np.ndarray,
-    X: np.ndarray,
-    y: np.ndarray,
-    row_weight: np.ndarray,
-    batches: np.ndarray,
-    count: int,
-    rates: np.ndarray,
-    done: int,
-    decay: float,
-    betas: tuple[float, float],
-    epsilon: float,
-    most_norm: float,
-    operations: np.ndarray,
-    reads: np.ndarray,
-    outputs: np.ndarray,
-    n_rows: int,
-) -> float:
-    """The same for one replica; the sum of its losses."""
-    n_learned, n_inputs = len(learns), X.shape[1]
+    n_learned, n_inputs = learns.shape[1], X.shape[1]
     value = np.empty((n_rows, TILE), np.float32)
     slope = np.empty((n_rows, TILE), np.float32)
     back = np.empty((n_rows, TILE), np.float32)
-    gradient = np.empty(len(weights), np.float32)
-    total = 0.0
-    for step in range(len(batches)):
-        gradient[:] = _ZERO
-        loss = 0.0
-        for start in range(0, count, TILE):
-            batch = batches[step, start : min(start + TILE, count)]
-            n = len(batch)
-            for i in range(n_inputs):
-                row = value[i]
-                for b in range(n):
-                    row[b] = X[batch[b], i]
-            _forwards(value, slope, n, weights, operations, reads)
-            back[n_inputs:] = _ZERO
-            loss += _compare(value, back, y, row_weight, batch, outputs, count)
-            _backwards(value, slope, back, n, weights, gradient, operations, reads, n_inputs)
-        total += loss / (count * len(outputs))
-        if most_norm < np.inf:
-            _clip(gradient[:n_learned], learns, most_norm)
-        t = done + step + 1
-        rate = rates[step]
-        size = np.float32(rate / (1 - betas[0] ** t))
-        root = np.float32(1 / np.sqrt(1 - betas[1] ** t))
-        _update(
-            weights[:n_learned],
-            gradient[:n_learned],
-            learns,
-            momentum,
-            square,
-            np.float32(1 - rate * decay),
-            np.float32(betas[0]),
-            np.float32(betas[1]),
-            size,
-            root,
-            np.float32(epsilon),
-        )
-    return total
+    gradient = np.empty(weights.shape[1], np.float32)
+    for r in range(first, last):
+        own, count = weights[r], counts[r]
+        losses[r] = 0.0
+        for step in range(batches.shape[1]):
+            gradient[:] = _ZERO
+            loss = 0.0
+            for start in range(0, count, TILE):
+                batch = batches[r, step, start : min(start + TILE, count)]
+                n = len(batch)
+                for i in range(n_inputs):
+                    row = value[i]
+                    for b in range(n):
+                        row[b] = X[batch[b], i]
+                _forwards(value, slope, n, own, operations, reads)
+                back[:] = _ZERO
+                loss += _compare(value, back, y, row_weight, batch, outputs, count)
+                _backwards(value, slope, back, n, own, gradient, operations, reads, n_inputs)
+            losses[r] += loss / (count * len(outputs))
+            if most_norm < np.inf:
+                _clip(gradient[:n_learned], learns[r], most_norm)
+            t = done + step + 1
+            rate = rates[step]
+            size = np.float32(rate / (1 - betas[0] ** t))
+            root = np.float32(1 / np.sqrt(1 - betas[1] ** t))
+            _update(
+                own[:n_learned],
+                gradient[:n_learned],
+                learns[r],
+                momentum[r],
+                square[r],
+                np.float32(1 - rate * decay),
+                np.float32(betas[0]),
+                np.float32(betas[1]),
+                size,
+                root,
+                np.float32(epsilon),
+            )
 
 
 @step_kernel
