@@ -170,6 +170,7 @@ def _structure(found: Discovery, task: Task) -> dict[str, Any]:
         "false": _listed(compared.extra),
         "marked": _listed(marked),
         "wrongly_inert": sorted(compared.inert_extra),
+        "several_channels": _listed(frozenset(e.members for e in found.evidence if e.channels > 1)),
     }
 
 

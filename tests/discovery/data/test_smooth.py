@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -9,10 +10,11 @@ import torch
 
 import compsparse as cs
 from compsparse.discovery.data.smooth.asking import SmoothAnswer, SmoothSearch, unasked
+from compsparse.discovery.data.smooth.channels import _minors
 from compsparse.discovery.data.smooth.maps import has_heavy_tails, maps_of
 from compsparse.discovery.data.smooth.process import Pairs, conditioned, evidence, fit_kernel
 from compsparse.discovery.data.smooth.reading import chance_turn, largest_blur, read_tree
-from compsparse.discovery.data.smooth.turning import Turns, measured_effects, measured_turns
+from compsparse.discovery.data.smooth.turning import Turns, measured_effects, measured_turns, trend_of
 from compsparse.discovery.data.strategy import from_data
 from compsparse.errors import ConfigError
 from compsparse.graph import compare
@@ -78,6 +80,8 @@ def test_slopes_are_those_of_the_values(process):
         above, below = process.values(new + step), process.values(new - step)
         torch.testing.assert_close(mean[:, i], (above[0] - below[0]) / 2e-3, rtol=1e-3, atol=1e-4)
         torch.testing.assert_close(draws[:, i], (above[1] - below[1]) / 2e-3, rtol=1e-3, atol=1e-3)
+    of_two = process.slopes(new, [2, 0])
+    torch.testing.assert_close(of_two, (mean[:, [2, 0]], draws[:, [2, 0]]))
 
 
 # ---- turns ---------------------------------------------------------------------------------------
@@ -113,6 +117,7 @@ def test_small_turns_of_one_sign_add_up(off):
     assert (turns.trend[0, 1, 2:].max() > 8) == (off > 0)
     np.testing.assert_allclose(turns.trend, turns.trend.transpose(1, 0, 2))
     assert turns.trend[0, 1, :2].max() == 0
+    assert (trend_of(fit, [0, 1], 1.0, 0) > 4) == (off > 0)
     is_module = frozenset("ab") in read_tree(turns, "abcd", 1e-8).tree.modules
     assert is_module == (off == 0)
 
@@ -165,6 +170,47 @@ def test_what_speaks_against_a_pair_of_sets_is_the_largest_turn_from_outside():
     assert answer.turn_between(frozenset("b"), frozenset("d")) == 1
     assert answer.turn_between(frozenset("b"), frozenset("z")) == 0
     assert unasked().turn_between(frozenset("a"), frozenset("c")) == 0
+
+
+# ---- channels ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+def test_minors_are_determinants(size):
+    shapes = (7, 5), (7, 5, 2)
+    contexts = [tuple(torch.as_tensor(RNG.normal(size=shape)) for shape in shapes) for _ in range(size)]
+    mean, draws = _minors(contexts)
+    sets = list(combinations(range(5), size))
+    assert mean.shape == (len(sets), 7)
+    for found, columns in zip(mean, sets, strict=True):
+        torch.testing.assert_close(found, torch.linalg.det(torch.stack([c[0][:, columns] for c in contexts], 1)))
+    for found, columns in zip(draws, sets, strict=True):
+        matrices = torch.stack([c[1][:, columns] for c in contexts], 1).permute(0, 3, 1, 2)
+        torch.testing.assert_close(found, torch.linalg.det(matrices))
+
+
+def through_two_numbers(a, b, c, d, e, f):
+    return e * np.log(a * b + c * d) + f * (a * d + b * c)
+
+
+def through_many(a, b, c, d, e, f):
+    return a * b + b * c + c * d + d * e + e * f + f * a + a * c * e
+
+
+@pytest.mark.parametrize("function", [through_two_numbers, through_many])
+def test_a_module_of_two_channels_is_found_where_queries_find_it(function):
+    X = np.random.default_rng(1).uniform(0.5, 2, (900, 6))
+    names = tuple("abcdef")
+    found = from_data(X, function(*X.T), names=names, fit=False, random_state=0, resamples=0)
+    asked = cs.discover(lambda x: function(*x.T), bounds=[(0.5, 2)] * 6, names=names, random_state=0)
+    assert found.graph == asked.graph
+    wide = [e for e in found.evidence if e.channels > 1]
+    assert [(e.members, e.channels) for e in wide] == [(frozenset("abcd"), 2)] * (function is through_two_numbers)
+    for entry in wide:
+        assert entry.value < entry.threshold
+        assert "2 numbers" in entry.sentence
+    assert cs.Discovery.from_json(found.to_json()) == found
+    assert any("no module was found" in caveat for caveat in found.caveats) is not bool(wide)
 
 
 @pytest.mark.parametrize("noise", [0.7, 0.0])

@@ -61,8 +61,8 @@ def verify_modules(search: TableSearch, support: dict[frozenset[str], Support]) 
             others.append(_verifying_fit(search, _with_way_around(search, module)))
         t = [other.t_of(other.losses[0], reference.losses[0]) for other in others]
         log.debug("module %s: t without it, and with a way around: %s", sorted(module.members), np.round(t, 1))
-        told_apart = search.told_apart.get(module.members, 0.0)
-        if min(t) < DOUBTFUL and told_apart < CLEARLY_APART and module.members not in looked_at:
+        is_sure = search.told_apart.get(module.members, 0.0) >= CLEARLY_APART and t[0] > BETTER
+        if min(t) < DOUBTFUL and not is_sure and module.members not in looked_at:
             looked_at.add(module.members)
             if _second_look(search, module):
                 reference = _verifying_fit(search, search.units)

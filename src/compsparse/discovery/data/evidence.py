@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 
+from compsparse.discovery.bundles import Bundle
 from compsparse.discovery.data.audit import Support
 from compsparse.discovery.data.outputs import FoundTree, FoundTrees
 from compsparse.discovery.data.smooth.asking import ModuleFigures
-from compsparse.discovery.data.smooth.settings import HAS_TREND, NEARLY_TURNED
+from compsparse.discovery.data.smooth.settings import HAS_TREND, NEARLY_TURNED, WELL_SPANNED
 from compsparse.discovery.forest import users_of_modules
 from compsparse.discovery.record import DiscoveryStatus, Evidence
 from compsparse.graph.modules import ModuleTree
@@ -20,9 +21,33 @@ def module_evidence(found: FoundTrees) -> tuple[Evidence, ...]:
     entries = []
     for members, users in users_of_modules(found.trees, found.same):
         first = found.of[users[0]]
+        if bundle := next((b for b in first.bundles if b.members == members), None):
+            entries.append(_of_bundle(bundle, users))
+            continue
         module = next(m for m in first.tree.inner if m.members == members)
         entries.append(_of_whole(first, users) if module is first.tree else _of_module(first, module, users))
     return tuple(entries)
+
+
+def _of_bundle(bundle: Bundle, users: tuple[str, ...]) -> Evidence:
+    """Evidence of a module of several channels: what its slopes would span if it passed one number more."""
+    unseen = bundle.threshold / bundle.last
+    is_near = bundle.beyond > NEARLY_TURNED * bundle.threshold
+    doubt = "; that is near it" if is_near else ""
+    if bundle.last < WELL_SPANNED * bundle.threshold:
+        doubt += f"; one of up to {unseen:.0%} of the last would not be seen"
+    return Evidence(
+        bundle.members,
+        "prime",
+        users,
+        "volume",
+        bundle.beyond,
+        threshold=bundle.threshold,
+        channels=bundle.channels,
+        wording=f"passes {bundle.channels} numbers on: the sign of one more is {bundle.beyond:.1f} standard errors at "
+        f"most (chance gives up to {bundle.threshold:.1f}; the last that passes has {bundle.last:.0f}){doubt}",
+        approximate=bool(doubt),
+    )
 
 
 def _of_module(found: FoundTree, module: ModuleTree, users: tuple[str, ...]) -> Evidence:

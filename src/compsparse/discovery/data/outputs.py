@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from compsparse.discovery.bundles import Bundle, with_bundles
 from compsparse.discovery.data.audit import Support, settled, verify_modules
 from compsparse.discovery.data.gate import Gated, GateRows, gated
 from compsparse.discovery.data.request import TableRequest
@@ -69,6 +70,11 @@ class FoundTree:
     recurrence: Mapping[Members, float] = field(default_factory=dict)
     is_read_off: bool = False
 
+    @property
+    def bundles(self) -> tuple[Bundle, ...]:
+        """Modules of several channels, which are no part of the tree; known where it was read off."""
+        return self.smooth.bundles if self.is_read_off and self.smooth is not None else ()
+
 
 @dataclass(frozen=True)
 class FoundTrees:
@@ -86,8 +92,13 @@ class FoundTrees:
 
     @property
     def trees(self) -> dict[str, ModuleTree]:
-        """The trees alone."""
-        return {name: found.tree for name, found in self.of.items()}
+        """The trees alone, with modules of several channels as nodes of their own."""
+        return {name: with_bundles(found.tree, found.bundles) for name, found in self.of.items()}
+
+    @property
+    def channels(self) -> dict[tuple[Members, str], int]:
+        """How many numbers modules of several channels pass on."""
+        return {(b.members, name): b.channels for name, found in self.of.items() for b in found.bundles}
 
     @property
     def status(self) -> DiscoveryStatus:
@@ -381,7 +392,7 @@ def _caveats(name: str, found: FoundTree, request: TableRequest) -> list[str]:
         return [
             f"not claimed for {name!r}, because a free fit predicts other rows better than a graph with them: {gone}"
         ]
-    if tree.modules:
+    if tree.modules or found.bundles:
         return []
     if not found.predicts:
         return [f"the inputs do not predict {name!r} better than a constant: no module is claimed"]

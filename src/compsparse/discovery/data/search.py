@@ -29,6 +29,7 @@ from compsparse.discovery.data.settings import (
     MANY_REPLICAS,
     MAY_BE_INERT,
     MERGES_LOGGED,
+    MOST_AT_LENGTH,
     MOST_IN_LONG_TRIAL,
     MOST_MERGES,
     MOST_SCREENED,
@@ -188,6 +189,9 @@ class TableSearch:
         options = [(regrouped(self.units, node, n), inner) for n, inner in inside if inner.members not in self.refuted]
         if len(options) < 2:
             return
+        if steps > LONG and len(options) > MOST_AT_LENGTH:
+            options.sort(key=lambda option: self.fit_tree(option[0]).mean(0))
+            del options[MOST_AT_LENGTH:]
         whole, *trials = (self.fit_tree(units, steps) for units in (self.units, *(units for units, _ in options)))
         order = np.argsort([trial.mean(0) for trial in trials])
         best, rivals = trials[order[0]], [trials[i] for i in order[1:]]

@@ -58,6 +58,8 @@ FEW_REPLICAS, REPLICAS, MANY_REPLICAS = 2, 4, 8
 FEW_UNITS = 5
 """Units up to which a first trial is small enough for twice the replicas."""
 MOST_IN_LONG_TRIAL = 6
+MOST_AT_LENGTH = 4
+"""Groupings inside a node that are fitted for the longest time; of more, the best after a long one."""
 TRIED_FIRST, FEWEST_FIRST = 1 / 3, 10
 """Share of the pairs, and number of them at least, that a round tries first where a smooth fit says which are turned
 least; the others follow where none of these is accepted."""

@@ -143,6 +143,7 @@ class DataStrategy:
             inputs=request.table.code.names,
             trees=found.trees,
             same=found.same,
+            channels=found.channels,
             evidence=module_evidence(found),
             status=found.status,
             cost=Cost(request.clock.seconds, networks=sum(f.networks for f in found.of.values())),

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from compsparse.checks import check_input_and_output_names
+from compsparse.discovery.bundles import Bundle, with_bundles
 from compsparse.discovery.forest import Members, SameModule, never_shared, users_of_modules
 from compsparse.discovery.queries.calibration import (
     Answers,
@@ -22,7 +23,7 @@ from compsparse.discovery.queries.calibration import (
     noisy_differences,
     prelude_cost,
 )
-from compsparse.discovery.queries.channels import Bundle, find_bundles, with_bundles
+from compsparse.discovery.queries.channels import find_bundles
 from compsparse.discovery.queries.closure import close
 from compsparse.discovery.queries.gradients import Autograd, Differentiator
 from compsparse.discovery.queries.oracle import Oracle, OutOfQueries, OutOfTime

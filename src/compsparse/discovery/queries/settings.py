@@ -101,7 +101,6 @@ RESAMPLES_OF_UNITS = 20
 
 CHILDREN_OF_BUNDLES = range(5, 17)
 """Children of a prime node among which bundles are looked for: enough to save wires, few enough to try."""
-CHANNELS_TRIED = (2, 3)
 BUNDLE_BASES, BUNDLE_VALUES = 4, 5
 """Base points, and values of each child around one."""
 CLEARLY_SPANNED = 10.0

@@ -10,6 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from compsparse.discovery.bundles import Bundle
+from compsparse.discovery.data.smooth.channels import bundles_of_fit
 from compsparse.discovery.data.smooth.maps import MappedTarget, maps_of
 from compsparse.discovery.data.smooth.process import Kernel, SmoothFit, conditioned, fit_kernel
 from compsparse.discovery.data.smooth.reading import (
@@ -46,7 +48,7 @@ from compsparse.discovery.data.smooth.settings import (
     SURELY_NO_EFFECT,
     TREND_BELIEVED,
 )
-from compsparse.discovery.data.smooth.turning import Turns, measured_effects, measured_turns
+from compsparse.discovery.data.smooth.turning import Turns, measured_effects, measured_turns, trend_of
 from compsparse.discovery.data.trials import Halted, t_statistic
 from compsparse.discovery.forest import Members
 from compsparse.discovery.record import DiscoveryStatus
@@ -60,7 +62,8 @@ class ModuleFigures:
     Attributes:
         turn: the largest turn of its slopes by an input outside, in standard errors.
         threshold: what passes for no turn.
-        trend: how much turns go with the change of the function, over all points, in standard errors.
+        trend: how much turns by all inputs outside go with the change of the function, over all points, in
+            standard errors.
         resolution: a turn, in radians, that would have passed for none, unless it has a trend.
         outer_turn: the same on rows that took no part in choosing; NaN where they are too few.
         recurrence: share of parts of the rows on which it is found again; NaN if not tried.
@@ -87,6 +90,7 @@ class SmoothAnswer:
         unexplained: share of the variance of fresh rows that the fit leaves, of the target itself.
         spread: its standard error.
         modules: figures of every module, the whole left out.
+        bundles: modules that pass several numbers; looked for only where the tree leaves no doubt.
         consistent: whether every node is cleanly prime or complete.
         resampled: on how many parts of the rows the tree was looked for again.
         turns: of ``turned`` inputs; None where the fit is too poor to say even which pairs are turned least.
@@ -99,6 +103,7 @@ class SmoothAnswer:
     unexplained: float
     spread: float
     modules: dict[Members, ModuleFigures]
+    bundles: tuple[Bundle, ...] = ()
     consistent: bool = False
     resampled: int = 0
     turns: Turns | None = None
@@ -216,8 +221,16 @@ class SmoothSearch:
         reading = read_tree(turns, names, of_map)
         again = self._resampled(mapped, fit.kernel, active, inflation, of_map, n_resamples)
         outer_turns = self._outer_turns(mapped, fit.kernel, active)
-        figures = {m: _figures(m, reading, names, turns, outer_turns, again) for m in reading.tree.modules}
-        return replace(said, tree=reading.tree, modules=figures, consistent=reading.consistent, resampled=len(again))
+        figures = {
+            m: _figures(m, reading, names, turns, self._trend(fit, m, names, of_map, inflation), outer_turns, again)
+            for m in reading.tree.modules
+        }
+        answer = replace(said, tree=reading.tree, modules=figures, consistent=reading.consistent, resampled=len(again))
+        if answer.leaves_doubt or not reading.consistent:
+            return answer
+        return replace(
+            answer, bundles=bundles_of_fit(fit, reading.tree, names, inflation, reading.threshold, self.seed)
+        )
 
     # ---- fits ----------------------------------------------------------------------------
 
@@ -317,6 +330,14 @@ class SmoothSearch:
 
     # ---- figures -------------------------------------------------------------------------
 
+    def _trend(
+        self, fit: SmoothFit, members: Members, names: Sequence[str], unexplained: float, inflation: float
+    ) -> float:
+        """Of the turns of a module's slopes by all inputs outside together; zero where the fit is too poor for it."""
+        if unexplained > TREND_BELIEVED:
+            return 0.0
+        return trend_of(fit, [i for i, name in enumerate(names) if name in members], inflation, self.seed)
+
     def _outer_turns(self, mapped: MappedTarget, kernel: Kernel, active: list[int]) -> Turns | None:
         """Turns as the rows that chose nothing see them by themselves, if there are enough."""
         if len(self.outer) < FEWEST_OUTER_ROWS:
@@ -361,13 +382,14 @@ def _figures(
     reading: Reading,
     names: Sequence[str],
     turns: Turns,
+    trend: float,
     outer_turns: Turns | None,
     again: Sequence[frozenset[Members]],
 ) -> ModuleFigures:
     return ModuleFigures(
         turn=largest_turn(members, turns, names),
         threshold=reading.threshold,
-        trend=largest_trend(members, turns, names),
+        trend=trend,
         resolution=reading.threshold * largest_blur(members, turns, names),
         outer_turn=np.nan if outer_turns is None else largest_turn(members, outer_turns, names),
         recurrence=float(np.mean([members in found for found in again])) if again else np.nan,

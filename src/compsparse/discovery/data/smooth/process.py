@@ -8,7 +8,7 @@ in low orders mostly, one of large length hardly at all.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +26,7 @@ from compsparse.discovery.data.smooth.settings import (
     LENGTHS,
     LEVELS,
     NOISES,
+    SETTLED,
     STEPS_FOR_KERNEL,
     STIFFNESS,
     WEIGHTS,
@@ -63,11 +64,11 @@ class Kernel:
         """What one input contributes to the kernel."""
         return (1 + self.weight[i] * alike) / (1 + self.weight[i])
 
-    def slopes(self, points: Tensor, rows: Tensor, weights: Tensor) -> Tensor:
-        """Gradients at some points of the functions ``sum_r weights[r] k(., row r)``: (points, inputs, functions)."""
+    def slopes(self, points: Tensor, rows: Tensor, weights: Tensor, inputs: Sequence[int]) -> Tensor:
+        """Slopes by some inputs of the functions ``sum_r weights[r] k(., row r)``: (points, inputs, functions)."""
         total = self.between(points, rows)
         found = []
-        for i in range(points.shape[1]):
+        for i in inputs:
             alike = self.alike(i, points, rows)
             share = self.weight[i] * alike / (1 + self.weight[i] * alike)
             apart = (rows[None, :, i] - points[:, i, None]) / self.length[i] ** 2
@@ -97,9 +98,9 @@ class _Waves:
     def values(self, points: Tensor) -> Tensor:
         return torch.cos(points @ self.frequency + self.phase) @ self.amplitude
 
-    def slopes(self, points: Tensor) -> Tensor:
+    def slopes(self, points: Tensor, inputs: Sequence[int]) -> Tensor:
         falling = -torch.sin(points @ self.frequency + self.phase)
-        return torch.stack([(falling * f) @ self.amplitude for f in self.frequency], dim=1)
+        return torch.stack([(falling * self.frequency[i]) @ self.amplitude for i in inputs], dim=1)
 
 
 @dataclass(frozen=True)
@@ -125,10 +126,11 @@ class SmoothFit:
         both = self.kernel.between(points, self.rows) @ torch.cat([self.mean, self.corrections], dim=1)
         return both[:, 0], both[:, 1:] + self.waves.values(points)
 
-    def slopes(self, points: Tensor) -> tuple[Tensor, Tensor]:
-        """Gradients of the mean (points, inputs) and of the draws (points, inputs, draws)."""
-        both = self.kernel.slopes(points, self.rows, torch.cat([self.mean, self.corrections], dim=1))
-        return both[..., 0], both[..., 1:] + self.waves.slopes(points)
+    def slopes(self, points: Tensor, inputs: Sequence[int] | None = None) -> tuple[Tensor, Tensor]:
+        """Slopes by some inputs, or all: of the mean (points, inputs) and of the draws (points, inputs, draws)."""
+        which = range(points.shape[1]) if inputs is None else inputs
+        both = self.kernel.slopes(points, self.rows, torch.cat([self.mean, self.corrections], dim=1), which)
+        return both[..., 0], both[..., 1:] + self.waves.slopes(points, which)
 
 
 def conditioned(kernel: Kernel, X: Tensor, y: Tensor, precision: Tensor, n_draws: int, seed: int) -> SmoothFit:
@@ -172,7 +174,7 @@ def fit_kernel(
         go_on()
         return evidence(p, pairs, y, precision)
 
-    options = {"maxiter": STEPS_FOR_KERNEL}
+    options = {"maxiter": STEPS_FOR_KERNEL, "ftol": SETTLED}
     with one_blas_thread():
         found = minimize(objective, first, jac=True, method="L-BFGS-B", bounds=limits, options=options)
     return _kernel(found.x, X)

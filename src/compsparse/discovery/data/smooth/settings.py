@@ -6,6 +6,8 @@ import math
 
 ROWS_FOR_KERNEL, STEPS_FOR_KERNEL = 400, 60
 """Rows by which lengths and weights are chosen, and the steps that takes."""
+SETTLED = 1e-7
+"""Relative gain of a step at which the evidence has settled: rounding hides less."""
 MORE_ROWS_FOR_KERNEL = 1000
 """The same where many columns hide what the first rows say: of a hundred, 400 rows find none of eight that act."""
 FIRST_LENGTH, FIRST_WEIGHT = math.log(2.0), math.log(4.0)
@@ -35,8 +37,14 @@ MOST_COLUMNS, MOST_ACTIVE = 120, 24
 
 POINTS = 100
 """Rows at which slopes are compared before and after swaps."""
+TREND_POINTS = 1000
+"""The same for the trend of a module that was found, where all inputs outside are swapped at once: false ones of 4.3
+and 3.6 by single swaps at a hundred points have 6.5 and 4.4, true ones of 5.0 to 6.7 have 0.4 to 4.4."""
 DRAWS = 24
 """Draws from the posterior, by which errors of slopes are known to a fifth."""
+PARTS_OF_BUNDLES = range(5, 13)
+"""Children of a prime node among which modules of several channels are looked for: enough to save wires, few enough to
+ask about every four."""
 LEAST_INFLATION = 0.3
 """Errors on fresh rows may turn out smaller than the draws say; slopes are not trusted to follow further."""
 
@@ -62,12 +70,15 @@ DOUBT = 1.5
 NEARLY_TURNED = 0.7
 """Turns beyond this share of the threshold are near it: the module is approximate too."""
 HAS_TREND, SURE_TREND = 4.0, 8.0
-"""Trend of the turns of a module, in standard errors, from which it is approximate, and from which it is none. Of 176
-true modules of the tuned half (with and without noise) two exceed the first, at 4.4 and 5.6; false ones that are true
-up to a thousandth of a radian were seen at 4 to 50."""
+"""Trend of the turns of a module, in standard errors, from which it is approximate, and of a pair by one input, from
+which it is none. True pairs of the tuned half were seen up to 6.7; false ones that are true up to a thousandth of a
+radian at 4 to 50."""
 TREND_BELIEVED = 1e-4
 """Unexplained variance up to which a trend counts: the errors of a poorer fit have trends of their own, which refuted a
 true module of a deep tree."""
+SURELY_SPANNED, WELL_SPANNED = 10.0, 30.0
+"""Volume of the channels of a module, in units of the threshold, from which they are surely there, and below which the
+module is approximate: a further channel of a tenth, and of a thirtieth, of the last one would not be seen."""
 THRESHOLDS = 15
 BLURRED = 0.2
 """Radians: a node whose turns are not known better is not called complete."""

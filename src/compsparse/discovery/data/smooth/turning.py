@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from compsparse.discovery.data.smooth.process import SmoothFit
-from compsparse.discovery.data.smooth.settings import POINTS
+from compsparse.discovery.data.smooth.settings import POINTS, TREND_POINTS
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def measured_turns(fit: SmoothFit, inflation: float, seed: int) -> Turns:
     """
     rng = np.random.default_rng(seed)
     n, d = fit.rows.shape
-    base = _some_rows(fit, rng)
+    base = some_rows(fit, rng, POINTS)
     before, height = fit.slopes(base), fit.values(base)[0]
     usual = before[0].square().mean(0).sqrt().clamp_min(torch.finfo(base.dtype).tiny)
     pairs, blur, trend = np.zeros((3, d, d, d))
@@ -65,8 +65,8 @@ def measured_turns(fit: SmoothFit, inflation: float, seed: int) -> Turns:
         swapped[:, k] = fit.rows[torch.as_tensor(rng.permutation(n)[: len(base)], device=base.device), k]
         after = fit.slopes(swapped)
         crossed = _crossed(before, after)
-        turn, error = _measured(crossed, inflation)
-        pairs[:, :, k] = _root_mean(turn.square() / error)
+        turn, error = measured(crossed, inflation)
+        pairs[:, :, k] = root_mean(turn.square() / error)
         trend[:, :, k] = _trend(crossed, error, fit.values(swapped)[0] - height, inflation)
         longest = _lengths(before[0] / usual) * _lengths(after[0] / usual) * usual[:, None] * usual
         blur[:, :, k] = (error.sqrt() / longest).median(0).values.cpu().numpy()
@@ -77,12 +77,27 @@ def measured_turns(fit: SmoothFit, inflation: float, seed: int) -> Turns:
 
 def measured_effects(fit: SmoothFit, inflation: float, seed: int) -> np.ndarray:
     """How much every input acts, (inputs,): its slopes as a root mean square in units of their standard error."""
-    effect, error = _measured(fit.slopes(_some_rows(fit, np.random.default_rng(seed))), inflation)
-    return _root_mean(effect.square() / error)
+    effect, error = measured(fit.slopes(some_rows(fit, np.random.default_rng(seed), POINTS)), inflation)
+    return root_mean(effect.square() / error)
 
 
-def _some_rows(fit: SmoothFit, rng: np.random.Generator) -> Tensor:
-    return fit.rows[torch.as_tensor(rng.permutation(len(fit.rows))[:POINTS], device=fit.rows.device)]
+def trend_of(fit: SmoothFit, inside: Sequence[int], inflation: float, seed: int) -> float:
+    """The largest trend in the turns of some inputs' slopes when all others are swapped at once.
+
+    The function changes more than by one swap, and one set can be asked about at more points than all triples.
+    """
+    rng = np.random.default_rng(seed)
+    base, swapped = some_rows(fit, rng, TREND_POINTS), some_rows(fit, rng, TREND_POINTS)
+    swapped[:, inside] = base[:, inside]
+    crossed = _crossed(fit.slopes(base, inside), fit.slopes(swapped, inside))
+    _, error = measured(crossed, inflation)
+    trend = _trend(crossed, error, fit.values(swapped)[0] - fit.values(base)[0], inflation)
+    return float(trend[~np.eye(len(inside), dtype=bool)].max())
+
+
+def some_rows(fit: SmoothFit, rng: np.random.Generator, n: int) -> Tensor:
+    """Some rows of the table, at most so many, in a random order."""
+    return fit.rows[torch.as_tensor(rng.permutation(len(fit.rows))[:n], device=fit.rows.device)]
 
 
 def _crossed(before: Asked, after: Asked) -> Asked:
@@ -90,7 +105,7 @@ def _crossed(before: Asked, after: Asked) -> Asked:
     return mean, draws
 
 
-def _measured(asked: Asked, inflation: float) -> tuple[Tensor, Tensor]:
+def measured(asked: Asked, inflation: float) -> tuple[Tensor, Tensor]:
     """The mean's answer, and the variance of its error."""
     mean, draws = asked
     error = inflation * (draws - mean[..., None]).square().mean(-1)
@@ -101,7 +116,7 @@ def _trend(crossed: Asked, error: Tensor, change: Tensor, inflation: float) -> n
     """The sum of turns, each times the change of the function and the less the less it is known, over its error."""
     weight = change[:, None, None] / (error + error.median(0).values)
     mean, draws = (torch.einsum("pij,pij...->ij...", weight, c) for c in crossed)
-    total, errors = _measured((mean, draws), inflation)
+    total, errors = measured((mean, draws), inflation)
     size: np.ndarray = (total.abs() / errors.sqrt()).cpu().numpy()
     return size
 
@@ -112,6 +127,7 @@ def _lengths(slopes: Tensor) -> Tensor:
     return (squares[:, :, None] + squares[:, None]).sqrt().clamp_min(torch.finfo(slopes.dtype).tiny)
 
 
-def _root_mean(values: Tensor) -> np.ndarray:
+def root_mean(values: Tensor) -> np.ndarray:
+    """Root of the mean over the first dimension."""
     root: np.ndarray = values.mean(0).sqrt().cpu().numpy()
     return root
