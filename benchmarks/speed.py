@@ -4,7 +4,8 @@
     python benchmarks/speed.py --before OLD/src     # the same searches by another checkout, in turn
     python benchmarks/speed.py --cases "8 columns"
 
-Each search runs in a process of its own with torch's usual threads. Nothing else should run meanwhile.
+Each search runs in a process of its own with torch's usual threads; loading torch is not counted. Nothing else should
+run meanwhile.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ BUSY = "while True: pass"
 SEARCH = """
 import json, sys, time
 import numpy as np
+import torch
 from compsparse.discovery.data.strategy import from_data
 from compsparse.tasks import tanh_tree
 acting, inert, rows = json.loads(sys.argv[1])

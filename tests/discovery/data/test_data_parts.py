@@ -15,7 +15,7 @@ from compsparse.discovery.data.decisions import accepted, judge
 from compsparse.discovery.data.evidence import module_evidence
 from compsparse.discovery.data.outputs import FoundTree, FoundTrees
 from compsparse.discovery.data.search import TableSearch
-from compsparse.discovery.data.settings import TOLD_APART, Effort
+from compsparse.discovery.data.settings import LONG, TOLD_APART, Effort
 from compsparse.discovery.data.smooth.asking import SmoothAnswer, unasked
 from compsparse.discovery.data.smooth.turning import Turns
 from compsparse.discovery.data.trees import dissolved, exposed, pairings, parent_of, regrouped
@@ -239,6 +239,32 @@ def test_pairs_that_are_turned_least_are_tried_first_and_some_are_denied():
     assert unsaid._turned_least(every) == unsaid._not_denied(every) == every
 
 
+@pytest.mark.parametrize(
+    ("t", "at_length", "comes_back", "stays_in_doubt"),
+    [(-5.0, 0.0, True, False), (-2.5, -5.0, True, False), (-2.5, -2.5, False, True), (-1.0, -5.0, False, False)],
+    ids=["it helps", "it helps at length", "it may help", "it does not"],
+)
+def test_an_input_that_was_left_out_comes_back_or_leaves_a_doubt(t, at_length, comes_back, stays_in_doubt):
+    spread = np.resize([0.1, -0.1], 120)
+
+    class Rehearsed(TableSearch):
+        """Fits of trees with d have the t that is asked for, against those without."""
+
+        def fit_tree(self, units, steps=LONG, n_replicas=0):
+            has_d = any("d" in tree.members for tree in units.trees)
+            size = (t if steps == LONG else at_length) * has_d * 0.1 / np.sqrt(120)
+            return Trial((), units, (1.0 + size + spread * has_d)[None], np.ones(120), None, None)
+
+        def _put_back(self, name):
+            self.units = self.units.with_trees([*self.units.trees, leaf(name)])
+
+    units = Units.raw({name: (name,) for name in "abcd"})
+    search = Rehearsed(table(), units.with_trees([units.joined(units.trees[:2]), units.trees[2]]), parked=["d"])
+    assert search._readmit() is comes_back
+    assert search.parked == ([] if comes_back else ["d"])
+    assert search.may_lack == (("d",) if stays_in_doubt else ())
+
+
 def test_slack_lets_a_near_miss_stand_only_when_told_apart():
     trial = made_up_trial([0.5, 0.53, 0.9, 0.9, 0.9, 0.9, 0.9])
     judgements = judge(trial, np.ones(400))
@@ -303,5 +329,9 @@ def test_evidence_is_worded_by_what_was_measured():
     assert said.sentence.endswith("go with the function, 4.6 standard errors over all points")
     poor = replace(doubted, smooth=replace(doubted.smooth, tree=None))
     assert not any(e.approximate for e in module_evidence(FoundTrees({"y": poor})))
+    lacking = replace(found, may_lack=("e", "f"))
+    said = next(e for e in module_evidence(FoundTrees({"y": lacking})) if e.members == abc.members)
+    assert said.approximate
+    assert "inputs that were left out may act: e, f" in said.sentence
     unsearched = FoundTrees({"y": replace(found, path=(), support={})})
     assert {e.sentence for e in module_evidence(unsearched)} == {"not measured"}

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from compsparse.discovery.data import gate
+from compsparse.discovery.data import audit, gate
 from compsparse.discovery.data.audit import verify_modules
 from compsparse.discovery.data.gate import Gated, GateRows, gated
 from compsparse.discovery.data.search import TableSearch
-from compsparse.discovery.data.trials import TrialTable
+from compsparse.discovery.data.trials import Trial, TrialTable
 from compsparse.discovery.data.units import Units
 from compsparse.graph import FunctionGraph
 from compsparse.graph.modules import ModuleTree
@@ -116,3 +116,25 @@ def test_another_grouping_takes_the_place_of_a_false_module():
     assert search.refuted == {frozenset("ac")}
     assert frozenset("ac") not in support
     assert {frozenset("ab"), frozenset("cd")} & support.keys()
+
+
+@pytest.mark.parametrize(("t", "looks_again"), [(-5.0, True), (-2.0, False)])
+def test_a_module_that_was_told_apart_gets_a_second_look_where_the_tree_is_clearly_better_without(
+    monkeypatch, t, looks_again
+):
+    units = Units.raw({name: (name,) for name in "abc"})
+    pair = units.joined(units.trees[:2])
+    X = torch.as_tensor(np.random.default_rng(0).uniform(-1, 1, (100, 3)), dtype=torch.float32)
+    search = TableSearch(TrialTable(X, X[:, :1]), units.with_trees([pair, units.trees[2]]))
+    search.told_apart[pair.members] = 9.0
+
+    def rehearsed(_, fitted):
+        without = not any(tree.children for tree in fitted.trees)
+        losses = 1e-9 * (1 + without * (t / 10 + np.resize([1.0, -1.0], 100)))
+        return Trial((), fitted, losses[None], np.ones(100), None, None)
+
+    looked_at = []
+    monkeypatch.setattr(audit, "_verifying_fit", rehearsed)
+    monkeypatch.setattr(audit, "_second_look", lambda _, module: looked_at.append(module.members))
+    verify_modules(search, {})
+    assert looked_at == [pair.members] * looks_again

@@ -61,13 +61,15 @@ def verify_modules(search: TableSearch, support: dict[frozenset[str], Support]) 
             others.append(_verifying_fit(search, _with_way_around(search, module)))
         t = [other.t_of(other.losses[0], reference.losses[0]) for other in others]
         log.debug("module %s: t without it, and with a way around: %s", sorted(module.members), np.round(t, 1))
-        is_sure = search.told_apart.get(module.members, 0.0) >= CLEARLY_APART and t[0] > BETTER
-        if min(t) < DOUBTFUL and not is_sure and module.members not in looked_at:
+        leaks = len(others) > 1 and _leaks(others[1], reference)
+        was_told_apart = search.told_apart.get(module.members, 0.0) >= CLEARLY_APART
+        is_doubtful = (t[0] < BETTER and not leaks) if was_told_apart else min(t) < DOUBTFUL
+        if is_doubtful and module.members not in looked_at:
             looked_at.add(module.members)
             if _second_look(search, module):
                 reference = _verifying_fit(search, search.units)
                 continue
-        if len(others) > 1 and _leaks(others[1], reference) and _leaks_at_length(search, module):
+        if leaks and _leaks_at_length(search, module):
             (in_doubt if _replaced(search, module) else search.leaks).append(module.members)
             reference = _verifying_fit(search, search.units)
             continue

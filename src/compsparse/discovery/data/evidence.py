@@ -97,6 +97,8 @@ def _doubts(found: FoundTree) -> str:
         doubts += (
             f"; the graph leaves {found.gate.unexplained:.1%} that is not noise, so inputs may act beside it unseen"
         )
+    if found.may_lack:
+        doubts += f"; inputs that were left out may act: {', '.join(found.may_lack)}"
     if found.leaks:
         doubts += "; inputs of another set of them were seen to act beside it, so those of this module may too"
     return doubts

@@ -53,6 +53,7 @@ class FoundTree:
         smooth: what a smooth fit said, if it was asked.
         gate: how the tree did against a free fit, if that was asked.
         leaks: modules that were given up because their inputs act beside them.
+        may_lack: inputs that were left out although they may act.
         recurrence: share of parts of the rows on which each module was found again, where that was tried.
         is_read_off: whether the tree was read off the smooth fit.
     """
@@ -67,6 +68,7 @@ class FoundTree:
     smooth: SmoothAnswer | None = None
     gate: Gated | None = None
     leaks: tuple[Members, ...] = ()
+    may_lack: tuple[str, ...] = ()
     recurrence: Mapping[Members, float] = field(default_factory=dict)
     is_read_off: bool = False
 
@@ -269,6 +271,7 @@ class _Work:
             smooth=smooth,
             gate=gate,
             leaks=tuple(search.leaks),
+            may_lack=search.may_lack,
             recurrence={} if tree is None else self._recurrence(i, tree, y, deadline, smooth),
         )
 

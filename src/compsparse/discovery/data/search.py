@@ -74,6 +74,8 @@ class TableSearch:
     """Modules that were seen to be false, and are not tried again."""
     leaks: list[frozenset[str]] = field(default_factory=list)
     """Modules that were given up because their inputs act beside them."""
+    may_lack: tuple[str, ...] = ()
+    """Inputs that were left out although they may act."""
     knows_inert: bool = False
     predicts: bool = False
     """Whether any fit has beaten the constant."""
@@ -145,9 +147,8 @@ class TableSearch:
 
     def _readmit(self) -> bool:
         """Offers parked inputs to every node of the tree; those that help become units again."""
-        reference = self.fit_tree(self.units)
-        everywhere = self.fit_tree(exposed(self.units, self.parked))
-        log.debug("with %s everywhere: %.5f from %.5f", self.parked, everywhere.mean(0), reference.mean(0))
+        self.may_lack = ()
+        reference, everywhere = self._fits_with_parked(LONG, REPLICAS)
         together = everywhere.t_of(everywhere.losses[0], reference.losses[0])
         if together > READMITTED / 2:
             return False
@@ -160,14 +161,28 @@ class TableSearch:
         offered.sort(key=lambda entry: entry[0])
         # where only all of them together help, the best begins, and the others are offered again
         help_together = together < READMITTED or everywhere.mean(0) < MUCH_HELPED * reference.mean(0)
-        back = [entry for entry in offered if entry[0] < READMITTED] or offered[:help_together]
-        if not back:
-            return False
+        back = [entry for entry in offered if entry[0] < READMITTED]
+        if not back and (help_together or self._help_at_length()):
+            back = offered[:1]
         for _, name, trial in back:
             self.parked.remove(name)
             self._note("readmit", frozenset([name]), trial, 0)
             self._put_back(name)
-        return True
+        if not back:
+            self.may_lack = tuple(self.parked)
+        return bool(back)
+
+    def _fits_with_parked(self, steps: int, n_replicas: int) -> tuple[Trial, Trial]:
+        """The tree as it is, and with the parked inputs at every node."""
+        reference = self.fit_tree(self.units, steps, n_replicas)
+        everywhere = self.fit_tree(exposed(self.units, self.parked), steps, n_replicas)
+        log.debug("with %s everywhere: %.5f from %.5f", self.parked, everywhere.mean(0), reference.mean(0))
+        return reference, everywhere
+
+    def _help_at_length(self) -> bool:
+        """Whether parked inputs that seemed to help do so after the longest training."""
+        reference, everywhere = self._fits_with_parked(LONGEST, FEW_REPLICAS)
+        return everywhere.t_of(everywhere.losses[0], reference.losses[0]) < READMITTED
 
     def _put_back(self, name: str) -> None:
         """Gives an input to the node that it helps most, and looks for finer structure there."""
