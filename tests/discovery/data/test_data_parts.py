@@ -329,6 +329,10 @@ def test_evidence_is_worded_by_what_was_measured():
     assert said.sentence.endswith("go with the function, 4.6 standard errors over all points")
     poor = replace(doubted, smooth=replace(doubted.smooth, tree=None))
     assert not any(e.approximate for e in module_evidence(FoundTrees({"y": poor})))
+    hurting = replace(found, support={abc.members: Support(0.2, 0.09), ab.members: Support(-0.1, 0.02)})
+    for entry in module_evidence(FoundTrees({"y": hurting})):
+        assert entry.approximate is (entry.members != tree.members)
+        assert ("better without {a, b, c}" in entry.sentence) is entry.approximate
     lacking = replace(found, may_lack=("e", "f"))
     said = next(e for e in module_evidence(FoundTrees({"y": lacking})) if e.members == abc.members)
     assert said.approximate

@@ -17,6 +17,7 @@ from compsparse.discovery.data.settings import (
     FEW_REPLICAS,
     HOPELESS,
     HOPELESSLY_APART,
+    IMPOSED_HURTS,
     LEAKED,
     LEAKS,
     LONG,
@@ -41,6 +42,11 @@ class Support:
 
     change: float
     spread: float
+
+    @property
+    def hurts(self) -> bool:
+        """Whether the error is larger with the module."""
+        return self.change > IMPOSED_HURTS * self.spread
 
 
 def verify_modules(search: TableSearch, support: dict[frozenset[str], Support]) -> float:

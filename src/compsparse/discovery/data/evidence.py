@@ -97,6 +97,9 @@ def _doubts(found: FoundTree) -> str:
         doubts += (
             f"; the graph leaves {found.gate.unexplained:.1%} that is not noise, so inputs may act beside it unseen"
         )
+    if worse := [m for m in found.tree.modules if m in found.support and found.support[m].hurts]:
+        sets = ", ".join("{" + ", ".join(sorted(m)) + "}" for m in sorted(worse, key=sorted))
+        doubts += f"; the graph predicts better without {sets}, so something is wrong with it"
     if found.may_lack:
         doubts += f"; inputs that were left out may act: {', '.join(found.may_lack)}"
     if found.leaks:

@@ -106,6 +106,9 @@ CLEARLY_APART = 4.0
 """t over all rivals at a module's acceptance beyond which its parent cannot be complete over its children."""
 LEAKS, LEAKED = -3.0, 0.9
 """t, and ratio of errors, of the tree in which a module's inputs also bypass it at which the module is false."""
+IMPOSED_HURTS = 2.0
+"""Standard errors by which a tree that was kept may do better without one of its modules; beyond, something is wrong
+with it, and all of its modules are approximate."""
 MOST_REPLACED = 3
 """Modules in whose place others are looked for; where more turn out false, inputs act in many places at once."""
 AS_GOOD, MOST_LOSS = 2.0, 1.15
