@@ -10,6 +10,7 @@ from compsparse.discovery.data import audit, gate
 from compsparse.discovery.data.audit import verify_modules
 from compsparse.discovery.data.gate import Gated, GateRows, gated
 from compsparse.discovery.data.search import TableSearch
+from compsparse.discovery.data.trees import dissolved
 from compsparse.discovery.data.trials import Trial, TrialTable
 from compsparse.discovery.data.units import Units
 from compsparse.graph import FunctionGraph
@@ -138,3 +139,26 @@ def test_a_module_that_was_told_apart_gets_a_second_look_where_the_tree_is_clear
     monkeypatch.setattr(audit, "_second_look", lambda _, module: looked_at.append(module.members))
     verify_modules(search, {})
     assert looked_at == [pair.members] * looks_again
+
+
+@pytest.mark.parametrize(("unexplained", "ratio", "stays"), [(0.05, 0.7, True), (0.02, 0.7, False), (0.05, 0.4, False)])
+def test_a_module_stays_in_doubt_where_larger_networks_would_help_as_much_as_a_way_around(
+    monkeypatch, unexplained, ratio, stays
+):
+    X = torch.as_tensor(np.random.default_rng(0).uniform(-1, 1, (100, 3)), dtype=torch.float32)
+    units = Units.raw({name: (name,) for name in "abc"})
+    pair = units.joined(units.trees[:2])
+    search = TableSearch(TrialTable(X, X[:, :1] * X[:, 1:2], effort=0.1), units.with_trees([pair, units.trees[2]]))
+    search.told_apart[pair.members] = 9.0
+    monkeypatch.setattr(audit, "_leaks", lambda *_: True)
+    monkeypatch.setattr(audit, "_leak_at_length", lambda *_: audit._Leak(unexplained, ratio))
+    monkeypatch.setattr(audit, "_replaced", _dissolve)
+    support: dict = {}
+    verify_modules(search, support)
+    assert search.leaks == [pair.members]
+    assert (pair.members in support) is stays
+
+
+def _dissolve(search, module):
+    search.units = dissolved(search.units, module)
+    return False

@@ -12,9 +12,11 @@ from compsparse.discovery.data.search import TableSearch, log
 from compsparse.discovery.data.settings import (
     AS_GOOD,
     BETTER,
+    CLEAR_OF_CAPACITY,
     CLEARLY_APART,
     DOUBTFUL,
     FEW_REPLICAS,
+    HALVED,
     HOPELESS,
     HOPELESSLY_APART,
     IMPOSED_HURTS,
@@ -75,10 +77,12 @@ def verify_modules(search: TableSearch, support: dict[frozenset[str], Support]) 
             if _second_look(search, module):
                 reference = _verifying_fit(search, search.units)
                 continue
-        if leaks and _leaks_at_length(search, module):
-            (in_doubt if _replaced(search, module) else search.leaks).append(module.members)
-            reference = _verifying_fit(search, search.units)
-            continue
+        if leaks and (leak := _leak_at_length(search, module)):
+            if leak.is_clear:
+                (in_doubt if _replaced(search, module) else search.leaks).append(module.members)
+                reference = _verifying_fit(search, search.units)
+                continue
+            search.leaks.append(module.members)
         support[module.members] = _support(reference, without)
     left = reference.mean(0) / search.constant_error
     if left > UNRESOLVED:
@@ -127,18 +131,34 @@ def _leaks(around: Trial, reference: Trial) -> bool:
     """Whether inputs of a module act beside it: its parent predicts better when it reads them too.
 
     A false module may predict well because it cuts variance, and taking it apart costs all of that variance again.
-    To let its inputs bypass it costs little, and asks the right question.
+    To let its inputs bypass it costs little, and asks the right question, unless the networks are too small for the
+    function: then a way around a true module helps too.
     """
     t, ratio = around.t_of(around.losses[0], reference.losses[0]), around.mean(0) / reference.mean(0)
     return t < LEAKS and ratio < LEAKED
 
 
-def _leaks_at_length(search: TableSearch, module: ModuleTree) -> bool:
+@dataclass(frozen=True)
+class _Leak:
+    """What a way around a module leaves after long training, as a share of the variance and of what the tree leaves."""
+
+    unexplained: float
+    ratio: float
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether larger networks would not explain the gain as well."""
+        return self.unexplained < CLEAR_OF_CAPACITY or self.ratio < HALVED
+
+
+def _leak_at_length(search: TableSearch, module: ModuleTree) -> _Leak | None:
     """The same after long training: a way around a true module trains faster for a while, and then helps no more."""
     fits = (search.fit_tree(units, LONGEST, FEW_REPLICAS) for units in (_with_way_around(search, module), search.units))
     around, reference = fits
     log.debug("at length: %.5f around %s, %.5f through it", around.mean(0), sorted(module.members), reference.mean(0))
-    return _leaks(around, reference)
+    if not _leaks(around, reference):
+        return None
+    return _Leak(around.mean(0) / search.constant_error, around.mean(0) / reference.mean(0))
 
 
 def _replaced(search: TableSearch, module: ModuleTree) -> bool:

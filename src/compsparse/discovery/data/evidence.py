@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 from compsparse.discovery.bundles import Bundle
 from compsparse.discovery.data.audit import Support
 from compsparse.discovery.data.outputs import FoundTree, FoundTrees
 from compsparse.discovery.data.smooth.asking import ModuleFigures
 from compsparse.discovery.data.smooth.settings import HAS_TREND, NEARLY_TURNED, WELL_SPANNED
-from compsparse.discovery.forest import users_of_modules
+from compsparse.discovery.forest import Members, users_of_modules
 from compsparse.discovery.record import DiscoveryStatus, Evidence
 from compsparse.graph.modules import ModuleTree
 
@@ -98,13 +99,16 @@ def _doubts(found: FoundTree) -> str:
             f"; the graph leaves {found.gate.unexplained:.1%} that is not noise, so inputs may act beside it unseen"
         )
     if worse := [m for m in found.tree.modules if m in found.support and found.support[m].hurts]:
-        sets = ", ".join("{" + ", ".join(sorted(m)) + "}" for m in sorted(worse, key=sorted))
-        doubts += f"; the graph predicts better without {sets}, so something is wrong with it"
+        doubts += f"; the graph predicts better without {_listed(worse)}, so something is wrong with it"
     if found.may_lack:
         doubts += f"; inputs that were left out may act: {', '.join(found.may_lack)}"
     if found.leaks:
-        doubts += "; inputs of another set of them were seen to act beside it, so those of this module may too"
+        doubts += f"; inputs of {_listed(found.leaks)} seem to act beside it, so those of other modules may too"
     return doubts
+
+
+def _listed(modules: Iterable[Members]) -> str:
+    return ", ".join("{" + ", ".join(names) + "}" for names in sorted(map(sorted, modules)))
 
 
 def _of_turns(found: FoundTree, figures: ModuleFigures, module: ModuleTree, users: tuple[str, ...]) -> Evidence:

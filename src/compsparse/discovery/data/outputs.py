@@ -52,7 +52,7 @@ class FoundTree:
         networks: how many were trained.
         smooth: what a smooth fit said, if it was asked.
         gate: how the tree did against a free fit, if that was asked.
-        leaks: modules that were given up because their inputs act beside them.
+        leaks: modules whose inputs seem to act beside them; most of them were given up.
         may_lack: inputs that were left out although they may act.
         recurrence: share of parts of the rows on which each module was found again, where that was tried.
         is_read_off: whether the tree was read off the smooth fit.

@@ -73,7 +73,7 @@ class TableSearch:
     refuted: set[frozenset[str]] = field(default_factory=set)
     """Modules that were seen to be false, and are not tried again."""
     leaks: list[frozenset[str]] = field(default_factory=list)
-    """Modules that were given up because their inputs act beside them."""
+    """Modules whose inputs seem to act beside them."""
     may_lack: tuple[str, ...] = ()
     """Inputs that were left out although they may act."""
     knows_inert: bool = False

@@ -106,6 +106,10 @@ CLEARLY_APART = 4.0
 """t over all rivals at a module's acceptance beyond which its parent cannot be complete over its children."""
 LEAKS, LEAKED = -3.0, 0.9
 """t, and ratio of errors, of the tree in which a module's inputs also bypass it at which the module is false."""
+CLEAR_OF_CAPACITY, HALVED = 0.03, 0.5
+"""Share of the variance, and of what the tree leaves, below which a way around a module must come for the module to go;
+otherwise larger networks would help as much, and it stays, in doubt: oscillating trees, which leave 4 to 7%, lost true
+modules to ratios of 0.6 to 0.85."""
 IMPOSED_HURTS = 2.0
 """Standard errors by which a tree that was kept may do better without one of its modules; beyond, something is wrong
 with it, and all of its modules are approximate."""
