@@ -334,7 +334,7 @@ class SmoothSearch:
         self, fit: SmoothFit, members: Members, names: Sequence[str], unexplained: float, inflation: float
     ) -> float:
         """Of the turns of a module's slopes by all inputs outside together; zero where the fit is too poor for it."""
-        if unexplained > TREND_BELIEVED:
+        if unexplained > MOSTLY_NOISE:
             return 0.0
         return trend_of(fit, [i for i, name in enumerate(names) if name in members], inflation, self.seed)
 
