@@ -74,8 +74,8 @@ HAS_TREND, SURE_TREND = 4.0, 8.0
 which it is none. True pairs of the tuned half were seen up to 6.7; false ones that are true up to a thousandth of a
 radian at 4 to 50."""
 TREND_BELIEVED = 1e-4
-"""Unexplained variance up to which a trend refutes: the errors of a poorer fit have trends of their own, which refuted a
-true module of a deep tree. Up to a thousandth it marks: of 51 true modules of noisy laws the largest was at 2.8."""
+"""Unexplained variance up to which a trend refutes: the errors of a poorer fit have trends of their own, which refuted
+a true module of a deep tree. Up to a thousandth it marks: of 51 true modules of noisy laws the largest was at 2.8."""
 SURELY_SPANNED, WELL_SPANNED = 10.0, 30.0
 """Volume of the channels of a module, in units of the threshold, from which they are surely there, and below which the
 module is approximate: a further channel of a tenth, and of a thirtieth, of the last one would not be seen."""
