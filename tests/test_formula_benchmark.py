@@ -58,12 +58,14 @@ def test_false_modules_are_told_from_regroupings_and_from_marked_ones(bench):
     assert not bench._is_regrouping(set_of("a", "c"), true.module_tree)
     found = FunctionGraph.from_groups([["a", "c"], ["b", "d"]])
     evidence = tuple(
-        SimpleNamespace(members=members, approximate=members == set_of("a", "c")) for members in found.modules
+        SimpleNamespace(members=members, approximate=members == set_of("a", "c"), channels=1 + ("b" in members))
+        for members in found.modules
     )
     record = SimpleNamespace(graph=found, evidence=evidence, modules=found.modules)
     figures = bench._structure(record, SimpleNamespace(graph=true))
     assert figures["false"] == [["a", "c"], ["b", "d"]]
     assert figures["marked"] == [["a", "c"]]
+    assert figures["several_channels"] == [["b", "d"]]
     assert (figures["n_false_unmarked"], figures["n_regrouped"], figures["exact"]) == (1, 0, False)
 
 
