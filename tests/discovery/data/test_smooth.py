@@ -84,6 +84,16 @@ def test_slopes_are_those_of_the_values(process):
     torch.testing.assert_close(of_two, (mean[:, [2, 0]], draws[:, [2, 0]]))
 
 
+def test_few_inputs_that_act_are_found_among_many():
+    """Four of a hundred: under a hundred full factors no two rows are alike, and all would be noise."""
+    x = torch.as_tensor(np.random.default_rng(1).uniform(-1.7, 1.7, (250, 100)))
+    y = standardised(torch.tanh(x[:, 0] + x[:, 1]) * torch.tanh(x[:, 2] + 0.5 * x[:, 3]))
+    kernel = fit_kernel(x, y, torch.ones(250, dtype=torch.float64))
+    acts = kernel.weight / kernel.length.square()
+    assert acts[:4].min() > 5 * acts[4:].max()
+    assert kernel.noise < 0.1
+
+
 # ---- turns ---------------------------------------------------------------------------------------
 
 

@@ -21,6 +21,7 @@ from compsparse.discovery.data.smooth.settings import (
     FIRST_LENGTH,
     FIRST_NOISE,
     FIRST_WEIGHT,
+    FIRST_WEIGHTS,
     FREQUENCIES,
     LEAST_NOISE,
     LENGTHS,
@@ -167,7 +168,7 @@ def fit_kernel(
         first_noise: noise at the start; from little of it, much noise is easily taken for a wild function.
     """
     d, pairs = X.shape[1], Pairs.of(X)
-    first = np.r_[np.full(d, FIRST_LENGTH), np.full(d, FIRST_WEIGHT), 0.0, math.log(first_noise)]
+    first = np.r_[np.full(d, FIRST_LENGTH), np.full(d, first_weight(d)), 0.0, math.log(first_noise)]
     limits = [LENGTHS] * d + [WEIGHTS] * d + [LEVELS, NOISES]
 
     def objective(p: np.ndarray) -> tuple[float, np.ndarray]:
@@ -178,6 +179,11 @@ def fit_kernel(
     with one_blas_thread():
         found = minimize(objective, first, jac=True, method="L-BFGS-B", bounds=limits, options=options)
     return _kernel(found.x, X)
+
+
+def first_weight(d: int) -> float:
+    """Logarithm of the weight of each of d inputs at the start."""
+    return min(FIRST_WEIGHT, math.log(FIRST_WEIGHTS / d))
 
 
 def _kernel(p: np.ndarray, like: Tensor) -> Kernel:
@@ -238,5 +244,5 @@ def evidence(p: np.ndarray, pairs: Pairs, y: Tensor, precision: Tensor) -> tuple
     of_level = 0.5 * np.array([whole + of_noise * kernel.noise, of_noise * (kernel.noise - LEAST_NOISE)])
     slope = np.r_[of_length.cpu().numpy(), of_weight.cpu().numpy(), of_level]
     d = len(kernel.length)
-    away = np.r_[p[:d] - FIRST_LENGTH, p[d : 2 * d] - FIRST_WEIGHT, 0.0, 0.0]
+    away = np.r_[p[:d] - FIRST_LENGTH, p[d : 2 * d] - first_weight(d), 0.0, 0.0]
     return value + 0.5 * STIFFNESS * float(away @ away), slope + STIFFNESS * away

@@ -10,7 +10,9 @@ SETTLED = 1e-7
 """Relative gain of a step at which the evidence has settled: rounding hides less."""
 MORE_ROWS_FOR_KERNEL = 1000
 """The same where many columns hide what the first rows say: of a hundred, 400 rows find none of eight that act."""
-FIRST_LENGTH, FIRST_WEIGHT = math.log(2.0), math.log(4.0)
+FIRST_LENGTH, FIRST_WEIGHT, FIRST_WEIGHTS = math.log(2.0), math.log(4.0), 64.0
+"""Length and weight at the start, and what all weights of a table may sum up to there: under a product of a hundred
+full factors no two rows are alike, the evidence is flat, and its climb ends where all is noise."""
 FIRST_NOISE, MUCH_NOISE, LEAST_NOISE = 1e-3, 0.3, 1e-10
 """Noise at the start, at another start where fits are poor, and what is always added: less is lost in rounding."""
 LENGTHS, WEIGHTS, LEVELS, NOISES = (-2.5, 6.0), (-5.0, 6.0), (-4.0, 14.0), (-25.0, 1.0)
