@@ -12,6 +12,13 @@ import numpy as np
 
 from compsparse.compilation import compiled
 from compsparse.networks.programs import LAYER
+from compsparse.training.vector_blocks import (
+    STRIP,
+    add_multiples_to_four,
+    add_multiples_to_one,
+    add_products_one_by_one,
+    add_products_two_by_four,
+)
 
 TILE = 128
 """Samples that run together."""
@@ -80,14 +87,16 @@ def take_steps(
             for start in range(0, count, TILE):
                 batch = batches[r, step, start : min(start + TILE, count)]
                 n = len(batch)
+                width = (n + STRIP - 1) // STRIP * STRIP
                 for i in range(n_inputs):
                     row = value[i]
                     for b in range(n):
                         row[b] = X[batch[b], i]
-                _forwards(value, slope, n, own, operations, reads)
+                    row[n:width] = row[0]  # padding, whose gradients stay zero
+                _forwards(value, slope, width, own, operations, reads)
                 back[:] = _ZERO
                 loss += _compare(value, back, y, row_weight, batch, outputs, count)
-                _backwards(value, slope, back, n, own, gradient, operations, reads, n_inputs)
+                _backwards(value, slope, back, width, own, gradient, operations, reads, n_inputs)
             losses[r] += loss / (count * len(outputs))
             if most_norm < np.inf:
                 _clip(gradient[:n_learned], learns[r], most_norm)
@@ -149,23 +158,19 @@ def _backwards(
     """Adds the gradient by the weights, from that by the outputs in ``back``."""
     rows = np.arange(len(value))
     for k in range(len(operations) - 1, -1, -1):
-        kind, first, n_in, out, n_out, at, bias, code = operations[k]
+        kind, first, n_in, out, n_out, at, bias, _ = operations[k]
         read = reads[first : first + n_in]
         if kind != LAYER:
             _back_through_product(value, back, weights[at : at + n_in], read, back[out][:n], n_inputs)
             continue
         for o in range(n_out):
-            row = back[out + o][:n]
-            if code != 0:
-                own = slope[out + o]
-                for b in range(n):
-                    row[b] *= own[b]
+            row, own, total = back[out + o], slope[out + o], _ZERO
+            for b in range(n):
+                row[b] *= own[b]
+                total += row[b]
             if bias >= 0:
-                total = _ZERO
-                for b in range(n):
-                    total += row[b]
                 gradient[bias + o] += total
-            _add_products(gradient[at + o * n_in : at + (o + 1) * n_in], row, value, read)
+        _add_products(gradient[at:], back, out, n_out, value, read, n)
         if read.max() >= n_inputs:
             _add_multiples(back, n, read, rows[out : out + n_out], weights[at : at + n_in * n_out], 1, n_in)
 
@@ -174,62 +179,46 @@ def _backwards(
 def _add_multiples(
     table: np.ndarray, n: int, into: np.ndarray, read: np.ndarray, weights: np.ndarray, per_into: int, per_read: int
 ) -> None:
-    """Adds multiples of the rows read to the rows of ``into``, two by four at a time.
+    """Adds multiples of the rows read to the rows of ``into``, four of these at a time where they are different.
 
     Args:
         per_into, per_read: how far apart the weights of neighbours lie.
     """
-    n_into, n_read = len(into), len(read)
-    for o in range(0, n_into - 1, 2):
-        y, z = table[into[o]][:n], table[into[o + 1]][:n]
-        w, v = weights[o * per_into :], weights[(o + 1) * per_into :]
-        i = 0
-        while i + 4 <= n_read:
-            x0, x1, x2, x3 = table[read[i]], table[read[i + 1]], table[read[i + 2]], table[read[i + 3]]
-            w0, w1, w2, w3 = w[i * per_read], w[(i + 1) * per_read], w[(i + 2) * per_read], w[(i + 3) * per_read]
-            v0, v1, v2, v3 = v[i * per_read], v[(i + 1) * per_read], v[(i + 2) * per_read], v[(i + 3) * per_read]
-            for b in range(n):
-                a0, a1, a2, a3 = x0[b], x1[b], x2[b], x3[b]
-                y[b] += w0 * a0 + w1 * a1 + w2 * a2 + w3 * a3
-                z[b] += v0 * a0 + v1 * a1 + v2 * a2 + v3 * a3
-            i += 4
-        while i < n_read:
-            x0, w0, v0 = table[read[i]], w[i * per_read], v[i * per_read]
-            for b in range(n):
-                y[b] += w0 * x0[b]
-                z[b] += v0 * x0[b]
-            i += 1
-    if n_into % 2:
-        y, w = table[into[n_into - 1]][:n], weights[(n_into - 1) * per_into :]
-        for i in range(n_read):
-            w0, x0 = w[i * per_read], table[read[i]]
-            for b in range(n):
-                y[b] += w0 * x0[b]
+    for start in range(0, n, STRIP):
+        middle, k = start + STRIP // 2, 0
+        while k < len(into):
+            own, rows = weights[k * per_into :], into[k:]
+            if _are_four(rows):
+                add_multiples_to_four(table, start, rows, read, own, per_into, per_read)
+                add_multiples_to_four(table, middle, rows, read, own, per_into, per_read)
+                k += 4
+            else:
+                add_multiples_to_one(table, start, rows, read, own, per_into, per_read)
+                k += 1
 
 
 @step_kernel
-def _add_products(sums: np.ndarray, row: np.ndarray, table: np.ndarray, read: np.ndarray) -> None:
-    """Adds the inner products of a row with rows of a table, four at a time."""
-    n, n_in, i = len(row), len(read), 0
-    while i + 4 <= n_in:
-        x0, x1, x2, x3 = table[read[i]], table[read[i + 1]], table[read[i + 2]], table[read[i + 3]]
-        s0, s1, s2, s3 = _ZERO, _ZERO, _ZERO, _ZERO
-        for b in range(n):
-            s0 += row[b] * x0[b]
-            s1 += row[b] * x1[b]
-            s2 += row[b] * x2[b]
-            s3 += row[b] * x3[b]
-        sums[i] += s0
-        sums[i + 1] += s1
-        sums[i + 2] += s2
-        sums[i + 3] += s3
-        i += 4
-    while i < n_in:
-        x0, s0 = table[read[i]], _ZERO
-        for b in range(n):
-            s0 += row[b] * x0[b]
-        sums[i] += s0
-        i += 1
+def _are_four(rows: np.ndarray) -> bool:
+    """Whether the first four are there, and different."""
+    if len(rows) < 4:
+        return False
+    a, b, c, d = rows[0], rows[1], rows[2], rows[3]
+    return bool(a not in (b, c, d) and b not in (c, d) and c != d)
+
+
+@step_kernel
+def _add_products(
+    sums: np.ndarray, back: np.ndarray, out: int, n_out: int, value: np.ndarray, read: np.ndarray, n: int
+) -> None:
+    """Adds the inner products of rows of gradients with the rows read, two by four at a time."""
+    n_in = len(read)
+    for o in range(0, n_out - 1, 2):
+        for i in range(0, n_in - 3, 4):
+            add_products_two_by_four(sums, o * n_in + i, n_in, back, out + o, value, read[i:], n)
+    for o in range(n_out):
+        is_paired = o < n_out - n_out % 2
+        for i in range(n_in - n_in % 4 if is_paired else 0, n_in):
+            add_products_one_by_one(sums, o * n_in + i, n_in, back, out + o, value, read[i:], n)
 
 
 @step_kernel
@@ -271,6 +260,8 @@ def _activate(row: np.ndarray, slope: np.ndarray, code: int) -> None:
             x = row[b]
             row[b] = _ZERO if x < _ZERO else x
             slope[b] = _ONE if x > _ZERO else _ZERO
+    else:
+        slope[: len(row)] = _ONE
 
 
 @step_kernel
