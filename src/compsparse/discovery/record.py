@@ -90,7 +90,8 @@ class Step:
     """One decision on the way, with the held-out error after it.
 
     Attributes:
-        action: ``start``, ``drop`` (inputs left out as inert), ``merge`` or ``readmit``.
+        action: ``start``, ``drop`` (inputs left out as inert), ``merge``, ``readmit`` or
+            ``move`` (an input to another node).
         members: the inputs concerned.
         error: held-out error as a share of what the best constant leaves.
         spread: its standard error.

@@ -18,7 +18,7 @@ from compsparse.discovery.data.search import TableSearch
 from compsparse.discovery.data.settings import LONG, TOLD_APART, Effort
 from compsparse.discovery.data.smooth.asking import SmoothAnswer, unasked
 from compsparse.discovery.data.smooth.turning import Turns
-from compsparse.discovery.data.trees import dissolved, exposed, pairings, parent_of, regrouped
+from compsparse.discovery.data.trees import dissolved, exposed, pairings, parent_of, pruned, regrouped
 from compsparse.discovery.data.trials import Trial, standard_error, t_statistic
 from compsparse.discovery.data.units import Units, combination_of, leaf
 
@@ -122,6 +122,24 @@ def test_learned_weights_survive_every_surgery():
     out = wide.network([0, 1], [5, 5], torch.device("cpu"))(torch.cat([X, torch.randn(7, 1)], 1))
     torch.testing.assert_close(out[..., :2], expected)
     assert combination_of(wide.trees[0]) in wide.learned
+
+
+def test_a_tree_without_one_input_keeps_what_it_learned_of_the_others():
+    raw, units = small_units()
+    wide = raw.with_trees([raw.joined([*raw.trees[:3]]), raw.trees[3]])
+    network = wide.network([0, 0], [3, 4], torch.device("cpu"))
+    X = torch.randn(7, 4)
+    X[:, 1] = 0
+    rest = pruned(wide.relearned(network, [0, 1]), "b")
+    assert [sorted(t.members) for t in rest.trees] == [["a", "c"], ["d"]]
+    torch.testing.assert_close(rest.network([0, 1], [9, 9], torch.device("cpu"))(X), network(X))
+    # of two children one is left: it takes the node's place, and what reads it starts afresh
+    learned = units.relearned(units.network([0, 0], [3, 4], torch.device("cpu")), [0, 1])
+    without_a = pruned(learned, "a")
+    assert [sorted(t.members) for t in without_a.trees] == [["b", "c"], ["d"]]
+    assert combination_of(without_a.trees[0]) not in without_a.learned
+    assert [sorted(t.members) for t in pruned(learned, "c").trees] == [["a", "b"], ["d"]]
+    assert [sorted(t.members) for t in pruned(learned, "d").trees] == [["a", "b", "c"]]
 
 
 # ---- trials --------------------------------------------------------------------------------------
@@ -240,11 +258,17 @@ def test_pairs_that_are_turned_least_are_tried_first_and_some_are_denied():
 
 
 @pytest.mark.parametrize(
-    ("t", "at_length", "comes_back", "stays_in_doubt"),
-    [(-5.0, 0.0, True, False), (-2.5, -5.0, True, False), (-2.5, -2.5, False, True), (-1.0, -5.0, False, False)],
-    ids=["it helps", "it helps at length", "it may help", "it does not"],
+    ("t", "at_length", "inert", "comes_back", "stays_in_doubt"),
+    [
+        (-5.0, 0.0, (), True, False),
+        (-2.5, -5.0, (), True, False),
+        (-2.5, -2.5, (), False, True),
+        (-1.0, -5.0, (), False, True),
+        (-1.0, -5.0, ("d",), False, False),
+    ],
+    ids=["it helps", "it helps at length", "it may help", "much is left unexplained", "a smooth fit says so"],
 )
-def test_an_input_that_was_left_out_comes_back_or_leaves_a_doubt(t, at_length, comes_back, stays_in_doubt):
+def test_an_input_that_was_left_out_comes_back_or_leaves_a_doubt(t, at_length, inert, comes_back, stays_in_doubt):
     spread = np.resize([0.1, -0.1], 120)
 
     class Rehearsed(TableSearch):
@@ -259,10 +283,40 @@ def test_an_input_that_was_left_out_comes_back_or_leaves_a_doubt(t, at_length, c
             self.units = self.units.with_trees([*self.units.trees, leaf(name)])
 
     units = Units.raw({name: (name,) for name in "abcd"})
-    search = Rehearsed(table(), units.with_trees([units.joined(units.trees[:2]), units.trees[2]]), parked=["d"])
+    trees = [units.joined(units.trees[:2]), units.trees[2]]
+    oracle = replace(unasked(), inert=inert)
+    search = Rehearsed(table(), units.with_trees(trees), parked=["d"], oracle=oracle)
     assert search._readmit() is comes_back
     assert search.parked == ([] if comes_back else ["d"])
     assert search.may_lack == (("d",) if stays_in_doubt else ())
+
+
+@pytest.mark.parametrize(("t", "moves", "strays"), [(-5.0, True, ()), (-5.0, False, ("d",)), (-2.0, True, ())])
+def test_an_input_in_the_wrong_place_moves_or_leaves_a_doubt(t, moves, strays):
+    """It helps everywhere else by t, and where it is put as well if it moves."""
+    spread = np.resize([0.1, -0.1], 120)
+
+    class Rehearsed(TableSearch):
+        def fit_tree(self, units, steps=LONG, n_replicas=0):
+            is_below = any(leaf("d") in m.children for tree in units.trees for m in tree.inner)
+            helps = leaf("d") in units.trees and (is_below or moves)
+            return Trial((), units, (1 + helps * (t * 0.1 / np.sqrt(120) + spread))[None], np.ones(120), None, None)
+
+        def _put_back(self, name):
+            self.units = self.units.with_trees([*self.units.trees, leaf(name)])
+
+    units = Units.raw({name: (name,) for name in "abcd"})
+    a, b, c, d = units.trees
+    units = units.with_trees([units.joined([a, b]), units.joined([c, d])])
+    search = Rehearsed(table(), units)
+    if t < -3.5 and moves:
+        assert search._move()
+        assert [sorted(tree.members) for tree in search.units.trees] == [["a", "b"], ["c"], ["d"]]
+        assert search.path[-1].action == "move"
+    else:
+        assert not search._move()
+        assert search.units is units
+    assert search.strays == strays
 
 
 def test_slack_lets_a_near_miss_stand_only_when_told_apart():
@@ -337,5 +391,9 @@ def test_evidence_is_worded_by_what_was_measured():
     said = next(e for e in module_evidence(FoundTrees({"y": lacking})) if e.members == abc.members)
     assert said.approximate
     assert "inputs that were left out may act: e, f" in said.sentence
+    straying = replace(found, strays=("a",))
+    said = next(e for e in module_evidence(FoundTrees({"y": straying})) if e.members == abc.members)
+    assert said.approximate
+    assert "would help elsewhere in the graph too: a" in said.sentence
     unsearched = FoundTrees({"y": replace(found, path=(), support={})})
     assert {e.sentence for e in module_evidence(unsearched)} == {"not measured"}

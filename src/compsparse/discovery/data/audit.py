@@ -34,7 +34,7 @@ from compsparse.discovery.data.settings import (
 )
 from compsparse.discovery.data.trees import dissolved, forgotten, parent_of, regrouped, with_bypass, with_children
 from compsparse.discovery.data.trials import Halted, Trial, standard_error
-from compsparse.discovery.data.units import Units
+from compsparse.discovery.data.units import Combination, Units, combination_of
 from compsparse.graph.modules import ModuleTree
 
 
@@ -60,9 +60,10 @@ def verify_modules(search: TableSearch, support: dict[frozenset[str], Support]) 
         The held-out error of the tree, as a share of the best constant's.
     """
     reference = _verifying_fit(search, search.units)
-    looked_at: set[frozenset[str]] = set()
+    verified: dict[frozenset[str], _Place] = {}
+    looked_at: set[tuple[frozenset[str], _Place]] = set()
     in_doubt: list[frozenset[str]] = []
-    while module := _smallest(m for t in search.units.trees for m in t.inner if m.members not in support):
+    while module := _smallest(m for m in search.modules if verified.get(m.members) != _place(search, m)):
         without = _verifying_fit(search, dissolved(search.units, module))
         others = [without]
         if reference.mean(0) > UNRESOLVED * search.constant_error:
@@ -72,8 +73,9 @@ def verify_modules(search: TableSearch, support: dict[frozenset[str], Support]) 
         leaks = len(others) > 1 and _leaks(others[1], reference)
         was_told_apart = search.told_apart.get(module.members, 0.0) >= CLEARLY_APART
         is_doubtful = (t[0] < BETTER and not leaks) if was_told_apart else min(t) < DOUBTFUL
-        if is_doubtful and module.members not in looked_at:
-            looked_at.add(module.members)
+        here = _place(search, module)
+        if is_doubtful and (module.members, here) not in looked_at:
+            looked_at.add((module.members, here))
             if _second_look(search, module):
                 reference = _verifying_fit(search, search.units)
                 continue
@@ -83,12 +85,23 @@ def verify_modules(search: TableSearch, support: dict[frozenset[str], Support]) 
                 reference = _verifying_fit(search, search.units)
                 continue
             search.leaks.append(module.members)
+        verified[module.members] = here
         support[module.members] = _support(reference, without)
     left = reference.mean(0) / search.constant_error
     if left > UNRESOLVED:
         # another grouping may be as false as the first: only a tree that explains all speaks for it
         search.leaks += in_doubt
     return left
+
+
+_Place = tuple[Combination, Combination]
+"""What a module combines, and what its parent does: a change of either asks anew whether it holds."""
+
+
+def _place(search: TableSearch, module: ModuleTree) -> _Place:
+    parent = parent_of(search.units, module)
+    beside = frozenset(t.members for t in search.units.trees) if parent is None else combination_of(parent)
+    return combination_of(module), beside
 
 
 def _smallest(modules: Iterable[ModuleTree]) -> ModuleTree | None:
@@ -163,7 +176,7 @@ def _leak_at_length(search: TableSearch, module: ModuleTree) -> _Leak | None:
 
 def _replaced(search: TableSearch, module: ModuleTree) -> bool:
     """Takes a false module apart; whether another grouping of its parts was told apart clearly from all rivals."""
-    parent, known = parent_of(search.units, module), {m.members for tree in search.units.trees for m in tree.inner}
+    parent, known = parent_of(search.units, module), {m.members for m in search.modules}
     search.refuted.add(module.members)
     search.units = dissolved(search.units, module)
     if len(search.refuted) > MOST_REPLACED:
@@ -172,9 +185,9 @@ def _replaced(search: TableSearch, module: ModuleTree) -> bool:
         while len(search.units) > 2 and search.merge():
             pass
     else:
-        wide = next(m for tree in search.units.trees for m in tree.inner if m.members == parent.members)
+        wide = next(m for m in search.modules if m.members == parent.members)
         search.regroup(wide, LONG)
-    new = [m.members for tree in search.units.trees for m in tree.inner if m.members not in known]
+    new = [m.members for m in search.modules if m.members not in known]
     log.debug("in the place of %s: %s", sorted(module.members), [sorted(m) for m in new])
     return bool(new) and all(search.told_apart[m] >= CLEARLY_APART for m in new)
 

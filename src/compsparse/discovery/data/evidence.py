@@ -102,6 +102,8 @@ def _doubts(found: FoundTree) -> str:
         doubts += f"; the graph predicts better without {_listed(worse)}, so something is wrong with it"
     if found.may_lack:
         doubts += f"; inputs that were left out may act: {', '.join(found.may_lack)}"
+    if found.strays:
+        doubts += f"; inputs would help elsewhere in the graph too: {', '.join(found.strays)}"
     if found.leaks:
         doubts += f"; inputs of {_listed(found.leaks)} seem to act beside it, so those of other modules may too"
     return doubts

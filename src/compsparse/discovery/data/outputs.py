@@ -54,6 +54,7 @@ class FoundTree:
         gate: how the tree did against a free fit, if that was asked.
         leaks: modules whose inputs seem to act beside them; most of them were given up.
         may_lack: inputs that were left out although they may act.
+        strays: inputs that would help elsewhere in the tree too.
         recurrence: share of parts of the rows on which each module was found again, where that was tried.
         is_read_off: whether the tree was read off the smooth fit.
     """
@@ -69,6 +70,7 @@ class FoundTree:
     gate: Gated | None = None
     leaks: tuple[Members, ...] = ()
     may_lack: tuple[str, ...] = ()
+    strays: tuple[str, ...] = ()
     recurrence: Mapping[Members, float] = field(default_factory=dict)
     is_read_off: bool = False
 
@@ -270,8 +272,9 @@ class _Work:
             networks=search.table.trained,
             smooth=smooth,
             gate=gate,
-            leaks=tuple(search.leaks),
+            leaks=tuple(dict.fromkeys(search.leaks)),
             may_lack=search.may_lack,
+            strays=search.strays,
             recurrence={} if tree is None else self._recurrence(i, tree, y, deadline, smooth),
         )
 

@@ -32,8 +32,10 @@ from compsparse.discovery.data.settings import (
     MOST_AT_LENGTH,
     MOST_IN_LONG_TRIAL,
     MOST_MERGES,
+    MOST_MOVED,
     MOST_SCREENED,
     MUCH_HELPED,
+    MUCH_WORSE,
     NEARLY_AS_GOOD,
     NOT_WORSE,
     PREDICTS,
@@ -44,12 +46,14 @@ from compsparse.discovery.data.settings import (
     SLACK,
     TOLD_APART,
     TRIED_FIRST,
+    UNRESOLVED,
+    VERIFYING,
     Effort,
 )
 from compsparse.discovery.data.smooth.asking import SmoothAnswer, unasked
-from compsparse.discovery.data.trees import exposed, pairings, regrouped
+from compsparse.discovery.data.trees import exposed, pairings, pruned, regrouped
 from compsparse.discovery.data.trials import Trial, TrialTable, standard_error
-from compsparse.discovery.data.units import Units, combination_of, leaf
+from compsparse.discovery.data.units import Combination, Units, combination_of, leaf
 from compsparse.discovery.record import Step
 from compsparse.graph.modules import ModuleTree
 from compsparse.progress import Progress, Silent
@@ -76,6 +80,8 @@ class TableSearch:
     """Modules whose inputs seem to act beside them."""
     may_lack: tuple[str, ...] = ()
     """Inputs that were left out although they may act."""
+    strays: tuple[str, ...] = ()
+    """Inputs that would help elsewhere in the tree, and stay where they are."""
     knows_inert: bool = False
     predicts: bool = False
     """Whether any fit has beaten the constant."""
@@ -84,15 +90,28 @@ class TableSearch:
         self._n_at_first = len(self.units)
 
     def run(self) -> None:
-        """Merges until nothing more is accepted, then offers again what was left out, and looks into wide nodes.
+        """Merges until nothing more is accepted, offers again what was left out, moves inputs, looks into wide nodes.
 
         A triple is accepted where none of its pairs was told apart; all that was learned since may tell them apart.
         """
         self._merge_all()
         while self.parked and self._readmit():
             self._merge_all()
-        for node in [m for tree in self.units.trees for m in tree.inner if len(m.children) > 2]:
-            self.regroup(node, LONG)
+        for _ in range(MOST_MOVED):
+            if not self._move():
+                break
+        self._look_into_wide_nodes()
+
+    def _look_into_wide_nodes(self) -> None:
+        seen: set[Combination] = set()
+        while wide := [m for m in self.modules if len(m.children) > 2 and combination_of(m) not in seen]:
+            seen.add(combination_of(wide[0]))
+            self.regroup(wide[0], LONG)
+
+    @property
+    def modules(self) -> list[ModuleTree]:
+        """The inner nodes of all units."""
+        return [m for tree in self.units.trees for m in tree.inner]
 
     def _merge_all(self) -> None:
         if not self.knows_inert:
@@ -151,6 +170,7 @@ class TableSearch:
         reference, everywhere = self._fits_with_parked(LONG, REPLICAS)
         together = everywhere.t_of(everywhere.losses[0], reference.losses[0])
         if together > READMITTED / 2:
+            self.may_lack = self._left_out_unsure(reference)
             return False
         offered = []
         for name in self.parked:
@@ -172,6 +192,15 @@ class TableSearch:
             self.may_lack = tuple(self.parked)
         return bool(back)
 
+    def _left_out_unsure(self, tree: Trial) -> tuple[str, ...]:
+        """Inputs that only trials called inert, where the tree leaves so much that they cannot know."""
+        if self._is_resolved(tree):
+            return ()
+        return tuple(name for name in self.parked if name not in self.oracle.inert)
+
+    def _is_resolved(self, tree: Trial) -> bool:
+        return tree.mean(0) <= UNRESOLVED * self.constant_error
+
     def _fits_with_parked(self, steps: int, n_replicas: int) -> tuple[Trial, Trial]:
         """The tree as it is, and with the parked inputs at every node."""
         reference = self.fit_tree(self.units, steps, n_replicas)
@@ -186,17 +215,47 @@ class TableSearch:
 
     def _put_back(self, name: str) -> None:
         """Gives an input to the node that it helps most, and looks for finer structure there."""
-        nodes = [m for tree in self.units.trees for m in tree.inner]
         at_top = self.units.with_trees([*self.units.trees, leaf(name)])
-        trials = [self.fit_tree(at_top), *(self.fit_tree(exposed(self.units, [name], [m])) for m in nodes)]
-        best = int(np.argmin([trial.mean(0) for trial in trials]))
-        if best == 0:
+        options: list[tuple[Units, ModuleTree | None]] = [(at_top, None)]
+        options += [(exposed(self.units, [name], [m]), m) for m in self.modules]
+        if len(options) > MOST_AT_LENGTH:
+            options.sort(key=lambda option: self.fit_tree(option[0], VERIFYING.steps, VERIFYING.replicas).mean(0))
+            del options[MOST_AT_LENGTH:]
+        _, node = min(options, key=lambda option: self.fit_tree(option[0]).mean(0))
+        if node is None:
             self.units = at_top
             return
-        node = nodes[best - 1]
         wide = self.units.joined([*node.children, leaf(name)])
         self.units = regrouped(self.units, node, wide)
         self.regroup(wide)
+
+    def _move(self) -> bool:
+        """Takes the input that helps most at other nodes out of its place, and puts it where the tree is better.
+
+        An input whose partner was left out for a while, or came late, may have been merged with the wrong one.
+        """
+        self.strays = ()
+        before, tree = self.units, self.fit_tree(self.units, VERIFYING.steps, VERIFYING.replicas)
+        if self._is_resolved(tree) or not self.modules:
+            return False
+        helps: dict[str, float] = {}
+        for name in sorted(before.members(before.every)):
+            trial = self.fit_tree(exposed(before, [name]), VERIFYING.steps, VERIFYING.replicas)
+            helps[name] = trial.t_of(trial.losses[0], tree.losses[0])
+            log.debug("with %s at all other nodes too: t %.1f", name, helps[name])
+        best = min(helps, key=helps.__getitem__)
+        if helps[best] > READMITTED:
+            return False
+        self.units = pruned(before, best)
+        self._put_back(best)
+        stays, moved = self.fit_tree(before), self.fit_tree(self.units)
+        log.debug("%s moved: %.5f from %.5f", best, moved.mean(0), stays.mean(0))
+        if moved.t_of(moved.losses[0], stays.losses[0]) < BETTER:
+            self._note("move", frozenset([best]), moved, 0)
+            return True
+        self.units = before
+        self.strays = tuple(name for name, t in helps.items() if t < READMITTED)
+        return False
 
     def regroup(self, node: ModuleTree, steps: int = LONGEST) -> None:
         """Looks for the pair to join first inside a node of three or more, by fits of the whole tree."""
@@ -218,6 +277,9 @@ class TableSearch:
             self.units = self.table.relearned(best, 0)
             self.told_apart[inner.members] = apart
             self._note("merge", inner.members, best, 0)
+        elif apart > TOLD_APART and against_whole < MUCH_WORSE and steps < LONGEST:
+            # what is deeper trains slower
+            self.regroup(node)
 
     def fit_tree(self, units: Units, steps: int = LONG, n_replicas: int = REPLICAS) -> Trial:
         """A trial of the units as they are, under a free function of them."""

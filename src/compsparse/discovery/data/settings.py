@@ -59,7 +59,8 @@ FEW_UNITS = 5
 """Units up to which a first trial is small enough for twice the replicas."""
 MOST_IN_LONG_TRIAL = 6
 MOST_AT_LENGTH = 4
-"""Groupings inside a node that are fitted for the longest time; of more, the best after a long one."""
+"""Groupings inside a node that are fitted for the longest time, and places of an input for a long one; of more, the
+best after a shorter one."""
 TRIED_FIRST, FEWEST_FIRST = 1 / 3, 10
 """Share of the pairs, and number of them at least, that a round tries first where a smooth fit says which are turned
 least; the others follow where none of these is accepted."""
@@ -96,6 +97,8 @@ MAY_BE_INERT, JOINTLY_INERT = 2.0, 1.0
 READMITTED, MUCH_HELPED = -3.5, 0.8
 """t of the tree with inputs that were left out at which they come back; half of it where all of them together lower
 the error to this ratio."""
+MOST_MOVED = 4
+"""Inputs that a search takes out of a finished tree and puts elsewhere."""
 
 # ---- the audit ----------------------------------------------------------------------------------
 

@@ -44,25 +44,50 @@ def regrouped(units: Units, old: ModuleTree, new: ModuleTree) -> Units:
 
 
 def exposed(units: Units, names: Sequence[str], nodes: Sequence[ModuleTree] | None = None) -> Units:
-    """The units with extra inputs read by the given nodes, or by all of them and the top."""
+    """The units with extra inputs read by the given nodes, or by all of them and the top, beside what they read."""
     extra = tuple(leaf(name) for name in names)
-    n_columns = sum(len(units.columns[name]) for name in names)
     learned = dict(units.learned)
 
     def widened(tree: ModuleTree) -> ModuleTree:
         if not tree.children:
             return tree
-        own = extra if nodes is None or tree in nodes else ()
+        own = [e for e in extra if e not in tree.children] if nodes is None or tree in nodes else []
         wide = with_children([*(widened(child) for child in tree.children), *own])
         if combination_of(tree) in learned:
             first, *rest = learned[combination_of(tree)]
             # weights of zero: the node starts as it was
-            room = first.new_zeros(*first.shape[:2], n_columns if own else 0)
-            learned[combination_of(wide)] = (torch.cat([first, room], 2), *rest)
+            n_columns = sum(len(units.columns[name]) for e in own for name in e.members)
+            learned[combination_of(wide)] = (torch.cat([first, first.new_zeros(*first.shape[:2], n_columns)], 2), *rest)
         return wide
 
     trees = [widened(tree) for tree in units.trees]
-    return Units(units.columns, (*trees, *(extra if nodes is None else ())), learned)
+    on_top = [e for e in extra if e not in units.trees] if nodes is None else []
+    return Units(units.columns, (*trees, *on_top), learned)
+
+
+def pruned(units: Units, name: str) -> Units:
+    """The units without one input; a node that is left with one child goes, the others keep what they learned."""
+    learned = dict(units.learned)
+
+    def cut(tree: ModuleTree) -> tuple[ModuleTree | None, bool]:
+        """What is left of a tree, and whether its top is the node that it was."""
+        if name not in tree.members:
+            return tree, True
+        parts = [cut(child) for child in tree.children]
+        kept = [part for part, _ in parts if part is not None]
+        if len(kept) < 2:
+            return (kept[0] if kept else None), False
+        rest = with_children(kept)
+        # what reads another node than before starts afresh
+        if combination_of(tree) in learned and all(is_same or part is None for part, is_same in parts):
+            first, *others = learned[combination_of(tree)]
+            widths = [1 if child.children else len(units.columns[min(child.members)]) for child in tree.children]
+            stays = [part is not None for (part, _), width in zip(parts, widths, strict=True) for _ in range(width)]
+            learned[combination_of(rest)] = (first[:, :, torch.tensor(stays)], *others)
+        return rest, True
+
+    trees = [left for left, _ in map(cut, units.trees) if left is not None]
+    return Units(units.columns, (), learned).with_trees(trees)
 
 
 def with_bypass(units: Units, module: ModuleTree, parent: ModuleTree | None) -> Units:

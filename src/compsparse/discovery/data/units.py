@@ -82,18 +82,20 @@ class Units:
     @property
     def graph(self) -> FunctionGraph:
         """From all columns to the wires of the units."""
-        nodes: dict[frozenset[str], Node] = {}
+        named = self._named()
 
         def wires(tree: ModuleTree) -> tuple[str, ...]:
-            if not tree.children:
-                return self.columns[_only(tree)]
-            if tree.members not in nodes:
-                parents = tuple(wire for child in tree.children for wire in wires(child))
-                nodes[tree.members] = Node(f"{SEPARATOR}{len(nodes)}", parents)
-            return (nodes[tree.members].name,)
+            return (named[tree],) if tree.children else self.columns[_only(tree)]
 
+        nodes = [Node(name, tuple(w for child in m.children for w in wires(child))) for m, name in named.items()]
         outputs = [wire for tree in self.trees for wire in wires(tree)]
-        return FunctionGraph([c for own in self.columns.values() for c in own], nodes.values(), outputs)
+        return FunctionGraph([c for own in self.columns.values() for c in own], nodes, outputs)
+
+    def _named(self) -> dict[ModuleTree, str]:
+        """The inner nodes, children first, with their names in the graph; inputs may be read in several places."""
+        inner = dict.fromkeys(m for tree in self.trees for m in tree.inner)
+        deepest_first = sorted(inner, key=_height)
+        return {module: f"{SEPARATOR}{i}" for i, module in enumerate(deepest_first)}
 
     def network(self, folds: Sequence[int], seeds: Sequence[int], device: torch.device) -> MirrorNetwork | None:
         """All units as networks, as far as they were learned; one replica per entry of ``folds``."""
@@ -120,16 +122,11 @@ class Units:
 
     def _parameters(self, network: MirrorNetwork) -> Iterable[tuple[list[Tensor], Combination]]:
         """Views of the weights and biases of each node, with what the node combines."""
-        inner = {tuple(sorted(m.members)): m for tree in self.trees for m in tree.inner}
-        below = {name: frozenset([name]) for name in self.columns}
-        below = {column: below[name] for name, own in self.columns.items() for column in own}
-        for node in network.graph.nodes:
-            below[node.name] = frozenset().union(*(below[p] for p in node.parents))
+        modules = {name: module for module, name in self._named().items()}
         for group in network.plan.groups:
             cells = network.cells(group)
             for i, name in enumerate(group.nodes):
-                module = inner[tuple(sorted(below[name]))]
-                yield [p[:, i] for p in (*cells.weights, *cells.biases)], combination_of(module)
+                yield [p[:, i] for p in (*cells.weights, *cells.biases)], combination_of(modules[name])
 
 
 def leaf(name: str) -> ModuleTree:
@@ -145,3 +142,7 @@ def combination_of(module: ModuleTree) -> Combination:
 def _only(tree: ModuleTree) -> str:
     (name,) = tree.members
     return name
+
+
+def _height(tree: ModuleTree) -> int:
+    return 1 + max(map(_height, tree.children)) if tree.children else 0
