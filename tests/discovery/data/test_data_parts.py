@@ -291,16 +291,21 @@ def test_an_input_that_was_left_out_comes_back_or_leaves_a_doubt(t, at_length, i
     assert search.may_lack == (("d",) if stays_in_doubt else ())
 
 
-@pytest.mark.parametrize(("t", "moves", "strays"), [(-5.0, True, ()), (-5.0, False, ("d",)), (-2.0, True, ())])
-def test_an_input_in_the_wrong_place_moves_or_leaves_a_doubt(t, moves, strays):
-    """It helps everywhere else by t, and where it is put as well if it moves."""
+@pytest.mark.parametrize(
+    ("helps", "moved", "strays"),
+    [(-5.0, -5.0, ()), (-5.0, 0.0, ("d",)), (-2.0, -5.0, ()), (-2.0, -2.0, ()), (-1.0, -5.0, ())],
+)
+def test_an_input_in_the_wrong_place_moves_or_leaves_a_doubt(helps, moved, strays):
+    """It helps at all other nodes by one t, and where it is put by another."""
     spread = np.resize([0.1, -0.1], 120)
 
     class Rehearsed(TableSearch):
         def fit_tree(self, units, steps=LONG, n_replicas=0):
             is_below = any(leaf("d") in m.children for tree in units.trees for m in tree.inner)
-            helps = leaf("d") in units.trees and (is_below or moves)
-            return Trial((), units, (1 + helps * (t * 0.1 / np.sqrt(120) + spread))[None], np.ones(120), None, None)
+            is_elsewhere = leaf("d") in units.trees
+            t = helps if is_below else moved
+            losses = 1 + is_elsewhere * (t * 0.1 / np.sqrt(120) + spread)
+            return Trial((), units, losses[None], np.ones(120), None, None)
 
         def _put_back(self, name):
             self.units = self.units.with_trees([*self.units.trees, leaf(name)])
@@ -309,7 +314,7 @@ def test_an_input_in_the_wrong_place_moves_or_leaves_a_doubt(t, moves, strays):
     a, b, c, d = units.trees
     units = units.with_trees([units.joined([a, b]), units.joined([c, d])])
     search = Rehearsed(table(), units)
-    if t < -3.5 and moves:
+    if helps < -1.75 and moved < -3:
         assert search._move()
         assert [sorted(tree.members) for tree in search.units.trees] == [["a", "b"], ["c"], ["d"]]
         assert search.path[-1].action == "move"
@@ -317,6 +322,38 @@ def test_an_input_in_the_wrong_place_moves_or_leaves_a_doubt(t, moves, strays):
         assert not search._move()
         assert search.units is units
     assert search.strays == strays
+
+
+def test_a_tree_that_did_not_change_is_not_fitted_again():
+    search = TableSearch(table(), Units.raw({name: (name,) for name in "abcd"}))
+    first = search.fit_tree(search.units, 20, 1)
+    assert search.fit_tree(search.units, 20, 1) is first
+    assert search.fit_tree(search.units, 30, 1) is not first
+    assert search.fit_tree(search.units.with_trees(search.units.trees), 30, 1).units is not first.units
+
+
+def test_inputs_that_are_known_to_act_are_not_tried_as_inert():
+    oracle = replace(unasked(), acting=frozenset("abcd"))
+    search = TableSearch(table(), Units.raw({name: (name,) for name in "abcd"}), oracle=oracle)
+    search.leave_out_inert()
+    assert search.knows_inert
+    assert search.table.trials == 0
+
+
+@pytest.mark.parametrize(("unexplained", "error", "tries"), [(0.2, 0.1, 0), (0.2, 0.02, 1), (np.nan, 0.1, 1)])
+def test_a_poor_fit_beside_a_smooth_one_calls_nothing_inert(unexplained, error, tries):
+    """Without a smooth fit nothing told structure from noise, and less is enough."""
+    looks = []
+
+    class Rehearsed(TableSearch):
+        def leave_out_inert(self):
+            looks.append(self.path[-1].error)
+
+    units = Units.raw({name: (name,) for name in "ab"})
+    oracle = replace(unasked(), unexplained=unexplained)
+    search = Rehearsed(table(), units, oracle=oracle, predicts=True, path=[Step("start", frozenset(), "y", error, 0.0)])
+    search._merge_on()
+    assert looks == [error] * tries
 
 
 def test_slack_lets_a_near_miss_stand_only_when_told_apart():

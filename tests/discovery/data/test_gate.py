@@ -10,6 +10,7 @@ from compsparse.discovery.data import audit, gate
 from compsparse.discovery.data.audit import verify_modules
 from compsparse.discovery.data.gate import Gated, GateRows, gated
 from compsparse.discovery.data.search import TableSearch
+from compsparse.discovery.data.settings import VERIFYING, VERIFYING_RESOLVED
 from compsparse.discovery.data.trees import dissolved
 from compsparse.discovery.data.trials import Trial, TrialTable
 from compsparse.discovery.data.units import Units
@@ -129,7 +130,7 @@ def test_a_module_that_was_told_apart_gets_a_second_look_where_the_tree_is_clear
     search = TableSearch(TrialTable(X, X[:, :1]), units.with_trees([pair, units.trees[2]]))
     search.told_apart[pair.members] = 9.0
 
-    def rehearsed(_, fitted):
+    def rehearsed(_, fitted, effort):
         without = not any(tree.children for tree in fitted.trees)
         losses = 1e-9 * (1 + without * (t / 10 + np.resize([1.0, -1.0], 100)))
         return Trial((), fitted, losses[None], np.ones(100), None, None)
@@ -139,6 +140,27 @@ def test_a_module_that_was_told_apart_gets_a_second_look_where_the_tree_is_clear
     monkeypatch.setattr(audit, "_second_look", lambda _, module: looked_at.append(module.members))
     verify_modules(search, {})
     assert looked_at == [pair.members] * looks_again
+
+
+@pytest.mark.parametrize(
+    ("left", "efforts"), [(0.1, [VERIFYING] * 3), (1e-4, [VERIFYING, VERIFYING_RESOLVED, VERIFYING_RESOLVED])]
+)
+def test_a_tree_is_compared_with_others_of_the_same_effort_and_shortly_where_it_leaves_next_to_nothing(
+    monkeypatch, left, efforts
+):
+    units = Units.raw({name: (name,) for name in "abc"})
+    X = torch.as_tensor(np.random.default_rng(0).uniform(-1, 1, (100, 3)), dtype=torch.float32)
+    search = TableSearch(TrialTable(X, X[:, :1]), units.with_trees([units.joined(units.trees[:2]), units.trees[2]]))
+    asked = []
+
+    def rehearsed(search, fitted, effort):
+        asked.append(effort)
+        losses = np.full((1, 100), left * search.constant_error)
+        return Trial((), fitted, losses, np.ones(100), None, None)
+
+    monkeypatch.setattr(audit, "_verifying_fit", rehearsed)
+    assert verify_modules(search, {}) == pytest.approx(left)
+    assert asked == efforts
 
 
 @pytest.mark.parametrize(("unexplained", "ratio", "stays"), [(0.05, 0.7, True), (0.02, 0.7, False), (0.05, 0.4, False)])

@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 from itertools import combinations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -237,6 +238,16 @@ def test_inputs_are_left_out_of_a_poor_fit_only_where_more_rows_would_not_help(n
     assert answer.unexplained > 0.1
     assert "x0" not in answer.inert
     assert (len(answer.inert) >= 5) is bool(noise)
+
+
+@pytest.mark.parametrize(("ratio", "spread", "levelled"), [(1.05, 2.0, True), (1.05, 0.2, False), (1.2, 9.0, False)])
+def test_more_rows_may_help_where_fresh_rows_tell_half_of_them_from_all(monkeypatch, ratio, spread, levelled):
+    x = torch.zeros(500, 2, dtype=torch.float64)
+    search = SmoothSearch(x, np.zeros(500), torch.ones(500, dtype=torch.float64), "ab", np.arange(100), 0)
+    half = ratio + np.resize([spread, -spread], 100)
+    monkeypatch.setattr(search, "_fit", lambda mapped, kernel, active, rows: rows)
+    monkeypatch.setattr(search, "_on_fresh_rows", lambda mapped, fit, active: (half, 1.0))
+    assert search._has_levelled_off(None, SimpleNamespace(kernel=None), [0, 1], np.ones(100)) is levelled
 
 
 # ---- maps ----------------------------------------------------------------------------------------

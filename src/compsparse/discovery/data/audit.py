@@ -30,6 +30,7 @@ from compsparse.discovery.data.settings import (
     SHORT,
     UNRESOLVED,
     VERIFYING,
+    VERIFYING_RESOLVED,
     Effort,
 )
 from compsparse.discovery.data.trees import dissolved, forgotten, parent_of, regrouped, with_bypass, with_children
@@ -59,39 +60,60 @@ def verify_modules(search: TableSearch, support: dict[frozenset[str], Support]) 
     Returns:
         The held-out error of the tree, as a share of the best constant's.
     """
-    reference = _verifying_fit(search, search.units)
+    tree = _Compared.of(search)
     verified: dict[frozenset[str], _Place] = {}
     looked_at: set[tuple[frozenset[str], _Place]] = set()
     in_doubt: list[frozenset[str]] = []
     while module := _smallest(m for m in search.modules if verified.get(m.members) != _place(search, m)):
-        without = _verifying_fit(search, dissolved(search.units, module))
+        without = _verifying_fit(search, dissolved(search.units, module), tree.effort)
         others = [without]
-        if reference.mean(0) > UNRESOLVED * search.constant_error:
-            others.append(_verifying_fit(search, _with_way_around(search, module)))
-        t = [other.t_of(other.losses[0], reference.losses[0]) for other in others]
+        if tree.left > UNRESOLVED:
+            others.append(_verifying_fit(search, _with_way_around(search, module), tree.effort))
+        t = [other.t_of(other.losses[0], tree.fit.losses[0]) for other in others]
         log.debug("module %s: t without it, and with a way around: %s", sorted(module.members), np.round(t, 1))
-        leaks = len(others) > 1 and _leaks(others[1], reference)
+        leaks = len(others) > 1 and _leaks(others[1], tree.fit)
         was_told_apart = search.told_apart.get(module.members, 0.0) >= CLEARLY_APART
         is_doubtful = (t[0] < BETTER and not leaks) if was_told_apart else min(t) < DOUBTFUL
         here = _place(search, module)
         if is_doubtful and (module.members, here) not in looked_at:
             looked_at.add((module.members, here))
             if _second_look(search, module):
-                reference = _verifying_fit(search, search.units)
+                tree = _Compared.of(search)
                 continue
         if leaks and (leak := _leak_at_length(search, module)):
             if leak.is_clear:
                 (in_doubt if _replaced(search, module) else search.leaks).append(module.members)
-                reference = _verifying_fit(search, search.units)
+                tree = _Compared.of(search)
                 continue
             search.leaks.append(module.members)
         verified[module.members] = here
-        support[module.members] = _support(reference, without)
-    left = reference.mean(0) / search.constant_error
-    if left > UNRESOLVED:
+        support[module.members] = _support(tree.fit, without)
+    if tree.left > UNRESOLVED:
         # another grouping may be as false as the first: only a tree that explains all speaks for it
         search.leaks += in_doubt
-    return left
+    return tree.left
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """The tree that others are compared with.
+
+    Attributes:
+        fit: by the same effort as theirs.
+        left: what it leaves after the usual effort, as a share of the best constant's error.
+    """
+
+    fit: Trial
+    effort: Effort
+    left: float
+
+    @classmethod
+    def of(cls, search: TableSearch) -> _Compared:
+        fit = _verifying_fit(search, search.units, VERIFYING)
+        left = fit.mean(0) / search.constant_error
+        if left > UNRESOLVED:
+            return cls(fit, VERIFYING, left)
+        return cls(_verifying_fit(search, search.units, VERIFYING_RESOLVED), VERIFYING_RESOLVED, left)
 
 
 _Place = tuple[Combination, Combination]
@@ -109,8 +131,8 @@ def _smallest(modules: Iterable[ModuleTree]) -> ModuleTree | None:
     return min(modules, key=lambda m: (len(m.members), sorted(m.members)), default=None)
 
 
-def _verifying_fit(search: TableSearch, units: Units) -> Trial:
-    return search.fit_tree(units, VERIFYING.steps, VERIFYING.replicas)
+def _verifying_fit(search: TableSearch, units: Units, effort: Effort) -> Trial:
+    return search.fit_tree(units, effort.steps, effort.replicas)
 
 
 def _with_way_around(search: TableSearch, module: ModuleTree) -> Units:

@@ -20,6 +20,7 @@ from compsparse.discovery.data.settings import (
     BETTER,
     EXPLAINED_AT_LENGTH,
     EXPLAINED_FOR_INERT,
+    EXPLAINED_UNASKED,
     FEW_REPLICAS,
     FEW_UNITS,
     FEWEST_FIRST,
@@ -34,6 +35,7 @@ from compsparse.discovery.data.settings import (
     MOST_MERGES,
     MOST_MOVED,
     MOST_SCREENED,
+    MOST_TRIED_ELSEWHERE,
     MUCH_HELPED,
     MUCH_WORSE,
     NEARLY_AS_GOOD,
@@ -88,6 +90,7 @@ class TableSearch:
 
     def __post_init__(self) -> None:
         self._n_at_first = len(self.units)
+        self._last_fit: tuple[tuple[Units, int, int], Trial] | None = None
 
     def run(self) -> None:
         """Merges until nothing more is accepted, offers again what was left out, moves inputs, looks into wide nodes.
@@ -95,9 +98,9 @@ class TableSearch:
         A triple is accepted where none of its pairs was told apart; all that was learned since may tell them apart.
         """
         self._merge_all()
-        while self.parked and self._readmit():
-            self._merge_all()
-        for _ in range(MOST_MOVED):
+        for _ in range(MOST_MOVED + 1):
+            while self.parked and self._readmit():
+                self._merge_all()
             if not self._move():
                 break
         self._look_into_wide_nodes()
@@ -114,41 +117,46 @@ class TableSearch:
         return [m for tree in self.units.trees for m in tree.inner]
 
     def _merge_all(self) -> None:
-        if not self.knows_inert:
+        if not self.path:
+            trial = self.table.fit(self.units, [free(self.units.every)], self._effort(SHORT))
+            self._note("start", frozenset(), trial, 0)
+            self.predicts = trial.t_of(trial.losses[0], self.table.constant) < PREDICTS
+        self._merge_on()
+        if not self.knows_inert and self.predicts:
             self.leave_out_inert()
+            self._merge_on()
+
+    def _merge_on(self) -> None:
+        self._leave_out_where_explained()
         while len(self.units) > 2 and self.merge():
-            if not self.knows_inert and self.path[-1].error < 1 - EXPLAINED_FOR_INERT:
-                self.leave_out_inert()
-        if not self.knows_inert:
-            self.leave_out_inert(at_last=True)
+            self._leave_out_where_explained()
 
     # ---- inert inputs --------------------------------------------------------------------
 
-    def leave_out_inert(self, *, at_last: bool = False) -> None:
+    def _leave_out_where_explained(self) -> None:
+        """Where a smooth fit saw structure, a poor fit is better without inputs deep in it, and cannot tell."""
+        enough = EXPLAINED_UNASKED if math.isnan(self.oracle.unexplained) else EXPLAINED_FOR_INERT
+        if self.predicts and not self.knows_inert and self.path[-1].error < 1 - enough:
+            self.leave_out_inert()
+
+    def leave_out_inert(self) -> None:
         """Parks inputs whose loss, alone and together, does not hurt.
 
-        Waits until fits explain enough to tell; single drops would lose inputs that are weak alone and
-        active together, so those that seem inert leave one after the other, in company.
+        Single drops would lose inputs that are weak alone and active together, so those that seem inert leave one
+        after the other, in company.
         """
-        units = self.units
-        base = free(units.every)
-        may_go = [] if len(units) == 1 else self._may_be_inert()
-        alone = [free(units.every - {i}) for i in may_go]
-        trial = self.table.fit(units, [base, *alone], self._effort(SHORT))
-        if not self.path:
-            self._note("start", frozenset(), trial, 0)
-        unexplained = trial.mean(0) / self.constant_error
-        predicts = trial.t_of(trial.losses[0], self.table.constant) < PREDICTS
-        self.predicts |= predicts
-        if not predicts or (unexplained > 1 - EXPLAINED_FOR_INERT and not at_last):
+        units, effort, self.knows_inert = self.units, self._effort(SHORT), True
+        may_go = self._may_be_inert()
+        if len(units) == 1 or not may_go:
             return
-        self.knows_inert = True
+        base = free(units.every)
+        trial = self.table.fit(units, [base, *(free(units.every - {i}) for i in may_go)], effort)
         t = {i: trial.t(c, 0) for c, i in enumerate(may_go, start=1)}
         suspects = sorted((i for i in t if t[i] < MAY_BE_INERT), key=t.__getitem__)[: len(units) - 1]
         if not suspects:
             return
         prefixes = [frozenset(suspects[: k + 1]) for k in range(len(suspects))]
-        trial = self.table.fit(units, [base, *(free(units.every - p) for p in prefixes)], self._effort(SHORT))
+        trial = self.table.fit(units, [base, *(free(units.every - p) for p in prefixes)], effort)
         hurts = [trial.t(k + 1, 0) >= JOINTLY_INERT for k in range(len(prefixes))]
         for k, prefix in enumerate(prefixes):
             log.debug("without %s: t %.1f", sorted(units.members(prefix)), trial.t(k + 1, 0))
@@ -230,29 +238,31 @@ class TableSearch:
         self.regroup(wide)
 
     def _move(self) -> bool:
-        """Takes the input that helps most at other nodes out of its place, and puts it where the tree is better.
+        """Takes an input that helps at other nodes out of its place, and puts it where the tree is better.
 
         An input whose partner was left out for a while, or came late, may have been merged with the wrong one.
         """
         self.strays = ()
-        before, tree = self.units, self.fit_tree(self.units, VERIFYING.steps, VERIFYING.replicas)
-        if self._is_resolved(tree) or not self.modules:
+        before = self.units
+        if not self.modules or self._is_resolved(tree := self.fit_tree(before, VERIFYING.steps, VERIFYING.replicas)):
             return False
         helps: dict[str, float] = {}
         for name in sorted(before.members(before.every)):
             trial = self.fit_tree(exposed(before, [name]), VERIFYING.steps, VERIFYING.replicas)
             helps[name] = trial.t_of(trial.losses[0], tree.losses[0])
             log.debug("with %s at all other nodes too: t %.1f", name, helps[name])
-        best = min(helps, key=helps.__getitem__)
-        if helps[best] > READMITTED:
+        may_move = [name for name in sorted(helps, key=helps.__getitem__) if helps[name] < READMITTED / 2]
+        if not may_move:
             return False
-        self.units = pruned(before, best)
-        self._put_back(best)
-        stays, moved = self.fit_tree(before), self.fit_tree(self.units)
-        log.debug("%s moved: %.5f from %.5f", best, moved.mean(0), stays.mean(0))
-        if moved.t_of(moved.losses[0], stays.losses[0]) < BETTER:
-            self._note("move", frozenset([best]), moved, 0)
-            return True
+        stays = self.fit_tree(before)
+        for name in may_move[:MOST_TRIED_ELSEWHERE]:
+            self.units = pruned(before, name)
+            self._put_back(name)
+            moved = self.fit_tree(self.units)
+            log.debug("%s moved: %.5f from %.5f", name, moved.mean(0), stays.mean(0))
+            if moved.t_of(moved.losses[0], stays.losses[0]) < BETTER:
+                self._note("move", frozenset([name]), moved, 0)
+                return True
         self.units = before
         self.strays = tuple(name for name, t in helps.items() if t < READMITTED)
         return False
@@ -282,8 +292,11 @@ class TableSearch:
             self.regroup(node)
 
     def fit_tree(self, units: Units, steps: int = LONG, n_replicas: int = REPLICAS) -> Trial:
-        """A trial of the units as they are, under a free function of them."""
-        return self.table.fit(units, [free(units.every)], Effort(n_replicas, steps))
+        """A trial of the units as they are, under a free function of them; the last is kept, and not made again."""
+        asked = units, steps, n_replicas
+        if self._last_fit is None or self._last_fit[0][0] is not units or self._last_fit[0] != asked:
+            self._last_fit = asked, self.table.fit(units, [free(units.every)], Effort(n_replicas, steps))
+        return self._last_fit[1]
 
     # ---- merges --------------------------------------------------------------------------
 

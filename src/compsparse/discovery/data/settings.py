@@ -90,19 +90,23 @@ MERGES_LOGGED = 5
 
 # ---- inert inputs -------------------------------------------------------------------------------
 
-EXPLAINED_FOR_INERT = 0.7
-"""Share of the constant's error that must be explained before an input can be called inert."""
+EXPLAINED_FOR_INERT, EXPLAINED_UNASKED = 0.97, 0.7
+"""Share of the constant's error that must be explained before an input can be called inert, unless merging has ended,
+and the same where no smooth fit told structure from noise: a poorer fit is better without inputs that are deep in a
+tree, and of ten trees of 16 at 0.7 nine lost up to seven."""
 MAY_BE_INERT, JOINTLY_INERT = 2.0, 1.0
 """t of the fit without an input, and without all that seem inert, below which their loss does not hurt."""
 READMITTED, MUCH_HELPED = -3.5, 0.8
 """t of the tree with inputs that were left out at which they come back; half of it where all of them together lower
 the error to this ratio."""
-MOST_MOVED = 4
-"""Inputs that a search takes out of a finished tree and puts elsewhere."""
+MOST_MOVED, MOST_TRIED_ELSEWHERE = 4, 2
+"""Inputs that a search takes out of a finished tree and puts elsewhere, and inputs that it tries for each: those that
+may help there, at half the t of inputs that come back, because only a tree that is clearly better is kept."""
 
 # ---- the audit ----------------------------------------------------------------------------------
 
-VERIFYING = Effort(FEW_REPLICAS, 600)
+VERIFYING, VERIFYING_RESOLVED = Effort(FEW_REPLICAS, 600), Effort(FEW_REPLICAS, SHORT)
+"""Fits of trees that are compared with each other: where one leaves next to nothing, what is false shows soon."""
 DOUBTFUL = -1.0
 """t of the tree without a module, or with a way around it, below which the module gets a second look."""
 CLEARLY_APART = 4.0

@@ -309,7 +309,9 @@ class SmoothSearch:
         with_all, inflation = self._on_fresh_rows(mapped, fit, active)
         left = float(with_all.mean())
         is_good = left <= 1 - EXPLAINED or (left <= 1 - EXPLAINED_FOR_EFFECTS and len(active) > MANY_COLUMNS)
-        if not (is_good or (left <= 1 - EXPLAINED_FOR_EFFECTS and self._has_levelled_off(mapped, fit, active, left))):
+        if not (
+            is_good or (left <= 1 - EXPLAINED_FOR_EFFECTS and self._has_levelled_off(mapped, fit, active, with_all))
+        ):
             return fit, active
         effects = measured_effects(fit, inflation, self.seed)
         for no_effect in (NO_EFFECT, SURELY_NO_EFFECT) if is_good else (SURELY_NO_EFFECT,):
@@ -323,10 +325,12 @@ class SmoothSearch:
                 return without, others
         return fit, active
 
-    def _has_levelled_off(self, mapped: MappedTarget, fit: SmoothFit, active: list[int], left: float) -> bool:
-        """Whether half of the rows do nearly as well, so that what is left is noise and not structure."""
-        half = self.inner[: len(self.inner) // 2]
-        return self._left(mapped, fit.kernel, active, half) < LEVELLED_OFF * left
+    def _has_levelled_off(self, mapped: MappedTarget, fit: SmoothFit, active: list[int], with_all: np.ndarray) -> bool:
+        """Whether half of the rows do as well, as far as fresh rows can tell: what is left is noise, not structure."""
+        half = self._fit(mapped, fit.kernel, active, self.inner[: len(self.inner) // 2])
+        errors, _ = self._on_fresh_rows(mapped, half, active)
+        is_near = float(errors.mean()) < LEVELLED_OFF * float(with_all.mean())
+        return is_near and float(t_statistic(errors - with_all, np.ones(len(errors)))) <= HURTS
 
     # ---- figures -------------------------------------------------------------------------
 

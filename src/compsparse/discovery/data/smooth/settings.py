@@ -59,7 +59,8 @@ MANY_COLUMNS, EXPLAINED_FOR_EFFECTS = 24, 0.5
 explain: what it leaves out is offered again at the end."""
 LEVELLED_OFF = 1.1
 """Error with half of the rows, relative to all, below which more rows would not help: the fit may be asked about
-effects too, because what it leaves is noise. Tables of noise were seen at 0.94 to 1.1, deep trees from 1.14 up."""
+effects too, because what it leaves is noise. Tables of noise were seen at 0.94 to 1.1, deep trees from 1.08 up; many
+fresh rows tell those apart, so that they must not tell half of the rows from all (``HURTS``) either."""
 EXPLAINED_FOR_PAIRS = 0.7
 """The same to be asked which pairs to try first: true ones are among those that are turned least."""
 TURNED_BY_CHANCE, TURNED_BY_BIAS = 2.0, 4.0
