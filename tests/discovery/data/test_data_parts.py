@@ -118,7 +118,7 @@ def test_learned_weights_survive_every_surgery():
     torch.testing.assert_close(again(X), expected)
     # an input shown to every node changes nothing before training
     e_columns = {**COLUMNS, "e": ("e",)}
-    wide = exposed(Units(e_columns, learned.trees, learned.learned), ["e"])
+    wide = exposed(Units(e_columns, learned.trees, learned.learned), [leaf("e")])
     out = wide.network([0, 1], [5, 5], torch.device("cpu"))(torch.cat([X, torch.randn(7, 1)], 1))
     torch.testing.assert_close(out[..., :2], expected)
     assert combination_of(wide.trees[0]) in wide.learned
@@ -279,8 +279,8 @@ def test_an_input_that_was_left_out_comes_back_or_leaves_a_doubt(t, at_length, i
             size = (t if steps == LONG else at_length) * has_d * 0.1 / np.sqrt(120)
             return Trial((), units, (1.0 + size + spread * has_d)[None], np.ones(120), None, None)
 
-        def _put_back(self, name):
-            self.units = self.units.with_trees([*self.units.trees, leaf(name)])
+        def _put_back(self, part):
+            self.units = self.units.with_trees([*self.units.trees, part])
 
     units = Units.raw({name: (name,) for name in "abcd"})
     trees = [units.joined(units.trees[:2]), units.trees[2]]
@@ -289,6 +289,29 @@ def test_an_input_that_was_left_out_comes_back_or_leaves_a_doubt(t, at_length, i
     assert search._readmit() is comes_back
     assert search.parked == ([] if comes_back else ["d"])
     assert search.may_lack == (("d",) if stays_in_doubt else ())
+
+
+@pytest.mark.parametrize(
+    ("needed", "comes_back", "parked"), [("cde", True, []), ("cd", True, ["e"]), ("", False, ["c", "d", "e"])]
+)
+def test_a_weak_branch_comes_back_through_one_number_without_what_it_does_not_need(needed, comes_back, parked):
+    """Inputs by themselves tell nothing; one number of them helps, more if it reads all that it needs."""
+    spread = np.resize([0.1, -0.1], 120)
+
+    class Rehearsed(TableSearch):
+        def fit_tree(self, units, steps=LONG, n_replicas=0):
+            branches = [m.members - set("ab") for tree in units.trees for m in tree.inner if m.members - set("ab")]
+            gain = max((len(members & set(needed)) for members in branches), default=0)
+            return Trial((), units, (9 - 0.2 * gain + (gain > 0) * spread)[None], np.ones(120), None, None)
+
+        def regroup(self, node, steps=LONG):
+            pass
+
+    units = Units.raw({name: (name,) for name in "abcde"})
+    search = Rehearsed(table(d=5), units.with_trees([units.joined(units.trees[:2])]), parked=list("cde"))
+    assert search._readmit_branch(search.fit_tree(search.units)) is comes_back
+    assert search.parked == parked
+    assert search.units.members(search.units.every) == frozenset("ab") | set(needed)
 
 
 @pytest.mark.parametrize(
@@ -307,8 +330,8 @@ def test_an_input_in_the_wrong_place_moves_or_leaves_a_doubt(helps, moved, stray
             losses = 1 + is_elsewhere * (t * 0.1 / np.sqrt(120) + spread)
             return Trial((), units, losses[None], np.ones(120), None, None)
 
-        def _put_back(self, name):
-            self.units = self.units.with_trees([*self.units.trees, leaf(name)])
+        def _put_back(self, part):
+            self.units = self.units.with_trees([*self.units.trees, part])
 
     units = Units.raw({name: (name,) for name in "abcd"})
     a, b, c, d = units.trees

@@ -31,6 +31,7 @@ from compsparse.discovery.data.settings import (
     MAY_BE_INERT,
     MERGES_LOGGED,
     MOST_AT_LENGTH,
+    MOST_IN_BRANCH,
     MOST_IN_LONG_TRIAL,
     MOST_MERGES,
     MOST_MOVED,
@@ -178,11 +179,13 @@ class TableSearch:
         reference, everywhere = self._fits_with_parked(LONG, REPLICAS)
         together = everywhere.t_of(everywhere.losses[0], reference.losses[0])
         if together > READMITTED / 2:
+            if self._readmit_branch(reference):
+                return True
             self.may_lack = self._left_out_unsure(reference)
             return False
         offered = []
         for name in self.parked:
-            trial = self.fit_tree(exposed(self.units, [name]))
+            trial = self.fit_tree(exposed(self.units, [leaf(name)]))
             t = trial.t_of(trial.losses[0], reference.losses[0])
             log.debug("with %s everywhere: t %.1f", name, t)
             offered.append((t, name, trial))
@@ -195,7 +198,7 @@ class TableSearch:
         for _, name, trial in back:
             self.parked.remove(name)
             self._note("readmit", frozenset([name]), trial, 0)
-            self._put_back(name)
+            self._put_back(leaf(name))
         if not back:
             self.may_lack = tuple(self.parked)
         return bool(back)
@@ -212,7 +215,7 @@ class TableSearch:
     def _fits_with_parked(self, steps: int, n_replicas: int) -> tuple[Trial, Trial]:
         """The tree as it is, and with the parked inputs at every node."""
         reference = self.fit_tree(self.units, steps, n_replicas)
-        everywhere = self.fit_tree(exposed(self.units, self.parked), steps, n_replicas)
+        everywhere = self.fit_tree(exposed(self.units, list(map(leaf, self.parked))), steps, n_replicas)
         log.debug("with %s everywhere: %.5f from %.5f", self.parked, everywhere.mean(0), reference.mean(0))
         return reference, everywhere
 
@@ -221,11 +224,41 @@ class TableSearch:
         reference, everywhere = self._fits_with_parked(LONGEST, FEW_REPLICAS)
         return everywhere.t_of(everywhere.losses[0], reference.losses[0]) < READMITTED
 
-    def _put_back(self, name: str) -> None:
-        """Gives an input to the node that it helps most, and looks for finer structure there."""
-        at_top = self.units.with_trees([*self.units.trees, leaf(name)])
+    def _readmit_branch(self, tree: Trial) -> bool:
+        """Offers the parked inputs through one number: so a weak branch shows whose inputs, each at every node, drown.
+
+        Returns:
+            Whether some of them came back.
+        """
+        if self._is_resolved(tree) or not 1 < len(self.parked) <= MOST_IN_BRANCH:
+            return False
+        branch = self.units.joined(map(leaf, self.parked))
+        trial = self.fit_tree(exposed(self.units, [branch]))
+        t = trial.t_of(trial.losses[0], tree.losses[0])
+        log.debug("with one number of %s everywhere: t %.1f", sorted(branch.members), t)
+        if t > READMITTED:
+            return False
+        self.parked = []
+        self._note("readmit", branch.members, trial, 0)
+        self._put_back(branch)
+        self._leave_out_of_branch(branch)
+        return len(self.parked) < len(branch.members)
+
+    def _leave_out_of_branch(self, branch: ModuleTree) -> None:
+        """Parks those inputs of a branch again that it does as well without."""
+        with_it = self.fit_tree(self.units)
+        for name in sorted(branch.members):
+            without = self.fit_tree(pruned(self.units, name))
+            if without.t_of(without.losses[0], with_it.losses[0]) < NOT_WORSE:
+                self.units, with_it = without.units, without
+                self.parked.append(name)
+                self._note("drop", frozenset([name]), without, 0)
+
+    def _put_back(self, part: ModuleTree) -> None:
+        """Gives an input or a branch to the node that it helps most, and looks for finer structure there."""
+        at_top = self.units.with_trees([*self.units.trees, part])
         options: list[tuple[Units, ModuleTree | None]] = [(at_top, None)]
-        options += [(exposed(self.units, [name], [m]), m) for m in self.modules]
+        options += [(exposed(self.units, [part], [m]), m) for m in self.modules]
         if len(options) > MOST_AT_LENGTH:
             options.sort(key=lambda option: self.fit_tree(option[0], VERIFYING.steps, VERIFYING.replicas).mean(0))
             del options[MOST_AT_LENGTH:]
@@ -233,7 +266,7 @@ class TableSearch:
         if node is None:
             self.units = at_top
             return
-        wide = self.units.joined([*node.children, leaf(name)])
+        wide = self.units.joined([*node.children, part])
         self.units = regrouped(self.units, node, wide)
         self.regroup(wide)
 
@@ -248,7 +281,7 @@ class TableSearch:
             return False
         helps: dict[str, float] = {}
         for name in sorted(before.members(before.every)):
-            trial = self.fit_tree(exposed(before, [name]), VERIFYING.steps, VERIFYING.replicas)
+            trial = self.fit_tree(exposed(before, [leaf(name)]), VERIFYING.steps, VERIFYING.replicas)
             helps[name] = trial.t_of(trial.losses[0], tree.losses[0])
             log.debug("with %s at all other nodes too: t %.1f", name, helps[name])
         may_move = [name for name in sorted(helps, key=helps.__getitem__) if helps[name] < READMITTED / 2]
@@ -257,7 +290,7 @@ class TableSearch:
         stays = self.fit_tree(before)
         for name in may_move[:MOST_TRIED_ELSEWHERE]:
             self.units = pruned(before, name)
-            self._put_back(name)
+            self._put_back(leaf(name))
             moved = self.fit_tree(self.units)
             log.debug("%s moved: %.5f from %.5f", name, moved.mean(0), stays.mean(0))
             if moved.t_of(moved.losses[0], stays.losses[0]) < BETTER:

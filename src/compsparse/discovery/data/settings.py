@@ -99,6 +99,8 @@ MAY_BE_INERT, JOINTLY_INERT = 2.0, 1.0
 READMITTED, MUCH_HELPED = -3.5, 0.8
 """t of the tree with inputs that were left out at which they come back; half of it where all of them together lower
 the error to this ratio."""
+MOST_IN_BRANCH = 8
+"""Inputs that were left out up to which they are offered through one number too: of more, most do nothing."""
 MOST_MOVED, MOST_TRIED_ELSEWHERE = 4, 2
 """Inputs that a search takes out of a finished tree and puts elsewhere, and inputs that it tries for each: those that
 may help there, at half the t of inputs that come back, because only a tree that is clearly better is kept."""

@@ -43,9 +43,8 @@ def regrouped(units: Units, old: ModuleTree, new: ModuleTree) -> Units:
     return units.with_trees(part for tree in units.trees for part in replaced(tree, old, [new]))
 
 
-def exposed(units: Units, names: Sequence[str], nodes: Sequence[ModuleTree] | None = None) -> Units:
-    """The units with extra inputs read by the given nodes, or by all of them and the top, beside what they read."""
-    extra = tuple(leaf(name) for name in names)
+def exposed(units: Units, extra: Sequence[ModuleTree], nodes: Sequence[ModuleTree] | None = None) -> Units:
+    """The units with extra trees read by the given nodes, or by all of them and the top, beside what they read."""
     learned = dict(units.learned)
 
     def widened(tree: ModuleTree) -> ModuleTree:
@@ -56,13 +55,18 @@ def exposed(units: Units, names: Sequence[str], nodes: Sequence[ModuleTree] | No
         if combination_of(tree) in learned:
             first, *rest = learned[combination_of(tree)]
             # weights of zero: the node starts as it was
-            n_columns = sum(len(units.columns[name]) for e in own for name in e.members)
+            n_columns = sum(_n_wires(units, e) for e in own)
             learned[combination_of(wide)] = (torch.cat([first, first.new_zeros(*first.shape[:2], n_columns)], 2), *rest)
         return wide
 
     trees = [widened(tree) for tree in units.trees]
     on_top = [e for e in extra if e not in units.trees] if nodes is None else []
     return Units(units.columns, (*trees, *on_top), learned)
+
+
+def _n_wires(units: Units, tree: ModuleTree) -> int:
+    """How many numbers a node reads of a tree."""
+    return 1 if tree.children else len(units.columns[min(tree.members)])
 
 
 def pruned(units: Units, name: str) -> Units:
@@ -81,7 +85,7 @@ def pruned(units: Units, name: str) -> Units:
         # what reads another node than before starts afresh
         if combination_of(tree) in learned and all(is_same or part is None for part, is_same in parts):
             first, *others = learned[combination_of(tree)]
-            widths = [1 if child.children else len(units.columns[min(child.members)]) for child in tree.children]
+            widths = [_n_wires(units, child) for child in tree.children]
             stays = [part is not None for (part, _), width in zip(parts, widths, strict=True) for _ in range(width)]
             learned[combination_of(rest)] = (first[:, :, torch.tensor(stays)], *others)
         return rest, True
@@ -92,10 +96,10 @@ def pruned(units: Units, name: str) -> Units:
 
 def with_bypass(units: Units, module: ModuleTree, parent: ModuleTree | None) -> Units:
     """The units with the inputs of a module read by its parent as well, or by the top where it has none."""
-    names = sorted(module.members)
+    inputs = [leaf(name) for name in sorted(module.members)]
     if parent is not None:
-        return exposed(units, names, [parent])
-    return Units(units.columns, (*units.trees, *(leaf(name) for name in names)), units.learned)
+        return exposed(units, inputs, [parent])
+    return Units(units.columns, (*units.trees, *inputs), units.learned)
 
 
 def pairings(units: Units, children: Sequence[ModuleTree]) -> Iterator[tuple[ModuleTree, ModuleTree]]:
