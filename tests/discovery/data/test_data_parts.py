@@ -363,16 +363,22 @@ def test_inputs_that_are_known_to_act_are_not_tried_as_inert():
     assert search.table.trials == 0
 
 
-@pytest.mark.parametrize(("unexplained", "error", "tries"), [(0.2, 0.1, 0), (0.2, 0.02, 1), (np.nan, 0.1, 1)])
-def test_a_poor_fit_beside_a_smooth_one_calls_nothing_inert(unexplained, error, tries):
-    """Without a smooth fit nothing told structure from noise, and less is enough."""
+@pytest.mark.parametrize(
+    ("unexplained", "n_inputs", "error", "tries"),
+    [(0.2, 2, 0.1, 0), (0.2, 2, 0.02, 1), (np.nan, 2, 0.1, 1), (0.2, 17, 0.1, 1), (0.2, 17, 0.4, 0)],
+)
+def test_a_poor_fit_beside_a_smooth_one_calls_few_inputs_not_inert(unexplained, n_inputs, error, tries):
+    """Without a smooth fit nothing told structure from noise, and among many inputs most do nothing: less is enough."""
     looks = []
 
     class Rehearsed(TableSearch):
         def leave_out_inert(self):
             looks.append(self.path[-1].error)
 
-    units = Units.raw({name: (name,) for name in "ab"})
+        def merge(self):
+            return False
+
+    units = Units.raw({f"x{i}": (f"x{i}",) for i in range(n_inputs)})
     oracle = replace(unasked(), unexplained=unexplained)
     search = Rehearsed(table(), units, oracle=oracle, predicts=True, path=[Step("start", frozenset(), "y", error, 0.0)])
     search._merge_on()

@@ -18,9 +18,10 @@ from compsparse.discovery.data.candidates import Candidate
 from compsparse.discovery.data.decisions import Judgement, accepted, judge
 from compsparse.discovery.data.settings import (
     BETTER,
+    EXPLAINED_AMONG_FEW,
     EXPLAINED_AT_LENGTH,
     EXPLAINED_FOR_INERT,
-    EXPLAINED_UNASKED,
+    FEW_INPUTS,
     FEW_REPLICAS,
     FEW_UNITS,
     FEWEST_FIRST,
@@ -135,8 +136,10 @@ class TableSearch:
     # ---- inert inputs --------------------------------------------------------------------
 
     def _leave_out_where_explained(self) -> None:
-        """Where a smooth fit saw structure, a poor fit is better without inputs deep in it, and cannot tell."""
-        enough = EXPLAINED_UNASKED if math.isnan(self.oracle.unexplained) else EXPLAINED_FOR_INERT
+        """Looks for inert inputs where enough is explained to tell."""
+        saw_structure = not math.isnan(self.oracle.unexplained)
+        is_few = self._n_at_first <= FEW_INPUTS
+        enough = EXPLAINED_AMONG_FEW if saw_structure and is_few else EXPLAINED_FOR_INERT
         if self.predicts and not self.knows_inert and self.path[-1].error < 1 - enough:
             self.leave_out_inert()
 
