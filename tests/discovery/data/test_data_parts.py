@@ -19,7 +19,7 @@ from compsparse.discovery.data.settings import LONG, TOLD_APART, Effort
 from compsparse.discovery.data.smooth.asking import SmoothAnswer, unasked
 from compsparse.discovery.data.smooth.turning import Turns
 from compsparse.discovery.data.trees import dissolved, exposed, pairings, parent_of, pruned, regrouped
-from compsparse.discovery.data.trials import Trial, standard_error, t_statistic
+from compsparse.discovery.data.trials import Halted, Trial, standard_error, t_statistic
 from compsparse.discovery.data.units import Units, combination_of, leaf
 
 # ---- candidates and units ------------------------------------------------------------------------
@@ -345,6 +345,23 @@ def test_an_input_in_the_wrong_place_moves_or_leaves_a_doubt(helps, moved, stray
         assert not search._move()
         assert search.units is units
     assert search.strays == strays
+
+
+def test_a_search_that_ends_while_an_input_moves_keeps_it_where_it_was():
+    class Rehearsed(TableSearch):
+        def fit_tree(self, units, steps=LONG, n_replicas=0):
+            losses = 1 - any(leaf("d") in m.children for tree in units.trees for m in tree.inner if len(m.children) > 2)
+            return Trial((), units, losses + np.resize([[0.1, -0.1]], (1, 120)), np.ones(120), None, None)
+
+        def _put_back(self, part):
+            raise Halted(DiscoveryStatus.OUT_OF_TIME)
+
+    units = Units.raw({name: (name,) for name in "abcd"})
+    units = units.with_trees([units.joined(units.trees[:2]), units.joined(units.trees[2:])])
+    search = Rehearsed(table(), units)
+    with pytest.raises(Halted):
+        search._move()
+    assert search.units is units
 
 
 def test_a_tree_that_did_not_change_is_not_fitted_again():

@@ -56,7 +56,7 @@ from compsparse.discovery.data.settings import (
 )
 from compsparse.discovery.data.smooth.asking import SmoothAnswer, unasked
 from compsparse.discovery.data.trees import exposed, pairings, pruned, regrouped
-from compsparse.discovery.data.trials import Trial, TrialTable, standard_error
+from compsparse.discovery.data.trials import Halted, Trial, TrialTable, standard_error
 from compsparse.discovery.data.units import Combination, Units, combination_of, leaf
 from compsparse.discovery.record import Step
 from compsparse.graph.modules import ModuleTree
@@ -241,9 +241,9 @@ class TableSearch:
         log.debug("with one number of %s everywhere: t %.1f", sorted(branch.members), t)
         if t > READMITTED:
             return False
-        self.parked = []
         self._note("readmit", branch.members, trial, 0)
         self._put_back(branch)
+        self.parked = []
         self._leave_out_of_branch(branch)
         return len(self.parked) < len(branch.members)
 
@@ -292,16 +292,26 @@ class TableSearch:
             return False
         stays = self.fit_tree(before)
         for name in may_move[:MOST_TRIED_ELSEWHERE]:
+            if self._is_better_elsewhere(name, before, stays):
+                return True
+            self.units = before
+        self.strays = tuple(name for name, t in helps.items() if t < READMITTED)
+        return False
+
+    def _is_better_elsewhere(self, name: str, before: Units, stays: Trial) -> bool:
+        """Puts an input where it helps most; whether the tree is clearly better than before."""
+        try:
             self.units = pruned(before, name)
             self._put_back(leaf(name))
             moved = self.fit_tree(self.units)
-            log.debug("%s moved: %.5f from %.5f", name, moved.mean(0), stays.mean(0))
-            if moved.t_of(moved.losses[0], stays.losses[0]) < BETTER:
-                self._note("move", frozenset([name]), moved, 0)
-                return True
-        self.units = before
-        self.strays = tuple(name for name, t in helps.items() if t < READMITTED)
-        return False
+        except Halted:
+            self.units = before
+            raise
+        log.debug("%s moved: %.5f from %.5f", name, moved.mean(0), stays.mean(0))
+        is_better = bool(moved.t_of(moved.losses[0], stays.losses[0]) < BETTER)
+        if is_better:
+            self._note("move", frozenset([name]), moved, 0)
+        return is_better
 
     def regroup(self, node: ModuleTree, steps: int = LONGEST) -> None:
         """Looks for the pair to join first inside a node of three or more, by fits of the whole tree."""
