@@ -94,7 +94,7 @@ EXPLAINED_FOR_INERT, EXPLAINED_AMONG_FEW, FEW_INPUTS = 0.7, 0.97, 16
 """Share of the constant's error that must be explained before an input can be called inert, unless merging has ended;
 the same where a smooth fit told structure from noise; and inputs up to which that is waited for: a poorer fit is better
 without inputs that are deep in a tree (of ten trees of 16 at 0.7 nine lost up to seven), but among many inputs most
-do nothing, and to drag them along takes ten times as long."""
+do nothing, and to drag twelve of them along took three times as long."""
 MAY_BE_INERT, JOINTLY_INERT = 2.0, 1.0
 """t of the fit without an input, and without all that seem inert, below which their loss does not hurt."""
 READMITTED, MUCH_HELPED = -3.5, 0.8
