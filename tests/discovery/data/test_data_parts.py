@@ -15,11 +15,11 @@ from compsparse.discovery.data.decisions import accepted, judge
 from compsparse.discovery.data.evidence import module_evidence
 from compsparse.discovery.data.outputs import FoundTree, FoundTrees
 from compsparse.discovery.data.search import TableSearch
-from compsparse.discovery.data.settings import LONG, TOLD_APART, Effort
+from compsparse.discovery.data.settings import TOLD_APART, Effort
 from compsparse.discovery.data.smooth.asking import SmoothAnswer, unasked
 from compsparse.discovery.data.smooth.turning import Turns
 from compsparse.discovery.data.trees import dissolved, exposed, pairings, parent_of, pruned, regrouped
-from compsparse.discovery.data.trials import Halted, Trial, standard_error, t_statistic
+from compsparse.discovery.data.trials import Trial, standard_error, t_statistic
 from compsparse.discovery.data.units import Units, combination_of, leaf
 
 # ---- candidates and units ------------------------------------------------------------------------
@@ -255,113 +255,6 @@ def test_pairs_that_are_turned_least_are_tried_first_and_some_are_denied():
     assert frozenset([0, 1]) not in search._not_denied(every)
     unsaid = TableSearch(table(d=6), units)
     assert unsaid._turned_least(every) == unsaid._not_denied(every) == every
-
-
-@pytest.mark.parametrize(
-    ("t", "at_length", "inert", "comes_back", "stays_in_doubt"),
-    [
-        (-5.0, 0.0, (), True, False),
-        (-2.5, -5.0, (), True, False),
-        (-2.5, -2.5, (), False, True),
-        (-1.0, -5.0, (), False, True),
-        (-1.0, -5.0, ("d",), False, False),
-    ],
-    ids=["it helps", "it helps at length", "it may help", "much is left unexplained", "a smooth fit says so"],
-)
-def test_an_input_that_was_left_out_comes_back_or_leaves_a_doubt(t, at_length, inert, comes_back, stays_in_doubt):
-    spread = np.resize([0.1, -0.1], 120)
-
-    class Rehearsed(TableSearch):
-        """Fits of trees with d have the t that is asked for, against those without."""
-
-        def fit_tree(self, units, steps=LONG, n_replicas=0):
-            has_d = any("d" in tree.members for tree in units.trees)
-            size = (t if steps == LONG else at_length) * has_d * 0.1 / np.sqrt(120)
-            return Trial((), units, (1.0 + size + spread * has_d)[None], np.ones(120), None, None)
-
-        def _put_back(self, part):
-            self.units = self.units.with_trees([*self.units.trees, part])
-
-    units = Units.raw({name: (name,) for name in "abcd"})
-    trees = [units.joined(units.trees[:2]), units.trees[2]]
-    oracle = replace(unasked(), inert=inert)
-    search = Rehearsed(table(), units.with_trees(trees), parked=["d"], oracle=oracle)
-    assert search._readmit() is comes_back
-    assert search.parked == ([] if comes_back else ["d"])
-    assert search.may_lack == (("d",) if stays_in_doubt else ())
-
-
-@pytest.mark.parametrize(
-    ("needed", "comes_back", "parked"), [("cde", True, []), ("cd", True, ["e"]), ("", False, ["c", "d", "e"])]
-)
-def test_a_weak_branch_comes_back_through_one_number_without_what_it_does_not_need(needed, comes_back, parked):
-    """Inputs by themselves tell nothing; one number of them helps, more if it reads all that it needs."""
-    spread = np.resize([0.1, -0.1], 120)
-
-    class Rehearsed(TableSearch):
-        def fit_tree(self, units, steps=LONG, n_replicas=0):
-            branches = [m.members - set("ab") for tree in units.trees for m in tree.inner if m.members - set("ab")]
-            gain = max((len(members & set(needed)) for members in branches), default=0)
-            return Trial((), units, (9 - 0.2 * gain + (gain > 0) * spread)[None], np.ones(120), None, None)
-
-        def regroup(self, node, steps=LONG):
-            pass
-
-    units = Units.raw({name: (name,) for name in "abcde"})
-    search = Rehearsed(table(d=5), units.with_trees([units.joined(units.trees[:2])]), parked=list("cde"))
-    assert search._readmit_branch(search.fit_tree(search.units)) is comes_back
-    assert search.parked == parked
-    assert search.units.members(search.units.every) == frozenset("ab") | set(needed)
-
-
-@pytest.mark.parametrize(
-    ("helps", "moved", "strays"),
-    [(-5.0, -5.0, ()), (-5.0, 0.0, ("d",)), (-2.0, -5.0, ()), (-2.0, -2.0, ()), (-1.0, -5.0, ())],
-)
-def test_an_input_in_the_wrong_place_moves_or_leaves_a_doubt(helps, moved, strays):
-    """It helps at all other nodes by one t, and where it is put by another."""
-    spread = np.resize([0.1, -0.1], 120)
-
-    class Rehearsed(TableSearch):
-        def fit_tree(self, units, steps=LONG, n_replicas=0):
-            is_below = any(leaf("d") in m.children for tree in units.trees for m in tree.inner)
-            is_elsewhere = leaf("d") in units.trees
-            t = helps if is_below else moved
-            losses = 1 + is_elsewhere * (t * 0.1 / np.sqrt(120) + spread)
-            return Trial((), units, losses[None], np.ones(120), None, None)
-
-        def _put_back(self, part):
-            self.units = self.units.with_trees([*self.units.trees, part])
-
-    units = Units.raw({name: (name,) for name in "abcd"})
-    a, b, c, d = units.trees
-    units = units.with_trees([units.joined([a, b]), units.joined([c, d])])
-    search = Rehearsed(table(), units)
-    if helps < -1.75 and moved < -3:
-        assert search._move()
-        assert [sorted(tree.members) for tree in search.units.trees] == [["a", "b"], ["c"], ["d"]]
-        assert search.path[-1].action == "move"
-    else:
-        assert not search._move()
-        assert search.units is units
-    assert search.strays == strays
-
-
-def test_a_search_that_ends_while_an_input_moves_keeps_it_where_it_was():
-    class Rehearsed(TableSearch):
-        def fit_tree(self, units, steps=LONG, n_replicas=0):
-            losses = 1 - any(leaf("d") in m.children for tree in units.trees for m in tree.inner if len(m.children) > 2)
-            return Trial((), units, losses + np.resize([[0.1, -0.1]], (1, 120)), np.ones(120), None, None)
-
-        def _put_back(self, part):
-            raise Halted(DiscoveryStatus.OUT_OF_TIME)
-
-    units = Units.raw({name: (name,) for name in "abcd"})
-    units = units.with_trees([units.joined(units.trees[:2]), units.joined(units.trees[2:])])
-    search = Rehearsed(table(), units)
-    with pytest.raises(Halted):
-        search._move()
-    assert search.units is units
 
 
 def test_a_tree_that_did_not_change_is_not_fitted_again():

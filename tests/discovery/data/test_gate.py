@@ -120,10 +120,8 @@ def test_another_grouping_takes_the_place_of_a_false_module():
     assert {frozenset("ab"), frozenset("cd")} & support.keys()
 
 
-@pytest.mark.parametrize(("t", "looks_again"), [(-5.0, True), (-2.0, False)])
-def test_a_module_that_was_told_apart_gets_a_second_look_where_the_tree_is_clearly_better_without(
-    monkeypatch, t, looks_again
-):
+@pytest.mark.parametrize(("t", "looks_again"), [(-5.0, True), (-2.5, True), (-1.5, False)])
+def test_a_module_that_was_told_apart_gets_a_second_look_where_the_tree_is_better_without(monkeypatch, t, looks_again):
     units = Units.raw({name: (name,) for name in "abc"})
     pair = units.joined(units.trees[:2])
     X = torch.as_tensor(np.random.default_rng(0).uniform(-1, 1, (100, 3)), dtype=torch.float32)
@@ -140,6 +138,17 @@ def test_a_module_that_was_told_apart_gets_a_second_look_where_the_tree_is_clear
     monkeypatch.setattr(audit, "_second_look", lambda _, module: looked_at.append(module.members))
     verify_modules(search, {})
     assert looked_at == [pair.members] * looks_again
+
+
+def test_a_second_look_at_a_unit_finds_the_right_pair():
+    X = torch.as_tensor(np.random.default_rng(0).uniform(-1, 1, (500, 3)), dtype=torch.float32)
+    a, b, c = X.T[:, :, None]
+    y = torch.sin(2 * a + 2 * torch.tanh(3 * b * c))
+    units = Units.raw({name: (name,) for name in "abc"})
+    false = units.joined(units.trees[:2])
+    search = TableSearch(TrialTable(X, y / y.std(), effort=0.3), units.with_trees([false, units.trees[2]]))
+    assert audit._second_look(search, false)
+    assert [m.members for m in search.modules] == [frozenset("bc")]
 
 
 @pytest.mark.parametrize(

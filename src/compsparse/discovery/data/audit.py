@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from compsparse.discovery.data.candidates import Candidate, Form
+from compsparse.discovery.data.regrouping import regroup
 from compsparse.discovery.data.search import TableSearch, log
 from compsparse.discovery.data.settings import (
     AS_GOOD,
@@ -15,6 +16,7 @@ from compsparse.discovery.data.settings import (
     CLEAR_OF_CAPACITY,
     CLEARLY_APART,
     DOUBTFUL,
+    DOUBTFUL_THOUGH_APART,
     FEW_REPLICAS,
     HALVED,
     HOPELESS,
@@ -33,7 +35,7 @@ from compsparse.discovery.data.settings import (
     VERIFYING_RESOLVED,
     Effort,
 )
-from compsparse.discovery.data.trees import dissolved, forgotten, parent_of, regrouped, with_bypass, with_children
+from compsparse.discovery.data.trees import dissolved, forgotten, parent_of, with_bypass, with_children
 from compsparse.discovery.data.trials import Halted, Trial, standard_error
 from compsparse.discovery.data.units import Combination, Units, combination_of
 from compsparse.graph.modules import ModuleTree
@@ -73,7 +75,7 @@ def verify_modules(search: TableSearch, support: dict[frozenset[str], Support]) 
         log.debug("module %s: t without it, and with a way around: %s", sorted(module.members), np.round(t, 1))
         leaks = len(others) > 1 and _leaks(others[1], tree.fit)
         was_told_apart = search.told_apart.get(module.members, 0.0) >= CLEARLY_APART
-        is_doubtful = (t[0] < BETTER and not leaks) if was_told_apart else min(t) < DOUBTFUL
+        is_doubtful = min(t) < DOUBTFUL_THOUGH_APART and not leaks if was_told_apart else min(t) < DOUBTFUL
         here = _place(search, module)
         if is_doubtful and (module.members, here) not in looked_at:
             looked_at.add((module.members, here))
@@ -142,11 +144,11 @@ def _with_way_around(search: TableSearch, module: ModuleTree) -> Units:
 def _second_look(search: TableSearch, module: ModuleTree) -> bool:
     """Whether the tree was changed: another pair joined first, or the module dissolved."""
     before, parent = search.units, parent_of(search.units, module)
-    if parent is not None and len(parent.children) == 2 and len(module.children) == 2:
-        wide = before.joined([*(c for c in parent.children if c != module), *module.children])
-        opened = search.units = regrouped(before, parent, wide)
+    beside = before.trees if parent is None else parent.children
+    if len(beside) == len(module.children) == 2:
+        opened = search.units = dissolved(before, module)
         try:
-            search.regroup(wide, LONG)
+            regroup(search, _as_it_is(search, parent))
         except Halted:
             search.units = before
             raise
@@ -160,6 +162,11 @@ def _second_look(search: TableSearch, module: ModuleTree) -> bool:
     log.debug("second look at %s: %.5f with it, %.5f without", sorted(module.members), with_it.mean(0), without.mean(0))
     search.units = without.units if is_false else search.table.relearned(with_it, 0)
     return is_false
+
+
+def _as_it_is(search: TableSearch, node: ModuleTree | None) -> ModuleTree | None:
+    """A node after a part of it was taken apart; None, for the top, stays None."""
+    return None if node is None else next(m for m in search.modules if m.members == node.members)
 
 
 def _leaks(around: Trial, reference: Trial) -> bool:
@@ -207,8 +214,7 @@ def _replaced(search: TableSearch, module: ModuleTree) -> bool:
         while len(search.units) > 2 and search.merge():
             pass
     else:
-        wide = next(m for m in search.modules if m.members == parent.members)
-        search.regroup(wide, LONG)
+        regroup(search, _as_it_is(search, parent))
     new = [m.members for m in search.modules if m.members not in known]
     log.debug("in the place of %s: %s", sorted(module.members), [sorted(m) for m in new])
     return bool(new) and all(search.told_apart[m] >= CLEARLY_APART for m in new)

@@ -16,6 +16,7 @@ from torch import Tensor
 from compsparse.discovery.bundles import Bundle, with_bundles
 from compsparse.discovery.data.audit import Support, settled, verify_modules
 from compsparse.discovery.data.gate import Gated, GateRows, gated
+from compsparse.discovery.data.placing import find_tree
 from compsparse.discovery.data.request import TableRequest
 from compsparse.discovery.data.search import TableSearch
 from compsparse.discovery.data.settings import CLEARLY_LESS, FEWEST_ROWS, OUTER_SHARE, ROWS_TO_SPARE, UNRESOLVED
@@ -253,7 +254,7 @@ class _Work:
         support: dict[Members, Support] = {}
         try:
             if len(self._X) >= FEWEST_ROWS:
-                search.run()
+                find_tree(search)
                 left = verify_modules(search, support)
                 tree = settled(search)
                 gate = _passed(tree, left, smooth)
@@ -294,7 +295,7 @@ class _Work:
         try:
             for k in range(self._request.resamples or 0):
                 search = self._progressive(i, self._table(y, deadline, part=k), smooth)
-                search.run()
+                find_tree(search)
                 found.append(frozenset(m.members for t in search.units.trees for m in t.inner))
         except Halted:
             self._note_resamples(len(found))

@@ -77,6 +77,8 @@ MUCH_WORSE = 6.0
 """t against the base beyond which no slack helps."""
 TOLD_APART = 2.5
 """t against every rival that shares a variable; on sums every pair helps, and the first would be chance."""
+NEARLY_APART = 1.5
+"""The same inside a wide node, from which longer fits of the whole tree decide."""
 FAR_WORSE, FAR_WORSE_T = 5.0, 1.5
 """Ratio of errors from which a rival is out at a smaller t: where few rows hold most of an error, t says little."""
 NEARLY_AS_GOOD = 1.5
@@ -110,8 +112,9 @@ may help there, at half the t of inputs that come back, because only a tree that
 
 VERIFYING, VERIFYING_RESOLVED = Effort(FEW_REPLICAS, 600), Effort(FEW_REPLICAS, SHORT)
 """Fits of trees that are compared with each other: where one leaves next to nothing, what is false shows soon."""
-DOUBTFUL = -1.0
-"""t of the tree without a module, or with a way around it, below which the module gets a second look."""
+DOUBTFUL, DOUBTFUL_THOUGH_APART = -1.0, -2.0
+"""t of the tree without a module, or with a way around it, below which the module gets a second look; and the same for
+one that was clearly told apart from its rivals, when less of the tree was known."""
 CLEARLY_APART = 4.0
 """t over all rivals at a module's acceptance beyond which its parent cannot be complete over its children."""
 LEAKS, LEAKED = -3.0, 0.9

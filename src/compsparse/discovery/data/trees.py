@@ -102,11 +102,11 @@ def with_bypass(units: Units, module: ModuleTree, parent: ModuleTree | None) -> 
     return Units(units.columns, (*units.trees, *inputs), units.learned)
 
 
-def pairings(units: Units, children: Sequence[ModuleTree]) -> Iterator[tuple[ModuleTree, ModuleTree]]:
-    """Every way to join two of the children first: the whole, and the pair inside it."""
-    for pair in combinations(children, 2):
-        inner = units.joined(pair)
-        yield units.joined([inner, *(c for c in children if c not in pair)]), inner
+def pairings(units: Units, parts: Sequence[ModuleTree]) -> Iterator[tuple[list[ModuleTree], ModuleTree]]:
+    """Every way to join two of some parts: the parts then, and the pair among them."""
+    for two in combinations(parts, 2):
+        pair = units.joined(two)
+        yield [pair, *(part for part in parts if part not in two)], pair
 
 
 def parent_of(units: Units, module: ModuleTree) -> ModuleTree | None:
