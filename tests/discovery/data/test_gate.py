@@ -151,15 +151,54 @@ def test_a_second_look_at_a_unit_finds_the_right_pair():
     assert [m.members for m in search.modules] == [frozenset("bc")]
 
 
+@pytest.mark.parametrize(("pair", "is_true"), [("ab", False), ("bc", True)])
+def test_a_rival_shows_a_false_module_that_the_tree_has_learned_to_live_with(pair, is_true):
+    X = torch.as_tensor(np.random.default_rng(0).uniform(-1, 1, (500, 3)), dtype=torch.float32)
+    a, b, c = X.T[:, :, None]
+    y = torch.sin(2 * a + 2 * torch.tanh(3 * b * c))
+    units = Units.raw({name: (name,) for name in "abc"})
+    module = units.joined(tree for tree in units.trees if tree.members <= set(pair))
+    alone = next(tree for tree in units.trees if not tree.members <= set(pair))
+    search = TableSearch(TrialTable(X, y / y.std()), units.with_trees([module, alone]))
+    search.units = search.table.relearned(search.fit_tree(search.units), 0)
+    t = audit._best_rival(search, module, VERIFYING_RESOLVED)
+    assert t > 2 if is_true else t < -2
+
+
+def test_wide_nodes_are_looked_into_again_where_the_audit_changed_the_tree(monkeypatch):
+    done, answers = [], [True, True]
+    monkeypatch.setattr(audit._Verification, "changes_the_tree", lambda self: done.append("verify") or answers.pop(0))
+    monkeypatch.setattr(audit._Verification, "begin_again", lambda self: done.append("begin"))
+    monkeypatch.setattr(audit._Verification, "ended", lambda self: 0.5)
+
+    def join_a_pair_once(search):
+        done.append("look")
+        if len(search.units) == 3:
+            search.units = search.units.with_trees([search.units.joined(search.units.trees[:2]), search.units.trees[2]])
+
+    monkeypatch.setattr(audit, "look_into_wide_nodes", join_a_pair_once)
+    X = torch.zeros(100, 3)
+    search = TableSearch(TrialTable(X, X[:, :1]), Units.raw({name: (name,) for name in "abc"}))
+    assert verify_modules(search, {}) == 0.5
+    assert done == ["begin", "verify", "look", "begin", "verify", "look"]
+
+
 @pytest.mark.parametrize(
-    ("left", "efforts"), [(0.1, [VERIFYING] * 3), (1e-4, [VERIFYING, VERIFYING_RESOLVED, VERIFYING_RESOLVED])]
+    ("left", "told_apart", "efforts"),
+    [
+        (0.1, 9.0, [VERIFYING] * 6),
+        (1e-4, 9.0, [VERIFYING] + [VERIFYING_RESOLVED] * 2),
+        (1e-4, 3.0, [VERIFYING] + [VERIFYING_RESOLVED] * 5),
+    ],
 )
 def test_a_tree_is_compared_with_others_of_the_same_effort_and_shortly_where_it_leaves_next_to_nothing(
-    monkeypatch, left, efforts
+    monkeypatch, left, told_apart, efforts
 ):
+    """Itself, once or twice, without the module, around it, and three trees for its rivals."""
     units = Units.raw({name: (name,) for name in "abc"})
     X = torch.as_tensor(np.random.default_rng(0).uniform(-1, 1, (100, 3)), dtype=torch.float32)
     search = TableSearch(TrialTable(X, X[:, :1]), units.with_trees([units.joined(units.trees[:2]), units.trees[2]]))
+    search.told_apart[frozenset("ab")] = told_apart
     asked = []
 
     def rehearsed(search, fitted, effort):

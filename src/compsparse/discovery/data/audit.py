@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from compsparse.discovery.data.candidates import Candidate, Form
-from compsparse.discovery.data.regrouping import regroup
+from compsparse.discovery.data.regrouping import look_into_wide_nodes, pairs_first, regroup
 from compsparse.discovery.data.search import TableSearch, log
 from compsparse.discovery.data.settings import (
     AS_GOOD,
@@ -55,45 +56,84 @@ class Support:
 
 
 def verify_modules(search: TableSearch, support: dict[frozenset[str], Support]) -> float:
-    """Fits the tree without each module in turn, and with a way around it; changes what does not hold.
+    """Fits the tree without each module in turn, around it and with its rivals; changes what does not hold.
 
-    Fills in the support of what does. Where nearly all is explained, there is nothing to find on a way around.
+    Fills in the support of what does. Where the tree changed, pairs inside wide nodes may be told apart that were not.
 
     Returns:
         The held-out error of the tree, as a share of the best constant's.
     """
-    tree = _Compared.of(search)
-    verified: dict[frozenset[str], _Place] = {}
-    looked_at: set[tuple[frozenset[str], _Place]] = set()
-    in_doubt: list[frozenset[str]] = []
-    while module := _smallest(m for m in search.modules if verified.get(m.members) != _place(search, m)):
+    verification = _Verification(search, support)
+    while verification.changes_the_tree():
+        before = search.units.trees
+        look_into_wide_nodes(search)
+        if search.units.trees == before:
+            break
+        verification.begin_again()
+    return verification.ended()
+
+
+class _Verification:
+    """The modules of a tree, the smallest first, and what became of those that were looked at."""
+
+    def __init__(self, search: TableSearch, support: dict[frozenset[str], Support]):
+        self._search, self._support = search, support
+        self._verified: dict[frozenset[str], _Place] = {}
+        self._looked_at: set[tuple[frozenset[str], _Place]] = set()
+        self._in_doubt: list[frozenset[str]] = []
+        self.begin_again()
+
+    def begin_again(self) -> None:
+        """Compares with the tree as it is now."""
+        self._tree = _Compared.of(self._search)
+
+    def ended(self) -> float:
+        """What the tree leaves; if that is much, other groupings in the place of false ones are no better founded."""
+        if self._tree.left > UNRESOLVED:
+            self._search.leaks += self._in_doubt
+        return self._tree.left
+
+    def changes_the_tree(self) -> bool:
+        """Verifies every module that stands in another place than when it was verified; whether any had to go."""
+        search, n_changes = self._search, 0
+        while module := _smallest(m for m in search.modules if self._verified.get(m.members) != _place(search, m)):
+            if self._changes(module):
+                self.begin_again()
+                n_changes += 1
+        return n_changes > 0
+
+    def _changes(self, module: ModuleTree) -> bool:
+        """Whether a module was replaced or taken apart; otherwise it is verified, and supported."""
+        search, tree, here = self._search, self._tree, _place(self._search, module)
         without = _verifying_fit(search, dissolved(search.units, module), tree.effort)
         others = [without]
         if tree.left > UNRESOLVED:
+            # where nearly all is explained, there is nothing to find on a way around
             others.append(_verifying_fit(search, _with_way_around(search, module), tree.effort))
         t = [other.t_of(other.losses[0], tree.fit.losses[0]) for other in others]
         log.debug("module %s: t without it, and with a way around: %s", sorted(module.members), np.round(t, 1))
         leaks = len(others) > 1 and _leaks(others[1], tree.fit)
-        was_told_apart = search.told_apart.get(module.members, 0.0) >= CLEARLY_APART
-        is_doubtful = min(t) < DOUBTFUL_THOUGH_APART and not leaks if was_told_apart else min(t) < DOUBTFUL
-        here = _place(search, module)
-        if is_doubtful and (module.members, here) not in looked_at:
-            looked_at.add((module.members, here))
+        if (module.members, here) not in self._looked_at and self._is_doubtful(module, t, leaks):
+            self._looked_at.add((module.members, here))
             if _second_look(search, module):
-                tree = _Compared.of(search)
-                continue
+                return True
         if leaks and (leak := _leak_at_length(search, module)):
             if leak.is_clear:
-                (in_doubt if _replaced(search, module) else search.leaks).append(module.members)
-                tree = _Compared.of(search)
-                continue
+                (self._in_doubt if _replaced(search, module) else search.leaks).append(module.members)
+                return True
             search.leaks.append(module.members)
-        verified[module.members] = here
-        support[module.members] = _support(tree.fit, without)
-    if tree.left > UNRESOLVED:
-        # another grouping may be as false as the first: only a tree that explains all speaks for it
-        search.leaks += in_doubt
-    return tree.left
+        self._verified[module.members] = here
+        self._support[module.members] = _support(tree.fit, without)
+        return False
+
+    def _is_doubtful(self, module: ModuleTree, t: Sequence[float], leaks: bool) -> bool:
+        """Whether the tree is better without a module, around it, or with a rival in its place."""
+        was_told_apart = self._search.told_apart.get(module.members, 0.0) >= CLEARLY_APART
+        if min(t) < (DOUBTFUL_THOUGH_APART if was_told_apart else DOUBTFUL):
+            return not (leaks and was_told_apart)
+        if was_told_apart and self._tree.left <= UNRESOLVED:
+            return False
+        return _best_rival(self._search, module, self._tree.effort) < DOUBTFUL
 
 
 @dataclass(frozen=True)
@@ -141,6 +181,26 @@ def _with_way_around(search: TableSearch, module: ModuleTree) -> Units:
     return with_bypass(search.units, module, parent_of(search.units, module))
 
 
+def _best_rival(search: TableSearch, module: ModuleTree, effort: Effort) -> float:
+    """t of the best tree in which one of a pair belongs with their neighbour instead; all begin afresh around it.
+
+    A tree that has learned to live with a false module may be worse without it for a long time, and around it too.
+    """
+    parent = parent_of(search.units, module)
+    if not len(search.units.trees if parent is None else parent.children) == len(module.children) == 2:
+        return math.inf
+    opened = dissolved(search.units, module)
+    fits = {}
+    for units, pair in pairs_first(opened, _as_it_is(opened, parent)):
+        reader = parent_of(units, pair)
+        afresh = forgotten(units, [pair] if reader is None else [pair, reader])
+        fits[pair.members] = _verifying_fit(search, afresh, effort)
+    own = fits.pop(module.members)
+    t = [rival.t_of(rival.losses[0], own.losses[0]) for rival in fits.values()]
+    log.debug("rivals of %s: t %s", sorted(module.members), np.round(t, 1))
+    return min(t)
+
+
 def _second_look(search: TableSearch, module: ModuleTree) -> bool:
     """Whether the tree was changed: another pair joined first, or the module dissolved."""
     before, parent = search.units, parent_of(search.units, module)
@@ -148,7 +208,7 @@ def _second_look(search: TableSearch, module: ModuleTree) -> bool:
     if len(beside) == len(module.children) == 2:
         opened = search.units = dissolved(before, module)
         try:
-            regroup(search, _as_it_is(search, parent))
+            regroup(search, _as_it_is(opened, parent))
         except Halted:
             search.units = before
             raise
@@ -164,9 +224,9 @@ def _second_look(search: TableSearch, module: ModuleTree) -> bool:
     return is_false
 
 
-def _as_it_is(search: TableSearch, node: ModuleTree | None) -> ModuleTree | None:
+def _as_it_is(units: Units, node: ModuleTree | None) -> ModuleTree | None:
     """A node after a part of it was taken apart; None, for the top, stays None."""
-    return None if node is None else next(m for m in search.modules if m.members == node.members)
+    return None if node is None else next(m for tree in units.trees for m in tree.inner if m.members == node.members)
 
 
 def _leaks(around: Trial, reference: Trial) -> bool:
@@ -214,7 +274,7 @@ def _replaced(search: TableSearch, module: ModuleTree) -> bool:
         while len(search.units) > 2 and search.merge():
             pass
     else:
-        regroup(search, _as_it_is(search, parent))
+        regroup(search, _as_it_is(search.units, parent))
     new = [m.members for m in search.modules if m.members not in known]
     log.debug("in the place of %s: %s", sorted(module.members), [sorted(m) for m in new])
     return bool(new) and all(search.told_apart[m] >= CLEARLY_APART for m in new)

@@ -41,7 +41,7 @@ def regroup(search: TableSearch, node: ModuleTree | None, steps: int = LONG) -> 
     Args:
         node: whose parts may belong together; the units themselves where it is None.
     """
-    options = [(units, pair) for units, pair in _pairs_first(search.units, node) if pair.members not in search.refuted]
+    options = [(units, pair) for units, pair in pairs_first(search.units, node) if pair.members not in search.refuted]
     if len(options) < 2:
         return
     if steps > LONG and len(options) > MOST_AT_LENGTH:
@@ -63,7 +63,7 @@ def regroup(search: TableSearch, node: ModuleTree | None, steps: int = LONG) -> 
         regroup(search, node, LONGEST)
 
 
-def _pairs_first(units: Units, node: ModuleTree | None) -> Iterator[tuple[Units, ModuleTree]]:
+def pairs_first(units: Units, node: ModuleTree | None) -> Iterator[tuple[Units, ModuleTree]]:
     """The units with two parts of a node joined, or two of the units, in every way; and the pair."""
     for parts, pair in pairings(units, units.trees if node is None else node.children):
         yield units.with_trees(parts) if node is None else regrouped(units, node, units.joined(parts)), pair
