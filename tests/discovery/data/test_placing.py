@@ -115,16 +115,21 @@ def test_a_weak_branch_comes_back_through_one_number_without_what_it_does_not_ne
     assert search.units.members(search.units.every) == frozenset("ab") | set(needed)
 
 
-@pytest.mark.parametrize(("t_of_branch", "way"), [(-12.0, "branch"), (-6.0, "alone")])
-def test_inputs_that_help_alone_come_back_alone_unless_a_branch_of_them_is_clearly_better(
-    monkeypatch, t_of_branch, way
+@pytest.mark.parametrize(
+    ("t_of_branch", "t_of_all", "way"),
+    [(-12.0, -5.0, "branch"), (-6.0, -5.0, "alone"), (-12.0, -30.0, "alone")],
+    ids=["through one number", "one of them does it", "not through one number"],
+)
+def test_inputs_come_back_as_a_branch_where_it_is_better_than_each_alone_and_no_worse_than_all(
+    monkeypatch, t_of_branch, t_of_all, way
 ):
-    """c helps by a t of -5."""
+    """c alone helps by a t of -5."""
 
     def losses(units, steps):
-        has_branch = any(tree.members == set("cd") for m in inner(units) for tree in (m, *m.children) if tree.children)
-        has_c = any(leaf("c") in parts for parts in (units.trees, *(m.children for m in inner(units))))
-        return 9 + (of_t(t_of_branch, np.roll(SPREAD, 1)) if has_branch else of_t(-5.0) * has_c)
+        read = {tree for parts in (units.trees, *(m.children for m in inner(units))) for tree in parts}
+        if any(tree.members == set("cd") for tree in read):
+            return 9 + of_t(t_of_branch, np.roll(SPREAD, 1))
+        return 9 + of_t(t_of_all if {leaf("c"), leaf("d")} <= read else -5.0) * (leaf("c") in read)
 
     came = []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from compsparse.discovery.data.regrouping import look_into_wide_nodes, regroup
@@ -53,12 +54,14 @@ class _Offer:
     @classmethod
     def of(cls, search: TableSearch, part: ModuleTree, tree: Trial) -> _Offer:
         trial = search.fit_tree(exposed(search.units, [part]))
-        t = trial.t_of(trial.losses[0], tree.losses[0])
-        log.debug("with %s %s everywhere: t %.1f", "a number of" if part.children else "", sorted(part.members), t)
-        return cls(part, trial, t)
+        offer = cls(part, trial, trial.t_of(trial.losses[0], tree.losses[0]))
+        what = "one number of " if part.children else ""
+        log.debug("with %s%s everywhere: %.5f, t %.1f", what, sorted(part.members), trial.mean(0), offer.t)
+        return offer
 
-    def is_better_than(self, other: _Offer) -> bool:
-        return bool(self.trial.t_of(self.trial.losses[0], other.trial.losses[0]) < BETTER)
+    def against(self, trial: Trial) -> float:
+        """t against another tree."""
+        return self.trial.t_of(self.trial.losses[0], trial.losses[0])
 
 
 def readmit(search: TableSearch) -> bool:
@@ -72,7 +75,7 @@ def readmit(search: TableSearch) -> bool:
     singles.sort(key=lambda offer: offer.t)
     back = [offer for offer in singles if offer.t < READMITTED]
     branch = _branch_offered(search, tree)
-    if branch is not None and all(map(branch.is_better_than, back)) and _readmit_branch(search, branch):
+    if branch is not None and _stands(branch, everywhere, singles) and _readmit_branch(search, branch):
         return True
     if not back and singles:
         # where only all of them together help, the best begins, and the others are offered again
@@ -117,6 +120,11 @@ def _branch_offered(search: TableSearch, tree: Trial) -> _Offer | None:
         return None
     offer = _Offer.of(search, search.units.joined(map(leaf, search.parked)), tree)
     return offer if offer.t <= READMITTED else None
+
+
+def _stands(branch: _Offer, everywhere: Trial, singles: Sequence[_Offer]) -> bool:
+    """Whether inputs act through one number: it says no less than all of them, and clearly more than each alone."""
+    return branch.against(everywhere) < NOT_WORSE and all(branch.against(single.trial) < BETTER for single in singles)
 
 
 def _readmit_branch(search: TableSearch, branch: _Offer) -> bool:
