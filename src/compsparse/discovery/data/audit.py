@@ -204,9 +204,11 @@ def _best_rival(search: TableSearch, module: ModuleTree, effort: Effort) -> floa
 def _second_look(search: TableSearch, module: ModuleTree) -> bool:
     """Whether the tree was changed: another pair joined first, or the module dissolved."""
     before, parent = search.units, parent_of(search.units, module)
+    afresh = forgotten(before, [module] if parent is None else [module, parent])
     beside = before.trees if parent is None else parent.children
     if len(beside) == len(module.children) == 2:
-        opened = search.units = dissolved(before, module)
+        # what was learned with the module would speak for it
+        opened = search.units = dissolved(afresh, module)
         try:
             regroup(search, _as_it_is(opened, parent))
         except Halted:
@@ -215,8 +217,7 @@ def _second_look(search: TableSearch, module: ModuleTree) -> bool:
         if search.units.trees != opened.trees:
             return search.units.trees != before.trees
     # taking a module apart starts its parent afresh, which alone may help: the module may start afresh too
-    begun = [before, forgotten(before, [module] if parent is None else [module, parent])]
-    with_it = min((search.fit_tree(units, LONG) for units in begun), key=lambda trial: trial.mean(0))
+    with_it = min((search.fit_tree(units, LONG) for units in (before, afresh)), key=lambda trial: trial.mean(0))
     without = search.fit_tree(dissolved(before, module), LONG)
     is_false = without.t_of(without.losses[0], with_it.losses[0]) < BETTER
     log.debug("second look at %s: %.5f with it, %.5f without", sorted(module.members), with_it.mean(0), without.mean(0))
