@@ -120,13 +120,41 @@ def test_another_grouping_takes_the_place_of_a_false_module():
     assert {frozenset("ab"), frozenset("cd")} & support.keys()
 
 
-@pytest.mark.parametrize(("t", "looks_again"), [(-5.0, True), (-2.5, True), (-1.5, False)])
-def test_a_module_that_was_told_apart_gets_a_second_look_where_the_tree_is_better_without(monkeypatch, t, looks_again):
+@pytest.mark.parametrize(
+    ("t", "told_apart", "rival", "looks_again"),
+    [
+        (-5.0, 9.0, 9.0, True),
+        (-2.5, 9.0, 2.0, True),
+        (-2.5, 9.0, 3.0, False),
+        (-1.5, 9.0, -9.0, False),
+        (-1.5, 3.0, 2.0, True),
+        (-1.5, 3.0, 3.0, False),
+        (1.0, 3.0, -2.0, True),
+        (1.0, 3.0, 0.0, False),
+        (-1.5, 3.0, np.inf, True),
+        (1.0, 3.0, np.inf, False),
+    ],
+    ids=[
+        "clearly better without",
+        "better without, though it was told apart",
+        "cleared by its rivals",
+        "told apart in a tree that leaves nothing: rivals are not asked",
+        "better without, and not told apart",
+        "the same, cleared by its rivals",
+        "a rival is better",
+        "a rival is as good",
+        "better without, and it has no rivals",
+        "worse without, and it has no rivals",
+    ],
+)
+def test_a_module_gets_a_second_look_where_the_tree_is_better_without_it_or_with_a_rival(
+    monkeypatch, t, told_apart, rival, looks_again
+):
     units = Units.raw({name: (name,) for name in "abc"})
     pair = units.joined(units.trees[:2])
     X = torch.as_tensor(np.random.default_rng(0).uniform(-1, 1, (100, 3)), dtype=torch.float32)
     search = TableSearch(TrialTable(X, X[:, :1]), units.with_trees([pair, units.trees[2]]))
-    search.told_apart[pair.members] = 9.0
+    search.told_apart[pair.members] = told_apart
 
     def rehearsed(_, fitted, effort):
         without = not any(tree.children for tree in fitted.trees)
@@ -135,6 +163,7 @@ def test_a_module_that_was_told_apart_gets_a_second_look_where_the_tree_is_bette
 
     looked_at = []
     monkeypatch.setattr(audit, "_verifying_fit", rehearsed)
+    monkeypatch.setattr(audit, "_best_rival", lambda *_: rival)
     monkeypatch.setattr(audit, "_second_look", lambda _, module: looked_at.append(module.members))
     verify_modules(search, {})
     assert looked_at == [pair.members] * looks_again

@@ -31,6 +31,7 @@ from compsparse.discovery.data.settings import (
     MOST_REPLACED,
     REPLICAS,
     SHORT,
+    TOLD_APART,
     UNRESOLVED,
     VERIFYING,
     VERIFYING_RESOLVED,
@@ -127,13 +128,22 @@ class _Verification:
         return False
 
     def _is_doubtful(self, module: ModuleTree, t: Sequence[float], leaks: bool) -> bool:
-        """Whether the tree is better without a module, around it, or with a rival in its place."""
+        """Whether the tree is better with a rival in the place of a module, or seems better without or around it.
+
+        Of the latter, which come of short training too, a module is cleared that clearly beats its rivals.
+        """
         was_told_apart = self._search.told_apart.get(module.members, 0.0) >= CLEARLY_APART
-        if min(t) < (DOUBTFUL_THOUGH_APART if was_told_apart else DOUBTFUL):
-            return not (leaks and was_told_apart)
-        if was_told_apart and self._tree.left <= UNRESOLVED:
+        if was_told_apart and leaks:
             return False
-        return _best_rival(self._search, module, self._tree.effort) < DOUBTFUL
+        if t[0] < BETTER:
+            return True
+        seems_false = min(t) < (DOUBTFUL_THOUGH_APART if was_told_apart else DOUBTFUL)
+        if was_told_apart and not seems_false and self._tree.left <= UNRESOLVED:
+            return False
+        rival = _best_rival(self._search, module, self._tree.effort)
+        if math.isinf(rival):
+            return seems_false
+        return rival < (TOLD_APART if seems_false else DOUBTFUL)
 
 
 @dataclass(frozen=True)
