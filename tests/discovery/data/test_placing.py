@@ -170,11 +170,11 @@ def test_an_input_in_the_wrong_place_moves_or_leaves_a_doubt(monkeypatch, helps,
     units = units.with_trees([units.joined([a, b]), units.joined([c, d])])
     search = Rehearsed(table(), units, losses=losses)
     if helps < -1.75 and moved < -3:
-        assert move(search)
+        assert move(search) == "d"
         assert [sorted(tree.members) for tree in search.units.trees] == [["a", "b"], ["c"], ["d"]]
         assert [step.action for step in search.path] == ["merge", "move"]
     else:
-        assert not move(search)
+        assert move(search) is None
         assert search.units is units
         assert search.path == []
         assert search.told_apart == {}
@@ -199,18 +199,34 @@ def test_a_search_that_ends_while_an_input_moves_keeps_it_where_it_was(monkeypat
     assert search.told_apart == {}
 
 
-def test_units_merge_again_after_an_input_has_moved(monkeypatch):
-    """To the top, say, where it may belong with another unit."""
-    done, moves = [], [True, True, False]
+def test_an_input_moves_once(monkeypatch):
+    monkeypatch.setattr(placing, "put_back", put_on_top)
+    units = raw("abcd")
+    units = units.with_trees([units.joined(units.trees[:2]), units.joined(units.trees[2:])])
+    search = Rehearsed(table(), units, losses=lambda units, steps: 1 + (leaf("d") in units.trees) * of_t(-5.0))
+    assert move(search, ["d"]) is None
+    assert search.strays == ("d",)
+    assert move(search) == "d"
 
-    class Told(TableSearch):
+
+@pytest.mark.parametrize(("t", "stays_merged"), [(-2.0, True), (0.5, True), (2.0, False)])
+def test_units_merge_again_after_an_input_has_moved_unless_the_tree_is_worse_for_it(monkeypatch, t, stays_merged):
+    """To the top, say, where it may belong with another unit."""
+    done, names = [], ["c", None]
+
+    class Told(Rehearsed):
         def merge_all(self):
             done.append("merge")
+            if "move" in done:
+                self.units = self.units.with_trees([self.units.joined(self.units.trees[:2]), self.units.trees[2]])
 
-    monkeypatch.setattr(placing, "move", lambda search: done.append("move") or moves.pop(0))
+    monkeypatch.setattr(placing, "move", lambda search, moved: done.append("move") or names.pop(0))
     monkeypatch.setattr(placing, "look_into_wide_nodes", lambda search: done.append("look"))
-    find_tree(Told(table(), raw("abcd")))
-    assert done == ["merge", "move", "merge", "move", "merge", "move", "look"]
+    units = raw("abc")
+    search = Told(table(d=3), units, losses=lambda units, steps: 9 + (len(units) == 2) * of_t(t))
+    find_tree(search)
+    assert done == ["merge", "move", "merge", "move", "look"]
+    assert len(search.units) == (2 if stays_merged else 3)
 
 
 # ---- pairs inside wide nodes ---------------------------------------------------------------------

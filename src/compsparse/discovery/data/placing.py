@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from compsparse.discovery.data.regrouping import look_into_wide_nodes, regroup
@@ -31,13 +31,27 @@ from compsparse.graph.modules import ModuleTree
 def find_tree(search: TableSearch) -> None:
     """Merges until nothing more is accepted, offers again what was left out, moves inputs, looks into wide nodes."""
     search.merge_all()
-    for _ in range(MOST_MOVED + 1):
+    moved: list[str] = []
+    while True:
         while search.parked and readmit(search):
             search.merge_all()
-        if not move(search):
+        if len(moved) == MOST_MOVED or (name := move(search, moved)) is None:
             break
-        search.merge_all()
+        moved.append(name)
+        _merge_again(search)
     look_into_wide_nodes(search)
+
+
+def _merge_again(search: TableSearch) -> None:
+    """Merges what a move has left side by side, unless the tree is worse for it: the move would have been in vain."""
+    moved = search.state
+    apart = search.fit_tree(search.units)
+    search.merge_all()
+    if len(search.units) < len(apart.units):
+        merged = search.fit_tree(search.units)
+        log.debug("merged again: %.5f from %.5f", merged.mean(0), apart.mean(0))
+        if merged.t_of(merged.losses[0], apart.losses[0]) > NOT_WORSE:
+            search.state = moved
 
 
 # ---- inputs that were left out -------------------------------------------------------------------
@@ -162,29 +176,37 @@ def put_back(search: TableSearch, part: ModuleTree) -> None:
 # ---- inputs in the wrong place -------------------------------------------------------------------
 
 
-def move(search: TableSearch) -> bool:
+def move(search: TableSearch, moved: Collection[str] = ()) -> str | None:
     """Takes an input that helps at other nodes out of its place, and puts it where the tree is better.
 
     An input whose partner was left out for a while, or came late, may have been merged with the wrong one.
+
+    Args:
+        moved: inputs that have moved before, and stay.
+
+    Returns:
+        The input that moved, if any.
     """
     search.strays = ()
     if not search.modules:
-        return False
+        return None
     tree = search.fit_tree(search.units, VERIFYING.steps, VERIFYING.replicas)
     if search.is_resolved(tree):
-        return False
+        return None
     helps: dict[str, float] = {}
     for name in sorted(search.units.members(search.units.every)):
         trial = search.fit_tree(exposed(search.units, [leaf(name)]), VERIFYING.steps, VERIFYING.replicas)
         helps[name] = trial.t_of(trial.losses[0], tree.losses[0])
         log.debug("with %s at all other nodes too: t %.1f", name, helps[name])
     may_move = [name for name in sorted(helps, key=helps.__getitem__) if helps[name] < READMITTED / 2]
+    may_move = [name for name in may_move if name not in moved][:MOST_TRIED_ELSEWHERE]
     if may_move:
         stays = search.fit_tree(search.units)
-        if any(_moves(search, name, stays) for name in may_move[:MOST_TRIED_ELSEWHERE]):
-            return True
+        for name in may_move:
+            if _moves(search, name, stays):
+                return name
     search.strays = tuple(name for name, t in helps.items() if t < READMITTED)
-    return False
+    return None
 
 
 def _moves(search: TableSearch, name: str, stays: Trial) -> bool:
