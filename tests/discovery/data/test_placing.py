@@ -199,6 +199,24 @@ def test_a_search_that_ends_while_an_input_moves_keeps_it_where_it_was(monkeypat
     assert search.told_apart == {}
 
 
+@pytest.mark.parametrize(("left", "is_moved"), [(0.1, True), (0.5, False)])
+def test_an_input_moves_where_it_takes_away_an_error_of_a_few_rows(monkeypatch, left, is_moved):
+    """Three rows of 120 hold the error: t is -1.7 whether nearly all of it goes or half."""
+
+    def losses(units, steps):
+        few = np.zeros(N_ROWS)
+        few[:3] = 1.0
+        return 1e-3 + few * (left if leaf("d") in units.trees else 1.0) + 1e-9 * SPREAD
+
+    monkeypatch.setattr(placing, "put_back", put_on_top)
+    units = raw("abcd")
+    units = units.with_trees([units.joined(units.trees[:2]), units.joined(units.trees[2:])])
+    search = Rehearsed(table(), units, losses=losses)
+    stays = search.fit_tree(units)
+    assert placing._moves(search, "d", stays) is is_moved
+    assert (search.units is units) is not is_moved
+
+
 def test_an_input_moves_once(monkeypatch):
     monkeypatch.setattr(placing, "put_back", put_on_top)
     units = raw("abcd")

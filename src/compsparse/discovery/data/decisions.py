@@ -64,17 +64,15 @@ def judge(trial: Trial, constant: np.ndarray) -> list[Judgement]:
                 trial.mean(c),
                 trial.t_of(trial.losses[c], constant),
                 trial.t(c, 0),
-                min((_told_apart(trial, r, c) for r in rivals), default=math.inf),
+                min((told_apart(trial.t(r, c), trial.mean(r), trial.mean(c)) for r in rivals), default=math.inf),
             )
         )
     return sorted(judgements, key=lambda j: j.error)
 
 
-def _told_apart(trial: Trial, rival: int, c: int) -> float:
-    """t by which a rival is worse; where a few rows make up its error, that is small however large the error is."""
-    t = trial.t(rival, c)
-    is_far_worse = t > FAR_WORSE_T and trial.mean(rival) > FAR_WORSE * trial.mean(c)
-    return max(t, CLEARLY_APART) if is_far_worse else t
+def told_apart(t: float, worse: float, better: float) -> float:
+    """t by which one error is above another; where a few rows make it up, t alone is small however large it is."""
+    return max(t, CLEARLY_APART) if t > FAR_WORSE_T and worse > FAR_WORSE * better else t
 
 
 def accepted(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from compsparse.discovery.data.decisions import told_apart
 from compsparse.discovery.data.regrouping import look_into_wide_nodes, regroup
 from compsparse.discovery.data.search import TableSearch, log
 from compsparse.discovery.data.settings import (
@@ -220,7 +221,7 @@ def _moves(search: TableSearch, name: str, stays: Trial) -> bool:
         search.state = before
         raise
     log.debug("%s moved: %.5f from %.5f", name, moved.mean(0), stays.mean(0))
-    is_better = bool(moved.t_of(moved.losses[0], stays.losses[0]) < BETTER)
+    is_better = told_apart(stays.t_of(stays.losses[0], moved.losses[0]), stays.mean(0), moved.mean(0)) > -BETTER
     if is_better:
         search.note("move", frozenset([name]), moved, 0)
     else:

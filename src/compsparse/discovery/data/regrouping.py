@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from compsparse.discovery.data.decisions import told_apart
 from compsparse.discovery.data.search import TableSearch, log
 from compsparse.discovery.data.settings import (
     LONG,
@@ -50,7 +51,7 @@ def regroup(search: TableSearch, node: ModuleTree | None, steps: int = LONG) -> 
     whole, *trials = (search.fit_tree(units, steps) for units in (search.units, *(units for units, _ in options)))
     order = np.argsort([trial.mean(0) for trial in trials])
     best, rivals = trials[order[0]], [trials[i] for i in order[1:]]
-    apart = min(best.t_of(r.losses[0], best.losses[0]) for r in rivals)
+    apart = min(told_apart(best.t_of(r.losses[0], best.losses[0]), r.mean(0), best.mean(0)) for r in rivals)
     against_whole = best.t_of(best.losses[0], whole.losses[0])
     inside = "all" if node is None else sorted(node.members)
     log.debug("inside %s: told apart by t %.1f, against the whole %.1f", inside, apart, against_whole)
