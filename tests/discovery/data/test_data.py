@@ -12,7 +12,7 @@ from tests.discovery.data.trial_tables import COLUMNS, table
 import compsparse as cs
 from compsparse.discovery import Discovery, DiscoveryStatus
 from compsparse.discovery.data import outputs
-from compsparse.discovery.data.audit import settled
+from compsparse.discovery.data.completeness import settled
 from compsparse.discovery.data.outputs import _Work
 from compsparse.discovery.data.request import read_request
 from compsparse.discovery.data.search import TableSearch

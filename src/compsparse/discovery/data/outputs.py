@@ -14,7 +14,8 @@ import torch
 from torch import Tensor
 
 from compsparse.discovery.bundles import Bundle, with_bundles
-from compsparse.discovery.data.audit import Support, settled, verify_modules
+from compsparse.discovery.data.audit import Support, verify_modules
+from compsparse.discovery.data.completeness import settled
 from compsparse.discovery.data.gate import Gated, GateRows, gated
 from compsparse.discovery.data.placing import find_tree
 from compsparse.discovery.data.request import TableRequest
