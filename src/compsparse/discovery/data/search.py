@@ -1,4 +1,4 @@
-"""The search for a tree in data: leave out what is inert, merge, verify, look again.
+"""The search for a tree in data: merge what belongs together, and leave out what is inert.
 
 Each accepted merge makes the next question easier: the module's inputs become one variable, all
 learned parts go on training together, and held-out error falls.
