@@ -119,23 +119,45 @@ def _targets(family: str, half: str, quick: bool) -> list[tuple[str, int]]:
 # ---- one run -------------------------------------------------------------------------------------
 
 
-def run_one(job: Job, device: str | None, free: bool, time_limit: float | None, fit: bool = True) -> dict[str, Any]:
+@dataclass(frozen=True)
+class How:
+    """Where and how the targets are run.
+
+    Attributes:
+        device, fit_device: of the search, and of the final model and the free fit.
+        fit, free: whether there is a final model, and a free fit beside it.
+    """
+
+    device: str | None = None
+    fit_device: str | None = None
+    time_limit: float | None = None
+    fit: bool = True
+    free: bool = True
+
+
+def run_one(job: Job, how: How) -> dict[str, Any]:
     """The figures of one run, or the error it ended with."""
-    record: dict[str, Any] = {"key": job.key, **asdict(job), "device": device or "cpu"}
+    record: dict[str, Any] = {"key": job.key, **asdict(job), "device": how.device or "cpu"}
     try:
-        return record | _measured(job, device, free, time_limit, fit)
+        return record | _measured(job, how)
     except Exception as error:
         return record | {"error": f"{type(error).__name__}: {error}"}
 
 
-def _measured(job: Job, device: str | None, free: bool, time_limit: float | None, fit: bool) -> dict[str, Any]:
+def _measured(job: Job, how: How) -> dict[str, Any]:
     task = job.task()
     sample = task.sample(job.n_rows, random_state=job.seed)
     test = task.sample(N_TEST, random_state=10**6 + job.seed)
+    names, is_apart = task.graph.inputs, how.fit_device != how.device
     cpu, wall = time.process_time(), time.perf_counter()
-    options = {} if time_limit is None else {"time_limit": time_limit}
     found = from_data(
-        sample.X, sample.y, names=task.graph.inputs, random_state=job.seed, device=device, fit=fit, **options
+        sample.X,
+        sample.y,
+        names=names,
+        random_state=job.seed,
+        device=how.device,
+        fit=how.fit and not is_apart,
+        time_limit=how.time_limit,
     )
     seconds, cpu_seconds = time.perf_counter() - wall, time.process_time() - cpu
     measured = _structure(found, task) | {
@@ -144,10 +166,13 @@ def _measured(job: Job, device: str | None, free: bool, time_limit: float | None
         "status": found.status.name,
         "caveats": list(found.caveats),
     }
-    if found.model is not None:
-        measured["r2"] = _r2(test.clean, found.model.predict(test.X))
-    if free and fit:
-        measured["r2_free"] = _free_r2(sample, test, job.seed, device)
+    model = found.model
+    if how.fit and is_apart:
+        model = fit_model(found.graph, sample.X, sample.y, names=names, random_state=job.seed, device=how.fit_device)
+    if model is not None:
+        measured["r2"] = _r2(test.clean, model.predict(test.X))
+    if how.free and how.fit:
+        measured["r2_free"] = _free_r2(sample, test, job.seed, how.fit_device)
     return measured
 
 
@@ -256,15 +281,17 @@ def _keep(path: str, record: dict[str, Any]) -> None:
 
 
 def _ended(left: list[Job], args: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    how = How(
+        args.device, args.fit_device or args.device, args.time_limit, fit=not args.structure, free=not args.no_free
+    )
     if args.processes == 1:
         for job in left:
-            yield run_one(job, args.device, not args.no_free, args.time_limit, not args.structure)
+            yield run_one(job, how)
         return
     threads = max(1, (os.cpu_count() or 1) // args.processes)
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(args.processes, context, torch.set_num_threads, (threads,)) as pool:
-        how = args.device, not args.no_free, args.time_limit, not args.structure
-        running = [pool.submit(run_one, job, *how) for job in left]
+        running = [pool.submit(run_one, job, how) for job in left]
         for future in as_completed(running):
             yield future.result()
 
@@ -390,6 +417,7 @@ def main() -> None:
     parser.add_argument("--time-limit", type=float, help="seconds of one search with its fit")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--device")
+    parser.add_argument("--fit-device", help="of the final model and the free fit; by default that of the search")
     parser.add_argument(
         "--jsonl", help="file to which every run is added as it ends; runs that it holds are not repeated"
     )

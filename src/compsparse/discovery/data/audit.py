@@ -5,19 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 
+from compsparse.discovery.data.decisions import speaks_against_module
 from compsparse.discovery.data.regrouping import look_into_wide_nodes, pairs_first, regroup
 from compsparse.discovery.data.search import TableSearch, log
 from compsparse.discovery.data.settings import (
     BETTER,
-    CLEAR_OF_CAPACITY,
     CLEARLY_APART,
     DOUBTFUL,
     DOUBTFUL_THOUGH_APART,
     FEW_REPLICAS,
-    HALVED,
     IMPOSED_HURTS,
     LEAKED,
     LEAKS,
@@ -111,10 +111,11 @@ class _Verification:
             self._looked_at.add((module.members, here))
             if _second_look(search, module):
                 return True
-        if leaks and (leak := _leak_at_length(search, module)):
-            if leak.is_clear:
-                (self._in_doubt if _replaced(search, module) else search.leaks).append(module.members)
-                return True
+        leak = _leak_at_length(search, module) if leaks else _Leak.NONE
+        if leak is _Leak.CLEAR:
+            (self._in_doubt if _replaced(search, module) else search.leaks).append(module.members)
+            return True
+        if leak is _Leak.IN_DOUBT:
             search.leaks.append(module.members)
         self._verified[module.members] = here
         self._support[module.members] = _support(tree.fit, without)
@@ -207,7 +208,7 @@ def _best_rival(search: TableSearch, module: ModuleTree, effort: Effort) -> floa
 def _second_look(search: TableSearch, module: ModuleTree) -> bool:
     """Whether the tree was changed: another pair joined first, or the module dissolved."""
     before, parent = search.units, parent_of(search.units, module)
-    afresh = forgotten(before, [module] if parent is None else [module, parent])
+    afresh = _begun_afresh(search, module)
     beside = before.trees if parent is None else parent.children
     if len(beside) == len(module.children) == 2:
         # what was learned with the module would speak for it
@@ -244,27 +245,36 @@ def _leaks(around: Trial, reference: Trial) -> bool:
     return t < LEAKS and ratio < LEAKED
 
 
-@dataclass(frozen=True)
-class _Leak:
-    """What a way around a module leaves after long training, as a share of the variance and of what the tree leaves."""
+class _Leak(Enum):
+    """Whether inputs of a module act beside it, after long training."""
 
-    unexplained: float
-    ratio: float
-
-    @property
-    def is_clear(self) -> bool:
-        """Whether larger networks would not explain the gain as well."""
-        return self.unexplained < CLEAR_OF_CAPACITY or self.ratio < HALVED
+    NONE = "none"
+    IN_DOUBT = "in doubt"
+    CLEAR = "clear"
 
 
-def _leak_at_length(search: TableSearch, module: ModuleTree) -> _Leak | None:
-    """The same after long training: a way around a true module trains faster for a while, and then helps no more."""
-    fits = (search.fit_tree(units, LONGEST, FEW_REPLICAS) for units in (_with_way_around(search, module), search.units))
-    around, reference = fits
-    log.debug("at length: %.5f around %s, %.5f through it", around.mean(0), sorted(module.members), reference.mean(0))
+def _leak_at_length(search: TableSearch, module: ModuleTree) -> _Leak:
+    """The same after long training: a way around a true module trains faster for a while, and then helps no more.
+
+    It may also lead out of a poor minimum. Then the tree that has no such module to begin with is no better.
+    """
+    around, reference, without = (
+        search.fit_tree(units, LONGEST, FEW_REPLICAS)
+        for units in (_with_way_around(search, module), search.units, dissolved(search.units, module))
+    )
+    left = [round(fit.mean(0), 5) for fit in (around, reference, without)]
+    log.debug("at length: %s around %s, through it, and without it", left, sorted(module.members))
     if not _leaks(around, reference):
-        return None
-    return _Leak(around.mean(0) / search.constant_error, around.mean(0) / reference.mean(0))
+        return _Leak.NONE
+    gains_enough = speaks_against_module(around.mean(0) / search.constant_error, around.mean(0) / reference.mean(0))
+    is_needed = without.t_of(without.losses[0], reference.losses[0]) > -BETTER
+    return _Leak.CLEAR if gains_enough and not is_needed else _Leak.IN_DOUBT
+
+
+def _begun_afresh(search: TableSearch, module: ModuleTree) -> Units:
+    """The units with a module and its parent unlearned."""
+    parent = parent_of(search.units, module)
+    return forgotten(search.units, [module] if parent is None else [module, parent])
 
 
 def _replaced(search: TableSearch, module: ModuleTree) -> bool:

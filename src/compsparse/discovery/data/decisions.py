@@ -15,9 +15,11 @@ import numpy as np
 
 from compsparse.discovery.data.settings import (
     BETTER,
+    CLEAR_OF_CAPACITY,
     CLEARLY_APART,
     FAR_WORSE,
     FAR_WORSE_T,
+    HALVED,
     MUCH_WORSE,
     NOT_WORSE,
     PREDICTS,
@@ -73,6 +75,16 @@ def judge(trial: Trial, constant: np.ndarray) -> list[Judgement]:
 def told_apart(t: float, worse: float, better: float) -> float:
     """t by which one error is above another; where a few rows make it up, t alone is small however large it is."""
     return max(t, CLEARLY_APART) if t > FAR_WORSE_T and worse > FAR_WORSE * better else t
+
+
+def speaks_against_module(unexplained: float, ratio: float) -> bool:
+    """Whether a tree that does without a module gains more than larger networks would have gained.
+
+    Args:
+        unexplained: share of the variance that it leaves.
+        ratio: what it leaves, relative to the tree with the module.
+    """
+    return unexplained < CLEAR_OF_CAPACITY or ratio < HALVED
 
 
 def accepted(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from compsparse.discovery.data.decisions import told_apart
+from compsparse.discovery.data.decisions import speaks_against_module, told_apart
 from compsparse.discovery.data.regrouping import look_into_wide_nodes, regroup
 from compsparse.discovery.data.search import TableSearch, log
 from compsparse.discovery.data.settings import (
@@ -26,6 +26,7 @@ from compsparse.discovery.data.settings import (
 from compsparse.discovery.data.trees import exposed, pruned, regrouped
 from compsparse.discovery.data.trials import Halted, Trial
 from compsparse.discovery.data.units import Units, leaf
+from compsparse.discovery.forest import Members
 from compsparse.graph.modules import ModuleTree
 
 
@@ -39,20 +40,7 @@ def find_tree(search: TableSearch) -> None:
         if len(moved) == MOST_MOVED or (name := move(search, moved)) is None:
             break
         moved.append(name)
-        _merge_again(search)
     look_into_wide_nodes(search)
-
-
-def _merge_again(search: TableSearch) -> None:
-    """Merges what a move has left side by side, unless the tree is worse for it: the move would have been in vain."""
-    moved = search.state
-    apart = search.fit_tree(search.units)
-    search.merge_all()
-    if len(search.units) < len(apart.units):
-        merged = search.fit_tree(search.units)
-        log.debug("merged again: %.5f from %.5f", merged.mean(0), apart.mean(0))
-        if merged.t_of(merged.losses[0], apart.losses[0]) > NOT_WORSE:
-            search.state = moved
 
 
 # ---- inputs that were left out -------------------------------------------------------------------
@@ -178,7 +166,7 @@ def put_back(search: TableSearch, part: ModuleTree) -> None:
 
 
 def move(search: TableSearch, moved: Collection[str] = ()) -> str | None:
-    """Takes an input that helps at other nodes out of its place, and puts it where the tree is better.
+    """Takes an input that helps at other nodes out of its place, puts it where the tree is better, and merges again.
 
     An input whose partner was left out for a while, or came late, may have been merged with the wrong one.
 
@@ -211,19 +199,48 @@ def move(search: TableSearch, moved: Collection[str] = ()) -> str | None:
 
 
 def _moves(search: TableSearch, name: str, stays: Trial) -> bool:
-    """Puts an input where it helps most, and back unless the tree is clearly better there."""
-    before = search.state
+    """Puts an input where it helps most, merges what then stands side by side, and takes all back unless it helped."""
+    before, known = search.state, {m.members for m in search.modules}
     try:
         search.units = pruned(search.units, name)
         put_back(search, leaf(name))
         moved = search.fit_tree(search.units)
+        log.debug("%s moved: %.5f from %.5f", name, moved.mean(0), stays.mean(0))
+        t = stays.t_of(stays.losses[0], moved.losses[0])
+        has_helped = told_apart(t, stays.mean(0), moved.mean(0)) > -BETTER
+        if has_helped:
+            search.note("move", frozenset([name]), moved, 0)
+            _merge_again(search)
+            has_helped = _is_elsewhere(search, known, moved, stays)
     except Halted:
         search.state = before
         raise
-    log.debug("%s moved: %.5f from %.5f", name, moved.mean(0), stays.mean(0))
-    is_better = told_apart(stays.t_of(stays.losses[0], moved.losses[0]), stays.mean(0), moved.mean(0)) > -BETTER
-    if is_better:
-        search.note("move", frozenset([name]), moved, 0)
-    else:
+    if not has_helped:
         search.state = before
-    return is_better
+    return has_helped
+
+
+def _merge_again(search: TableSearch) -> None:
+    """Merges what a move has left side by side, unless the tree is worse for it: the move would have been in vain."""
+    moved = search.state
+    apart = search.fit_tree(search.units)
+    search.merge_all()
+    if len(search.units) < len(apart.units):
+        merged = search.fit_tree(search.units)
+        log.debug("merged again: %.5f from %.5f", merged.mean(0), apart.mean(0))
+        if merged.t_of(merged.losses[0], apart.losses[0]) > NOT_WORSE:
+            search.state = moved
+
+
+def _is_elsewhere(search: TableSearch, known: Collection[Members], moved: Trial, stays: Trial) -> bool:
+    """Whether a move changed more than how well the same tree is fitted.
+
+    One that only took modules apart is a way around them and judged like one: where networks are too small for the
+    function, a wider node is better whatever is true.
+    """
+    found = {m.members for m in search.modules}
+    if not found <= set(known):
+        return True
+    return found < set(known) and speaks_against_module(
+        moved.mean(0) / search.constant_error, moved.mean(0) / stays.mean(0)
+    )
