@@ -24,6 +24,7 @@ from compsparse.discovery.data.settings import (
     LONG,
     LONGEST,
     MOST_REPLACED,
+    NOT_WORSE,
     TOLD_APART,
     UNRESOLVED,
     VERIFYING,
@@ -267,7 +268,7 @@ def _leak_at_length(search: TableSearch, module: ModuleTree) -> _Leak:
     if not _leaks(around, reference):
         return _Leak.NONE
     gains_enough = speaks_against_module(around.mean(0) / search.constant_error, around.mean(0) / reference.mean(0))
-    is_needed = without.t_of(without.losses[0], reference.losses[0]) > -BETTER
+    is_needed = without.t_of(without.losses[0], reference.losses[0]) > NOT_WORSE
     return _Leak.CLEAR if gains_enough and not is_needed else _Leak.IN_DOUBT
 
 
