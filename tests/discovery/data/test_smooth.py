@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import compsparse as cs
+from compsparse.discovery.data.smooth import asking
 from compsparse.discovery.data.smooth.asking import SmoothAnswer, SmoothSearch, unasked
 from compsparse.discovery.data.smooth.channels import _minors
 from compsparse.discovery.data.smooth.maps import has_heavy_tails, maps_of
@@ -333,6 +334,23 @@ def test_inert_columns_are_found_among_many():
     names = [f"x{i}" for i in range(100)]
     answer = SmoothSearch(table, y.numpy(), torch.ones(1500, dtype=torch.float64), names, np.arange(300), 0).ask()
     assert set(answer.inert) == set(names[5:])
+
+
+def test_resamples_leave_time_for_what_they_are_about(monkeypatch):
+    """Ten seconds, each look at all turns takes one: two come first, and half of the other eight may go."""
+    clock = SimpleNamespace(now=0.0)
+
+    def measured(*arguments):
+        clock.now += 1
+        return measured_turns(*arguments)
+
+    monkeypatch.setattr(asking, "measured_turns", measured)
+    monkeypatch.setattr(asking, "time", SimpleNamespace(perf_counter=lambda: clock.now))
+    x = np.random.default_rng(0).uniform(-1, 1, (240, 3))
+    y, even = np.tanh(x[:, 0] * x[:, 1]) * (2 + x[:, 2] ** 2), torch.ones(240, dtype=torch.float64)
+    answer = SmoothSearch(torch.as_tensor(x), y, even, "abc", np.arange(48), 0, deadline=10.0).ask(1000)
+    assert answer.resampled == 5
+    assert set(answer.modules) == {frozenset("ab")}
 
 
 def test_resamples_are_checked_and_counted():

@@ -46,6 +46,7 @@ from compsparse.discovery.data.smooth.settings import (
     RESAMPLED_SHARE,
     ROWS_FOR_KERNEL,
     SURELY_NO_EFFECT,
+    TIME_TO_RESAMPLE,
     TREND_BELIEVED,
 )
 from compsparse.discovery.data.smooth.turning import Turns, measured_effects, measured_turns, trend_of
@@ -219,8 +220,8 @@ class SmoothSearch:
         if of_map > 1 - EXPLAINED:
             return said
         reading = read_tree(turns, names, of_map)
-        again = self._resampled(mapped, fit.kernel, active, inflation, of_map, n_resamples)
         outer_turns = self._outer_turns(mapped, fit.kernel, active)
+        again = self._resampled(mapped, fit.kernel, active, inflation, of_map, n_resamples)
         figures = {
             m: _figures(m, reading, names, turns, self._trend(fit, m, names, of_map, inflation), outer_turns, again)
             for m in reading.tree.modules
@@ -359,14 +360,14 @@ class SmoothSearch:
     ) -> list[frozenset[Members]]:
         """The modules found on random parts of the rows, with the kernel of the whole; fewer where time is short."""
         names = [self.names[i] for i in active]
-        found = []
+        now, found = time.perf_counter(), []
+        last = np.inf if self.deadline is None else now + TIME_TO_RESAMPLE * (self.deadline - now)
         for k in range(n_resamples):
+            if time.perf_counter() > last:
+                break
             part = np.random.default_rng([self.seed, k]).permutation(self.inner)
             part = part[: round(RESAMPLED_SHARE * len(part))]
-            try:
-                turns = measured_turns(self._fit(mapped, kernel, active, part), inflation, self.seed + k)
-            except Halted:
-                break
+            turns = measured_turns(self._fit(mapped, kernel, active, part), inflation, self.seed + k)
             found.append(read_tree(_believed(turns, unexplained), names, unexplained).tree.modules)
         return found
 

@@ -97,3 +97,5 @@ FEWEST_OUTER_ROWS = 40
 """Rows that choose nothing below which they give no figure."""
 MOST_ROWS_TO_RESAMPLE, RESAMPLES, RESAMPLED_SHARE = 2000, 8, 0.8
 """Rows up to which modules are looked for again on parts of them without being asked to, how often, and how large."""
+TIME_TO_RESAMPLE = 0.5
+"""Share of the time that is left which this may take: what was found still has to pass the gate."""
