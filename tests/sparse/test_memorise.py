@@ -358,8 +358,10 @@ def test_the_best_network_so_far_survives_a_program_that_was_cut_off(monkeypatch
     monkeypatch.setattr(columns, "solve_cone", cut_off_later)
     cut = memorise(X, y, method="columns", time_limit=None)
     assert len(calls) == 3
-    # without the program of round 2 there would be random neurons alone
-    assert cut.value == pytest.approx(rounds[0].value)
+    # without the program of round 2 there would be random neurons alone; where rounds were not used up, kinks are moved
+    # in more ways, which may gain what a program leaves that is solved up to 1e-6, with constraints up to 1e-5
+    assert cut.value <= rounds[0].value * (1 + 1e-9)
+    assert cut.value == pytest.approx(rounds[0].value, rel=10 * columns._ROUGH)
     assert rounds[1].value < cut.value
 
 
