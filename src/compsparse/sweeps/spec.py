@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import types
@@ -12,6 +11,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal, Self, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from compsparse.checks import check_choice, check_known
+from compsparse.digest import canonical, digest_of
 from compsparse.errors import ConfigError, DataError
 from compsparse.progress import Progress
 
@@ -72,7 +72,7 @@ class Spec:
     def key(self) -> str:
         """The name of this content: the start of the SHA-256 of kind, version and fields."""
         content = canonical({"kind": self.kind, "version": self.version, "fields": self._named_by()})
-        return hashlib.sha256(content.encode()).hexdigest()[:32]
+        return digest_of(content)[:32]
 
     def _named_by(self) -> dict[str, Any]:
         kind: Any = type(self)
@@ -119,11 +119,6 @@ _HOME = "_kinds_folder"
 def set_home(kind: type[Spec], folder: str) -> None:
     """Has specs of the kind say, when they travel, which folder their class comes from."""
     setattr(kind, _HOME, folder)
-
-
-def canonical(data: Any) -> str:
-    """JSON with one way to write each value."""
-    return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def object_in(text: Any, what: str) -> dict[str, Any]:
