@@ -18,6 +18,7 @@ class Rigour(Enum):
 
     PROVED = "proved"
     RIGOROUS = "rigorous"
+    DECLARED = "declared"
     MEMO = "memo"
     HEURISTIC = "heuristic"
     ESTIMATED = "estimated"
@@ -36,6 +37,7 @@ class Rigour(Enum):
 _SENTENCES = {
     Rigour.PROVED: "a theorem says so",
     Rigour.RIGOROUS: "computed so that nothing was left out, in double precision",
+    Rigour.DECLARED: "rigorous if what the user declared holds",
     Rigour.MEMO: "a source says so without a full proof",
     Rigour.HEURISTIC: "not proved: a search may have missed something, or an assumption is not met",
     Rigour.ESTIMATED: "estimated from samples",

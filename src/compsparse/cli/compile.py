@@ -24,7 +24,7 @@ def compile_command(
     method: Annotated[str, typer.Option(help="auto, steps, uniform or kuhn.")] = "auto",
     onnx: Annotated[Path | None, typer.Option(help="Write the network as an ONNX model.")] = None,
     weights: Annotated[Path | None, typer.Option(help="Write the network to a safetensors file.")] = None,
-    dtype: Annotated[str, typer.Option(help="float64 or float32, for the files.")] = "float64",
+    dtype: Annotated[str, typer.Option(help="float64 or float32: what the network computes in.")] = "float64",
     report: Annotated[Path | None, typer.Option(help="Write a page.")] = None,
     json_: JsonOption = False,
 ) -> None:
@@ -34,18 +34,18 @@ def compile_command(
     check_outputs([onnx, weights, report])
     graph = graph_from(expression)
     sides = read_domain(domain)
-    built = compile_graph(graph, sides, tol, method)  # type: ignore[arg-type]
+    built = compile_graph(graph, sides, tol, method, dtype=dtype)  # type: ignore[arg-type]
     if onnx is not None:
-        built.to_onnx(onnx, dtype)
+        built.to_onnx(onnx)
     if weights is not None:
-        built.save(weights, dtype)
+        built.save(weights)
     if report is not None:
         from compsparse.report.compiled_page import compiled_page
 
         others = []
         for factor in _COARSER:
             try:
-                others.append(compile_graph(graph, sides, factor * tol, method, n_points=100))  # type: ignore[arg-type]
+                others.append(compile_graph(graph, sides, factor * tol, method, dtype=dtype, n_points=100))  # type: ignore[arg-type]
             except CompsparseError:
                 continue
         compiled_page(report, built, others)
@@ -56,6 +56,28 @@ def compile_command(
     for name, path in (("network", onnx), ("weights", weights), ("page", report)):
         if path is not None:
             say(f"{name}: {path}")
+
+
+@app.command(name="verify")
+def verify_command(
+    file: Annotated[Path, typer.Argument(help="An ONNX or safetensors file that compsparse compile wrote.")],
+    function: Annotated[str, typer.Option(help="The function, where the file cannot hold it: an expression.")] = "",
+    n_points: Annotated[int, typer.Option(help="Points at which the error is searched.")] = 100_000,
+    seed: Annotated[int, typer.Option(help="Seed of the points.")] = 1,
+    json_: JsonOption = False,
+) -> None:
+    """Check the file of a compiled network: its digest, and its stated error by a new search. Ends with 1 if refuted."""
+    from compsparse.construct import verify
+
+    found = verify(file, graph_from(function) if function else None, n_points=n_points, random_state=seed)
+    if json_:
+        stated = {"file": str(file), "holds": found.holds, "certificate": found.certificate.to_dict()}
+        seen = {"error": found.observed.value, "point": list(found.observed.point), "n_points": found.observed.n_points}
+        print(json.dumps({**stated, "domain": found.domain, "tol": found.tol, "dtype": found.dtype, "observed": seen}))
+    else:
+        say(str(found))
+    if not found.holds:
+        raise typer.Exit(1)
 
 
 def read_domain(text: str) -> dict[str, tuple[float, float]] | tuple[float, float]:

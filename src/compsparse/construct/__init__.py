@@ -1,14 +1,18 @@
 """From function graphs to explicit sparse ReLU networks with a certified error."""
 
-from compsparse.construct.compiling import CompileMethod, Domain, check_domain, compile, path_factors
+from compsparse.construct.compiling import CompileMethod, compile, path_factors
 from compsparse.construct.counts import UnitCounts, shallow_log10_units, unit_counts
 from compsparse.construct.fitted import fitted_graph_formulas, network_graph
 from compsparse.construct.indicator import IndicatorNetwork, indicator_cells, indicator_network, indicator_units
 from compsparse.construct.opaque import DeclaredBounds
 from compsparse.construct.record import Compiled, CompiledNode
+from compsparse.construct.refutation import CertificateError
 from compsparse.construct.search import LargestError, largest_error
+from compsparse.construct.subject import Domain, check_domain
+from compsparse.construct.verifying import Verification, verify
 
 __all__ = [
+    "CertificateError",
     "CompileMethod",
     "Compiled",
     "CompiledNode",
@@ -17,6 +21,7 @@ __all__ = [
     "IndicatorNetwork",
     "LargestError",
     "UnitCounts",
+    "Verification",
     "check_domain",
     "compile",
     "fitted_graph_formulas",
@@ -28,4 +33,5 @@ __all__ = [
     "path_factors",
     "shallow_log10_units",
     "unit_counts",
+    "verify",
 ]

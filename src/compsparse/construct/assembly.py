@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import torch
 
 from compsparse.construct.forms import AffineForm
 from compsparse.construct.gadget import Gadget
 from compsparse.networks.explicit import ExplicitReLU, SparseLayer
 
 
-def stacked(n_inputs: int, gadgets: Mapping[int, Gadget], outputs: Sequence[AffineForm]) -> ExplicitReLU:
+def stacked(
+    n_inputs: int, gadgets: Mapping[int, Gadget], outputs: Sequence[AffineForm], dtype: torch.dtype = torch.float64
+) -> ExplicitReLU:
     """The network of gadgets, given by the wire each one fills in an order that can be computed."""
     ready = dict.fromkeys(range(n_inputs), 0)
     start = {}
@@ -46,9 +49,9 @@ def stacked(n_inputs: int, gadgets: Mapping[int, Gadget], outputs: Sequence[Affi
                 new_inside[wire] = rows
         layers.append(stack.layer())
         places, inside, width = new_places, new_inside, layers[-1].n_outputs
-    if not _is_done(outputs, places, width):
+    if not layers or not _is_done(outputs, places, width):
         layers.append(_read_out(outputs, places, width))
-    return ExplicitReLU(layers)
+    return ExplicitReLU(layers, dtype)
 
 
 def _carried() -> SparseLayer:

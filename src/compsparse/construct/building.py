@@ -18,9 +18,11 @@ from compsparse.construct.split import cheapest_split
 from compsparse.construct.tolerances import Place, Tolerances, price, tolerances
 from compsparse.errors import ConfigError
 from compsparse.networks.explicit import SparseLayer
+from compsparse.networks.rounding import rounding_error
 
-_ROUNDS = 4
+_ROUNDS = 6
 _BY_DEPTH = ("square", "product")
+_PRECISION = {torch.float64: "double", torch.float32: "single"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,9 +31,8 @@ class Built:
 
     Attributes:
         errors: how far each wire can be off, all errors before it included, in exact arithmetic.
-        rounding: how far rounding can take each wire further, by the name of the type.
         bounds: the error of each output.
-        roundings: what rounding adds to it, by the name of the type; infinite where ranges do not cover it.
+        rounding: what computing in the type adds to it.
     """
 
     program: Program
@@ -40,25 +41,38 @@ class Built:
     gadgets: dict[int, Gadget]
     errors: dict[int, float]
     bounds: tuple[float, ...]
-    roundings: dict[str, float]
+    rounding: float
 
 
-def build(program: Program, outputs: list[AffineForm], tol: float, *, uniform: bool = False) -> Built:
-    """Gadgets whose errors amount to at most ``tol`` at every output, rounding in double precision included."""
-    target = 0.999 * tol
+def build(
+    program: Program,
+    outputs: list[AffineForm],
+    tol: float,
+    dtype: torch.dtype = torch.float64,
+    *,
+    uniform: bool = False,
+) -> Built:
+    """Gadgets whose errors amount to at most ``tol`` at every output, rounding in the type included."""
+    places = tolerances(program, outputs, tol, dtype)
+    target, total = 0.999 * tol, np.inf
     for _ in range(_ROUNDS):
-        found = _built_for(program, outputs, target, uniform)
-        total = max(found.bounds, default=0.0) + found.roundings["float64"]
+        found = _built_for(program, outputs, places, target, dtype, uniform)
+        total = max(found.bounds, default=0.0) + found.rounding
         if total <= tol:
             return found
-        target -= 1.2 * (total - tol)
-        if target <= 0.3 * tol:
+        reached = min(target, max(found.bounds, default=0.0))
+        target = reached - 1.2 * (total - tol) if np.isfinite(total) else 0.5 * target
+        if not target > 0.05 * tol:
             break
-    raise ConfigError(f"tol = {tol:.3g} is too small for double precision, whose rounding alone may add {total:.2g}")
+    most = f"may add {found.rounding:.2g}" if np.isfinite(found.rounding) else "takes numbers out of their ranges"
+    raise ConfigError(
+        f"tol = {tol:.3g} is too small for {_PRECISION[dtype]} precision on this domain: rounding alone {most}"
+    )
 
 
-def _built_for(program: Program, outputs: list[AffineForm], target: float, uniform: bool) -> Built:
-    found = tolerances(program, outputs, target)
+def _built_for(
+    program: Program, outputs: list[AffineForm], found: Tolerances, target: float, dtype: torch.dtype, uniform: bool
+) -> Built:
     steps = [step for step in program.steps if step.kind != "relu"]
     a = {step.wire: found.factors[step.wire] for step in steps}
     cut = sum(a[s.wire] * found.places[s.wire].cut for s in steps)
@@ -66,43 +80,42 @@ def _built_for(program: Program, outputs: list[AffineForm], target: float, unifo
     eps = dict(
         zip((s.wire for s in steps), cheapest_split(prices, [a[s.wire] for s in steps], target - cut), strict=True)
     )
-    gadgets = {
-        s.wire: _gadget(s, found.places[s.wire], eps.get(s.wire, 0.0), uniform)
-        for s in program.steps
-        if s.kind in ("relu", *_BY_DEPTH)
-    }
+
+    def gadget(step: ProgramStep, error: float) -> Gadget:
+        return _gadget(step, found.places[step.wire], error, dtype, uniform)
+
+    gadgets = {s.wire: gadget(s, eps.get(s.wire, 0.0)) for s in program.steps if s.kind in ("relu", *_BY_DEPTH)}
     # depth comes in whole levels; what they leave over goes to the others
     spent = cut + sum(a[s.wire] * gadgets[s.wire].error for s in steps if s.kind in _BY_DEPTH)
     others = [s for s in steps if s.kind not in _BY_DEPTH]
     wanted = sum(a[s.wire] * eps[s.wire] for s in others)
     more = (target - spent) / wanted if others else 1.0
     for step in others:
-        gadgets[step.wire] = _gadget(step, found.places[step.wire], 0.999 * more * eps[step.wire], uniform)
+        gadgets[step.wire] = gadget(step, 0.999 * more * eps[step.wire])
     in_order = {s.wire: gadgets[s.wire] for s in program.steps}
     errors = _forwards(program, found, {w: g.error for w, g in in_order.items()})
-    _check_widths(program, found, errors)
     bounds = tuple(form.error(errors) * (1 + 1e-12) for form in outputs)
-    roundings = {
-        name: _rounding(program, found, in_order, outputs, errors, kind)
-        for name, kind in (("float64", torch.float64), ("float32", torch.float32))
-    }
-    return Built(program, tuple(outputs), found, in_order, errors, bounds, roundings)
+    rounding = _rounding(program, found, in_order, outputs, errors, dtype)
+    return Built(program, tuple(outputs), found, in_order, errors, bounds, rounding)
 
 
-def _gadget(step: ProgramStep, place: Place, eps: float, uniform: bool) -> Gadget:
-    match step.kind:
-        case "relu":
-            return relu_gadget(step.forms[0])
-        case "square":
-            return square(step.forms[0], *place.box[0], eps)[0]
-        case "product":
-            return product(step.forms[0], step.forms[1], (place.box[0], place.box[1]), eps)[0]
-        case "grid":
-            assert step.formula is not None
-            return kuhn(step.formula, step.forms, place.box, eps)
-    assert step.formula is not None
-    low, high = place.box[0]
-    return spline(step.formula, step.forms[0], low, high, eps, uniform=uniform, clip=place.clipped)
+def _gadget(step: ProgramStep, place: Place, eps: float, dtype: torch.dtype, uniform: bool) -> Gadget:
+    try:
+        match step.kind:
+            case "relu":
+                return relu_gadget(step.forms[0])
+            case "square":
+                return square(step.forms[0], *place.box[0], eps)[0]
+            case "product":
+                return product(step.forms[0], step.forms[1], (place.box[0], place.box[1]), eps)[0]
+            case "grid":
+                assert step.formula is not None
+                return kuhn(step.formula, step.forms, place.box, eps)
+        assert step.formula is not None
+        low, high = place.box[0]
+        return spline(step.formula, step.forms[0], low, high, eps, uniform=uniform, clip=place.clipped, dtype=dtype)
+    except ConfigError as error:
+        raise ConfigError(f"node {step.node!r}: {error}") from None
 
 
 def relu_gadget(form: AffineForm) -> Gadget:
@@ -124,13 +137,6 @@ def _forwards(program: Program, found: Tolerances, own: Mapping[int, float]) -> 
     return errors
 
 
-def _check_widths(program: Program, found: Tolerances, errors: Mapping[int, float]) -> None:
-    """The theory says that this cannot fail; a certificate does not rest on that alone."""
-    for step in program.steps:
-        if errors[step.wire] > found.widened[step.wire]:
-            raise AssertionError(f"wire {step.wire} may leave its widened range")
-
-
 def _rounding(
     program: Program,
     found: Tolerances,
@@ -139,7 +145,7 @@ def _rounding(
     errors: Mapping[int, float],
     dtype: torch.dtype,
 ) -> float:
-    """What rounding adds at the outputs; infinite where the ranges are not wide enough for it."""
+    """What rounding adds at the outputs; infinite where wires may leave the ranges that their readers were made for."""
 
     def ends(wires: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
         low, high = np.array([program.ranges.wires[w] for w in wires]).reshape(-1, 2).T
@@ -148,15 +154,11 @@ def _rounding(
 
     own = {wire: gadget.rounding(*ends(gadget.wires), dtype) for wire, gadget in gadgets.items()}
     total = _forwards(program, found, {w: gadgets[w].error + own[w] for w in gadgets})
-    if any(total[s.wire] > found.widened[s.wire] for s in program.steps):
+    if not all(total[s.wire] <= found.widened[s.wire] for s in program.steps):
         return float("inf")
-    u = torch.finfo(dtype).eps / 2
     worst = 0.0
     for form in outputs:
-        low, high = ends(form.wires)
-        size = sum(
-            abs(float(c)) * max(abs(a), abs(b)) for (_, c), a, b in zip(form.terms, low, high, strict=True)
-        ) + abs(float(form.constant))
-        read_out = 2 * (len(form.terms) + 3) * u * size
+        row = SparseLayer.of(form.weights_on(form.wires)[None], [float(form.constant)], False)
+        read_out = float(rounding_error([row], *ends(form.wires), dtype).error[0])
         worst = max(worst, form.error(total) - form.error(errors) + read_out)
     return float(worst) * (1 + 1e-9)

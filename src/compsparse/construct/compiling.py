@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Protocol, get_args, runtime_checkable
+from typing import Any, Literal, get_args
 
 import numpy as np
+import torch
 
 from compsparse.certificate import Certificate, Rigour
 from compsparse.checks import (
@@ -17,38 +17,28 @@ from compsparse.checks import (
     check_count,
     check_flag,
     check_mapping,
-    check_name_list,
     check_number,
 )
 from compsparse.construct.assembly import stacked
 from compsparse.construct.building import Built, build
 from compsparse.construct.enclosure import bounds_on
-from compsparse.construct.fitted import fitted_graph_formulas, network_graph
 from compsparse.construct.kuhn import grid_for
 from compsparse.construct.lowering import Program, lower_graph
 from compsparse.construct.opaque import DeclaredBounds, Opaque, estimated_bounds
-from compsparse.construct.record import Compiled, CompiledNode
-from compsparse.construct.search import LargestError, largest_error
+from compsparse.construct.record import PRECISIONS, Compiled, CompiledNode, Precision
+from compsparse.construct.refutation import CertificateError, Seen, at, search
+from compsparse.construct.splines import numbers_between
+from compsparse.construct.subject import Domain, HoldsFunction, check_domain, subject_of
 from compsparse.construct.tolerances import StepError
-from compsparse.errors import ConfigError, GraphError, TraceError
-from compsparse.graph import Constituent, FunctionGraph, Node, trace
+from compsparse.errors import ConfigError
+from compsparse.graph import FunctionGraph, Node
 from compsparse.models import FittedGraph
 from compsparse.networks import MirrorNetwork
 
 CompileMethod = Literal["auto", "steps", "uniform", "kuhn"]
-Domain = Mapping[str, tuple[float, float]] | Sequence[tuple[float, float]] | tuple[float, float]
 _MOST_POINTS = 10_000_000
 _LARGEST_GRID = 4
 """Arguments beyond which a node is never put on a grid by itself."""
-
-
-@runtime_checkable
-class HoldsFunction(Protocol):
-    """Something that was found and holds a function, such as a discovery."""
-
-    @property
-    def function(self) -> FunctionGraph | FittedGraph:
-        """What is compiled."""
 
 
 def compile(
@@ -57,6 +47,7 @@ def compile(
     tol: float = 1e-3,
     method: CompileMethod = "auto",
     *,
+    dtype: Precision = "float64",
     declared: Mapping[str, DeclaredBounds] | None = None,
     estimate: bool = False,
     n_points: int = 20_000,
@@ -66,20 +57,24 @@ def compile(
 
     Args:
         function: a function graph of formulas, an expression, a Python function that can be traced, or something that
-            was found or fitted: a discovery, a fitted graph, a mirrored network.
+            was found or fitted: a discovery, a fitted graph, a mirrored network. A Python function is also called, with
+            arrays and with numbers, and refused where it does not answer as its graph does.
         domain: (low, high) of every input, by name or in order; one pair serves all.
-        tol: the largest error allowed at any point of the domain, rounding in double precision included.
+        tol: the largest error allowed at any point of the domain, rounding included.
         method: ``steps`` takes formulas apart into affine forms, ReLUs, curves of one variable with free knots, and
             products by depth; ``uniform`` does so with equal pieces; ``kuhn`` interpolates each node on a grid;
             ``auto`` takes the cheaper of steps and a grid, node by node.
+        dtype: the precision in which the network computes, and in which it is written to files.
         declared: bounds on the derivatives of nodes without a formula; a function that cannot be traced is node ``f``.
         estimate: take bounds of nodes without a formula and without declared ones from samples. The certificate is
             then an estimate.
-        n_points: points at which the error is searched, for the lower end of the certificate.
+        n_points: points at which the error is searched. What the search sees can refute the certificate.
 
     Raises:
-        GraphError: a node has a pole or a jump on the domain, or no formula and no bounds.
-        ConfigError: the domain is not a bounded box, or ``tol`` is too small for double precision.
+        GraphError: a node has a pole or a jump on the domain, or no formula and no bounds; or the function does not
+            answer as its graph does.
+        ConfigError: the domain is not a bounded box, ``tol`` is too small for the precision, or bounds that were
+            declared or estimated do not hold.
 
     >>> built = compile("max(a, b) - abs(c)", (-1, 1))
     >>> built.bound, built.size.units
@@ -90,110 +85,40 @@ def compile(
     """
     tol = check_number("tol", tol, above=0)
     check_choice("method", method, get_args(CompileMethod))
+    kind = PRECISIONS[check_choice("dtype", dtype, PRECISIONS)]
     check_flag("estimate", estimate)
     check_count("n_points", n_points, most=_MOST_POINTS)
     known = {} if declared is None else dict(check_mapping("declared", declared))
-    graph = _graph(function, domain, bool(known) or estimate).pruned()
+    subject = subject_of(function, domain, bool(known) or estimate)
+    graph = subject.graph
     box = check_domain(domain, graph.inputs)
-    opaque = _opaque(graph, box, known, estimate, random_state)
-    program, built = _compiled(graph, box, tol, method, opaque)
-    network = stacked(graph.n_inputs, built.gadgets, built.outputs)
-    observed = largest_error(network, graph, box, n_points=n_points, random_state=random_state)
+    sides = _sides_held(graph, box, kind)
+    opaque = _opaque(graph, sides, known, estimate, random_state)
+    program, built = _compiled(graph, sides, tol, method, kind, opaque)
+    network = stacked(graph.n_inputs, built.gadgets, built.outputs, kind)
+    seen = search(network, subject, box, n_points=n_points, random_state=random_state)
     bound = max(built.bounds, default=0.0)
-    certificate = _certificate(graph, opaque, bound, built.roundings["float64"], observed)
+    certificate = _certificate(graph, opaque, bound + built.rounding, seen, tol, dtype)
     nodes = _nodes(graph, program, built, opaque)
-    return Compiled(graph, box, tol, method, network, certificate, nodes, bound, built.roundings, observed)
+    return Compiled(graph, box, tol, method, dtype, network, certificate, nodes, bound, built.rounding, seen.largest)
 
 
 # ---- what was asked for -----------------------------------------------------------------------
 
 
-def check_domain(domain: Any, names: Sequence[str]) -> tuple[tuple[float, float], ...]:
-    """A bounded box with a side for every input: by name, in order, or one pair for all.
-
-    >>> check_domain((0, 1), ["a", "b"])
-    ((0.0, 1.0), (0.0, 1.0))
-    """
-    names = check_name_list("names", names)
-    if isinstance(domain, Mapping):
-        strange = [key for key in domain if key not in names]
-        if strange:
-            raise ConfigError(f"domain names {brief(strange[0])}, which is no input; the inputs are {', '.join(names)}")
-        missing = [name for name in names if name not in domain]
-        if missing:
-            raise ConfigError(f"domain has no side for input {missing[0]!r}")
-        sides = [domain[name] for name in names]
-    else:
-        try:
-            sides = list(domain)
-        except TypeError:
-            raise ConfigError(f"domain must be (low, high) for every input, got {brief(domain)}") from None
-        if len(sides) == 2 and all(isinstance(s, (int, float, np.number)) for s in sides):
-            sides = [sides] * len(names)
-        if len(sides) != len(names):
-            raise ConfigError(f"domain must have one (low, high) for each of the {len(names)} inputs, got {len(sides)}")
-    return tuple(_side(name, side) for name, side in zip(names, sides, strict=True))
-
-
-def _side(name: str, side: Any) -> tuple[float, float]:
-    try:
-        low, high = side
-    except (TypeError, ValueError):
-        raise ConfigError(f"the side of input {name!r} must be (low, high), got {brief(side)}") from None
-    low, high = (check_number(f"the side of input {name!r}", end) for end in (low, high))
-    if not low < high:
-        raise ConfigError(f"the side of input {name!r} must have low < high, got ({low:g}, {high:g})")
-    return low, high
-
-
-def _graph(function: Any, domain: Domain, may_be_opaque: bool) -> FunctionGraph:
-    if isinstance(function, HoldsFunction):
-        function = function.function
-    if isinstance(function, FittedGraph):
-        return fitted_graph_formulas(function)
-    if isinstance(function, MirrorNetwork):
-        return network_graph(function)
-    if isinstance(function, FunctionGraph):
-        return function
-    if isinstance(function, str):
-        return FunctionGraph.from_expression(function)
-    if not callable(function):
-        raise ConfigError(f"expected a function graph, an expression or a function, got {brief(function)}")
-    names = list(domain) if isinstance(domain, Mapping) else None
-    several = names is None and not _is_pair(domain)
-    inputs: Any = names if names is not None else len(list(domain)) if several else None
-    try:
-        return trace(function, inputs if names is not None or _takes_one(function) else None, fuse=True)
-    except TraceError as error:
-        if not may_be_opaque:
-            raise GraphError(
-                f"{error}; a function that cannot be traced needs declared bounds, or estimate=True for an estimate"
-            ) from None
-    count = inputs if isinstance(inputs, int) else len(names or [])
-    own = names or [f"x{i}" for i in range(count or len(inspect.signature(function).parameters))]
-    called = _by_columns(function) if _takes_one(function) and len(own) > 1 else function
-    return FunctionGraph(own, [Node("f", tuple(own), Constituent.from_callable(called, len(own), name="f"))])
-
-
-def _is_pair(domain: Any) -> bool:
-    try:
-        return len(domain) == 2 and all(isinstance(s, (int, float, np.number)) for s in domain)
-    except TypeError:
-        raise ConfigError(f"domain must be (low, high) for every input, got {brief(domain)}") from None
-
-
-def _takes_one(function: Callable[..., Any]) -> bool:
-    try:
-        return len(inspect.signature(function).parameters) == 1
-    except (TypeError, ValueError):
-        return False
-
-
-def _by_columns(function: Callable[..., Any]) -> Callable[..., Any]:
-    def call(*columns: Any) -> Any:
-        return function(np.stack(columns, axis=-1))
-
-    return call
+def _sides_held(
+    graph: FunctionGraph, box: Sequence[tuple[float, float]], kind: torch.dtype
+) -> list[tuple[float, float]]:
+    """The sides from the first to the last number of the type: a network of this type has no other inputs."""
+    found = []
+    for name, (low, high) in zip(graph.inputs, box, strict=True):
+        ends = numbers_between(low, high, kind)
+        if ends is None:
+            raise ConfigError(
+                f"there is no number of {str(kind)[6:]} on the side of {name!r}, from {low!r} to {high!r}"
+            )
+        found.append(ends)
+    return found
 
 
 def _opaque(
@@ -246,12 +171,13 @@ def _compiled(
     box: Sequence[tuple[float, float]],
     tol: float,
     method: str,
+    kind: torch.dtype,
     opaque: Mapping[str, Opaque],
 ) -> tuple[Program, Built]:
     def with_grids(grids: frozenset[str]) -> tuple[Program, Built]:
         program = lower_graph(graph, box, tol, grids, opaque)
         outputs = [program.forms[name] for name in graph.outputs]
-        return program, build(program, outputs, tol, uniform=method == "uniform")
+        return program, build(program, outputs, tol, kind, uniform=method == "uniform")
 
     if method == "kuhn":
         return with_grids(frozenset(n.name for n in graph.nodes))
@@ -326,29 +252,59 @@ def _error(name: str, program: Program, built: Built) -> float:
 
 
 def _certificate(
-    graph: FunctionGraph, opaque: Mapping[str, Opaque], bound: float, rounding: float, observed: LargestError
+    graph: FunctionGraph, opaque: Mapping[str, Opaque], upper: float, seen: Seen, tol: float, dtype: Precision
 ) -> Certificate:
-    assumes = ["numbers in formulas are the doubles they are written as, and parts without a variable are doubles too"]
-    given = [o for o in opaque.values() if not o.is_estimated]
-    guessed = [o for o in opaque.values() if o.is_estimated]
+    given = ", ".join(o.name for o in opaque.values() if not o.is_estimated)
+    guessed = ", ".join(o.name for o in opaque.values() if o.is_estimated)
+    _check_not_refuted(graph, given, guessed, upper, seen, tol)
+    quantity = "largest error of the network on the domain"
+    if dtype != "float64":
+        quantity += f", computed in {dtype}"
     if given:
-        assumes.append(
-            f"the declared bounds of {', '.join(o.name for o in given)} hold, also a little beyond the exact ranges"
-        )
+        quantity += f", if the declared bounds of {given} hold"
+    assumes = [
+        "the function is its formula in exact arithmetic, with numbers that are the doubles they are written as; parts "
+        "without a variable are doubles too"
+    ]
+    if given:
+        assumes.append(f"the declared bounds of {given} hold, also a little beyond the exact ranges")
     if guessed:
-        names = ", ".join(o.name for o in guessed)
-        assumes.append(f"the derivatives of {names} are nowhere larger than samples suggest")
-    upper = bound + rounding
+        assumes.append(f"the derivatives of {guessed} are nowhere larger than samples suggest")
+    if seen.largest.value > upper:
+        assumes.append(
+            f"the function itself, computed in double precision, is off from its formula: with that the search saw a "
+            f"difference of {seen.largest.value:.3g} at {at(graph, seen.largest.point)}"
+        )
     return Certificate(
-        "largest error of the network on the domain",
+        quantity,
         upper,
-        max(min(observed.value - 2 * rounding - 1e-12, upper), 0.0),
+        seen.at_least,
         upper,
-        Rigour.ESTIMATED if guessed else Rigour.RIGOROUS,
+        Rigour.ESTIMATED if guessed else Rigour.DECLARED if given else Rigour.RIGOROUS,
         tuple(assumes),
         "interval bounds on ranges, slopes and second derivatives of every step; lower end by a search over "
-        f"{observed.n_points:,} points",
+        f"{seen.largest.n_points:,} points",
     )
+
+
+def _check_not_refuted(graph: FunctionGraph, given: str, guessed: str, upper: float, seen: Seen, tol: float) -> None:
+    """What the search saw must be allowed by what was computed."""
+    place = at(graph, seen.largest.point)
+    if seen.at_least > upper:
+        off = f"at {place} the network is off by {seen.at_least:.4g}, and {upper:.4g} was computed"
+        if guessed:
+            raise ConfigError(
+                f"the bounds of {guessed} that were estimated from samples do not hold: {off}; declare them"
+            )
+        if given:
+            raise ConfigError(f"the declared bounds of {given} do not hold: {off}")
+        raise CertificateError(f"the certificate does not hold: {off}. This is a fault of compsparse: please report it")
+    if seen.largest.value > tol:
+        raise ConfigError(
+            f"the function itself, computed in double precision, is off from its formula: at {place} it differs from the "
+            f"network by {seen.largest.value:.3g}, which is above tol = {tol:.3g}; rewrite the formula so that it loses "
+            "fewer digits, or ask for a larger tol"
+        )
 
 
 def _nodes(
@@ -360,8 +316,8 @@ def _nodes(
         gadgets = [built.gadgets[s.wire] for s in program.steps if s.node == node.name]
         bounds, is_folded = program.node_bounds[node.name], node.name in program.curves
         rigour = Rigour.RIGOROUS
-        if node.name in opaque and opaque[node.name].is_estimated:
-            rigour = Rigour.ESTIMATED
+        if node.name in opaque:
+            rigour = Rigour.ESTIMATED if opaque[node.name].is_estimated else Rigour.DECLARED
         found.append(
             CompiledNode(
                 node.name,

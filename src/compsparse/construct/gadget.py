@@ -11,7 +11,7 @@ import torch
 from compsparse.networks.explicit import SparseLayer
 from compsparse.networks.rounding import rounding_error
 
-_ROUNDINGS = 4
+N_ROUNDINGS = 4
 """How often a weight of a construction was rounded on its way from exact numbers."""
 
 
@@ -44,7 +44,8 @@ class Gadget:
         return len(self.layers)
 
     def rounding(self, lower: np.ndarray, upper: np.ndarray, dtype: torch.dtype) -> float:
-        """How far rounding can take it from exact arithmetic, for wires in these ranges."""
-        if self.own_rounding is not None:
-            return self.own_rounding(lower, upper, dtype)
-        return float(rounding_error(self.layers, lower, upper, dtype, n_roundings=_ROUNDINGS).error[0])
+        """How far rounding can take it from exact arithmetic, for wires in these ranges; infinite on overflow."""
+        found = rounding_error(self.layers, lower, upper, dtype, n_roundings=N_ROUNDINGS)
+        if self.own_rounding is None or not found.fits:
+            return float(found.error[0])
+        return self.own_rounding(lower, upper, dtype)

@@ -21,7 +21,7 @@ from scipy import sparse
 from compsparse.arithmetic import UNIT_ROUNDOFF
 from compsparse.construct.enclosure import Enclosure, cut_box, enclose
 from compsparse.construct.forms import AffineForm
-from compsparse.construct.gadget import Gadget
+from compsparse.construct.gadget import N_ROUNDINGS, Gadget
 from compsparse.construct.intervals import IntervalArray
 from compsparse.construct.opaque import Opaque
 from compsparse.errors import ConfigError
@@ -153,9 +153,10 @@ def grid_network(forms: Sequence[AffineForm], grid: KuhnGrid, heights: np.ndarra
 
     def own_rounding(lower: np.ndarray, upper: np.ndarray, dtype: torch.dtype) -> float:
         """At most 3^d hats differ from zero at a point, rounding included, and they add up to one."""
-        off = float(rounding_error(layers[:-1], lower, upper, dtype, n_roundings=4).error.max())
-        u = torch.finfo(dtype).eps / 2
-        return float(near * off * most + 2 * (near + 5) * u * most * (1 + near * off))
+        limits = torch.finfo(dtype)
+        off = float(rounding_error(layers[:-1], lower, upper, dtype, n_roundings=N_ROUNDINGS).error.max())
+        reached = near * off * most + 2 * (near + 5) * (limits.eps / 2) * most * (1 + near * off)
+        return float(reached + 2 * near * limits.tiny)
 
     # points of the grid are rounded, so the hats stand off by that much from where the heights were read
     shifted = 4 * len(forms) * UNIT_ROUNDOFF * max(max(abs(a), abs(b)) for a, b in grid.box)

@@ -99,8 +99,13 @@ def _squares(wires: tuple[int, ...], terms: list[tuple[AffineForm, float]], leve
     scales = np.abs(rows).sum(0), np.abs(bias).sum()
 
     def own_rounding(lower: np.ndarray, upper: np.ndarray, dtype: torch.dtype) -> float:
-        reach = float(scales[0] @ np.maximum(np.abs(lower), np.abs(upper)) + scales[1])
-        return k * size * _rounding(reach, len(wires), levels, torch.finfo(dtype).eps / 2)
+        limits = torch.finfo(dtype)
+        u = limits.eps / 2
+        reach = float(scales[0] @ (np.maximum(np.abs(lower), np.abs(upper)) + limits.tiny / u) + scales[1])
+        # a sum gathers 2 k + 1 terms a level, of which none exceeds k, and their weights were stored
+        gathered = (2 * k + 2) * (levels + 4) * u
+        lost = 8 * k * (levels + 2) * limits.tiny
+        return 1.05 * k * size * (_rounding(reach, len(wires), levels, u) + gathered) + lost
 
     name = "square" if k == 1 else "product"
     error = size * 2.0 ** (-2 * levels - 2)
@@ -110,13 +115,13 @@ def _squares(wires: tuple[int, ...], terms: list[tuple[AffineForm, float]], leve
 def _rounding(reach: float, n_wires: int, levels: int, u: float) -> float:
     """Rounding in f_m(|u|): a hat at most doubles an error, and its weight 4^-s falls faster than 2^s grows.
 
-    Each row of a level is computed with a relative error of at most 12 u of terms that amount to less than 5.
+    |u| is two times one row less another, each a sum of products whose weights were stored. The weights of hats are
+    powers of two, and their rows sums of three numbers: relu(z - 1/2) is off by at most 7 u, z by 3 u, and a hat is
+    two times z less four times the other.
     """
-    off = 3 * (n_wires + 5) * u * (reach + 1)
-    total, each = off, 6 * 60 * u
+    off = 3 * (n_wires + 4) * u * reach
+    total = off
     for level in range(1, levels + 1):
-        off = 2 * off + each
-        if off > 0.1:
-            return float("inf")
+        off = 2 * off + (2 * 3 + 4 * 7) * u * (1 + off)
         total += 4.0**-level * off
-    return 2 * (total + 4 * (levels + 8) * u)
+    return total

@@ -5,19 +5,20 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
 
 from compsparse.certificate import Certificate, Rigour
-from compsparse.checks import check_choice
 from compsparse.construct.search import LargestError, network_values
+from compsparse.errors import GraphError
 from compsparse.graph import FunctionGraph
 from compsparse.networks import explicit_to_onnx, save_explicit
 from compsparse.networks.explicit import ExplicitReLU, ExplicitSize
 
-_TYPES = {"float32": torch.float32, "float64": torch.float64}
+Precision = Literal["float64", "float32"]
+PRECISIONS = {"float64": torch.float64, "float32": torch.float32}
 
 
 @dataclass(frozen=True)
@@ -55,24 +56,26 @@ class Compiled:
     Attributes:
         graph, domain, tol: what was asked for.
         method: the one that was asked for.
-        network: a torch module in double precision, (batch, inputs) -> (batch, outputs).
-        certificate: the largest error of any output on the domain, rounding in double precision included: at least
-            what a search saw, at most the bound.
+        dtype: the precision in which it computes.
+        network: a torch module of this precision, (batch, inputs) -> (batch, outputs).
+        certificate: the largest error of any output on the domain, rounding included, at inputs that are numbers of the
+            precision: at least what a search saw, at most the bound.
         nodes: one record a node.
         bound: the part of the certificate that holds in exact arithmetic.
-        rounding: what floating-point arithmetic can add, by the name of the type; infinite where ranges leave no room.
-        observed: where a search saw the largest error.
+        rounding: what floating-point arithmetic can add.
+        observed: where a search saw the largest difference from the function as it is called.
     """
 
     graph: FunctionGraph
     domain: tuple[tuple[float, float], ...]
     tol: float
     method: str
+    dtype: Precision
     network: ExplicitReLU
     certificate: Certificate
     nodes: tuple[CompiledNode, ...]
     bound: float
-    rounding: dict[str, float]
+    rounding: float
     observed: LargestError
 
     @property
@@ -98,20 +101,32 @@ class Compiled:
             lines.append(f"  {node.name} = {node.label}: {units}, error at most {node.error:.3g} ({made or 'exact'})")
         return "\n".join(lines)
 
-    def allowance(self, dtype: str = "float64") -> float:
-        """The bound for the network as computed in a floating-point type, on inputs that the type holds exactly."""
-        return self.bound + self.rounding[check_choice("dtype", dtype, _TYPES)]
+    def to_onnx(self, path: str | os.PathLike[str]) -> None:
+        """Writes the network as an ONNX model, ``x`` (batch, inputs) -> ``y`` (batch, outputs), with its statement."""
+        explicit_to_onnx(self.network, path, self.statement())
 
-    def to_onnx(self, path: str | os.PathLike[str], dtype: str = "float64") -> None:
-        """Writes the network as an ONNX model of this type: ``x`` (batch, inputs) -> ``y`` (batch, outputs)."""
-        explicit_to_onnx(self._as(dtype), path)
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the weights and the statement to a safetensors file.
 
-    def save(self, path: str | os.PathLike[str], dtype: str = "float64") -> None:
-        """Writes the weights to a safetensors file that :func:`~compsparse.networks.load_explicit` reads."""
-        save_explicit(self._as(dtype), path)
+        :func:`~compsparse.networks.load_explicit` reads the network, :func:`~compsparse.construct.verify` checks both.
+        """
+        save_explicit(self.network, path, self.statement())
 
-    def _as(self, dtype: str) -> ExplicitReLU:
-        return ExplicitReLU(self.network.layers, _TYPES[check_choice("dtype", dtype, _TYPES)])
+    def statement(self) -> dict[str, Any]:
+        """What a file says of its network: the function, the domain, the tolerance, the bound and its precision."""
+        try:
+            function = json.loads(self.graph.to_json())
+        except GraphError:  # a node without a formula cannot be written
+            function = None
+        return {
+            "function": function,
+            "inputs": list(self.graph.inputs),
+            "outputs": list(self.graph.outputs),
+            "domain": [list(side) for side in self.domain],
+            "tol": self.tol,
+            "dtype": self.dtype,
+            "certificate": self.certificate.to_dict(),
+        }
 
     def to_json(self, indent: int | None = None) -> str:
         """All but the weights, as JSON text."""
@@ -123,7 +138,8 @@ class Compiled:
             "method": self.method,
             "certificate": self.certificate.to_dict(),
             "bound": self.bound,
-            "rounding": {name: value if np.isfinite(value) else None for name, value in self.rounding.items()},
+            "dtype": self.dtype,
+            "rounding": self.rounding,
             "observed": {"error": self.observed.value, "point": list(self.observed.point)},
             "size": {**size.__dict__, "strict_units": size.strict_units},
             "nodes": [

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from compsparse.checks import RandomState, generator_from
+from compsparse.construct.splines import held_by, numbers_between
 from compsparse.networks.explicit import ExplicitReLU
 
 _NUMBERS_AT_ONCE = 4_000_000
@@ -27,19 +28,27 @@ class LargestError:
 
 
 def largest_error(
-    network: ExplicitReLU,
+    network: ExplicitReLU | Callable[[np.ndarray], np.ndarray],
     function: Callable[[np.ndarray], np.ndarray],
     domain: Sequence[tuple[float, float]],
     *,
     n_points: int = 20_000,
     random_state: RandomState = 0,
+    dtype: torch.dtype | None = None,
 ) -> LargestError:
-    """Corners and random points, then closer and closer to the worst of them."""
+    """Corners and random points, then closer and closer to the worst of them.
+
+    Args:
+        dtype: points are numbers of this type; by default of the one in which the network computes.
+    """
     rng = generator_from(random_state)
-    low, high = np.array(domain, dtype=float).T
+    kind = dtype or (next(network.parameters()).dtype if isinstance(network, ExplicitReLU) else torch.float64)
+    sides = [numbers_between(*side, kind) or side for side in domain]
+    low, high = np.array(sides, dtype=float).T
     d = len(low)
-    corners = np.array(list(all_choices(*domain)) if 2**d <= _MOST_CORNERS else [low, high], dtype=float)
-    x = np.vstack([corners, rng.uniform(low, high, (max(n_points // 2, 1), d))])
+    corners = np.array(list(all_choices(*sides)) if 2**d <= _MOST_CORNERS else [low, high], dtype=float)
+    share = rng.random((max(n_points // 2, 1), d))
+    x = np.vstack([corners, _inside(low * (1 - share) + high * share, low, high, kind)])
     best, errors = x, _errors(network, function, x)
     seen, width = len(x), 0.1
     while seen < n_points:
@@ -48,18 +57,28 @@ def largest_error(
         count = min(max(n_points // 16, 1), n_points - seen)
         start = best[rng.integers(len(best), size=count)]
         move = rng.standard_normal((count, d)) * (rng.random((count, d)) < max(2 / d, 0.3))
-        near = np.clip(start + width * (high - low) * move, low, high)
+        near = _inside(start + width * move * high - width * move * low, low, high, kind)
         best, errors = np.vstack([best, near]), np.concatenate([errors, _errors(network, function, near)])
         seen, width = seen + count, 0.6 * width
     worst = int(np.argmax(errors))
     return LargestError(float(errors[worst]), tuple(best[worst].tolist()), seen)
 
 
-def _errors(network: ExplicitReLU, function: Callable[[np.ndarray], np.ndarray], x: np.ndarray) -> np.ndarray:
+def _inside(x: np.ndarray, low: np.ndarray, high: np.ndarray, dtype: torch.dtype) -> np.ndarray:
+    """The nearest points of the box whose coordinates are numbers of the type; its corners are such points."""
+    return np.clip(held_by(x, dtype), low, high)
+
+
+def _errors(
+    network: ExplicitReLU | Callable[[np.ndarray], np.ndarray],
+    function: Callable[[np.ndarray], np.ndarray],
+    x: np.ndarray,
+) -> np.ndarray:
     """The largest error of any output at each point."""
-    answers = network_values(network, x)
+    answers = network_values(network, x) if isinstance(network, ExplicitReLU) else network(x)
     right = np.asarray(function(x)).reshape(answers.shape)
-    return np.asarray(np.abs(answers - right).max(axis=1))
+    errors = np.abs(answers - right).max(axis=1)
+    return np.asarray(np.where(np.isnan(errors), np.inf, errors))
 
 
 def network_values(network: ExplicitReLU, x: np.ndarray) -> np.ndarray:

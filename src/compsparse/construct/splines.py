@@ -8,19 +8,18 @@ of 2), :math:`h/4 (\max f' - \min f')` and :math:`\max f - \min f`; all three co
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
+import torch
 
-from compsparse.arithmetic import UNIT_ROUNDOFF
 from compsparse.construct.enclosure import enclose
 from compsparse.construct.forms import AffineForm
 from compsparse.construct.gadget import Gadget
+from compsparse.construct.interpolation import interpolation
 from compsparse.construct.intervals import IntervalArray
 from compsparse.construct.opaque import Opaque
 from compsparse.errors import ConfigError
 from compsparse.graph.formula import Formula
-from compsparse.networks.explicit import SparseLayer
 
 _START_CELLS = 256
 _MOST_CELLS = 400_000
@@ -66,12 +65,14 @@ def mesh_on(formula: Formula | Opaque, edges: np.ndarray) -> Mesh:
     return Mesh(edges, full(found.value), full(found.slope(0)), full(found.bend(0, 0)))
 
 
-def refined_mesh(formula: Formula | Opaque, low: float, high: float, eps: float) -> Mesh:
-    """Cells short enough that several make up one piece of error eps."""
-    mesh = mesh_on(formula, _edges(low, high, _START_CELLS))
+def refined_mesh(
+    formula: Formula | Opaque, low: float, high: float, eps: float, dtype: torch.dtype = torch.float64
+) -> Mesh:
+    """Cells short enough that several make up one piece of error eps; all inner edges are numbers of the type."""
+    mesh = mesh_on(formula, _edges(low, high, _START_CELLS, dtype))
     while True:
         rough = mesh.bounds > eps / _CELLS_A_PIECE
-        middles = 0.5 * (mesh.edges[:-1] + mesh.edges[1:])
+        middles = held_by(0.5 * mesh.edges[:-1] + 0.5 * mesh.edges[1:], dtype)
         new = middles[rough & (middles > mesh.edges[:-1]) & (middles < mesh.edges[1:])]
         if not len(new):
             return mesh
@@ -85,10 +86,15 @@ def refined_mesh(formula: Formula | Opaque, low: float, high: float, eps: float)
         mesh = mesh_on(formula, np.sort(np.concatenate([mesh.edges, new])))
 
 
-def _edges(low: float, high: float, n: int) -> np.ndarray:
-    edges = np.linspace(low, high, n + 1)
-    edges[0], edges[-1] = low, high
-    return np.unique(edges)
+def held_by(values: np.ndarray, dtype: torch.dtype) -> np.ndarray:
+    """The nearest numbers of the type."""
+    return values if dtype == torch.float64 else torch.tensor(values).to(dtype).double().numpy()
+
+
+def _edges(low: float, high: float, n: int, dtype: torch.dtype) -> np.ndarray:
+    share = np.arange(1, n) / n
+    inner = held_by(low * (1 - share) + high * share, dtype)
+    return np.unique(np.concatenate([[low], inner[(inner > low) & (inner < high)], [high]]))
 
 
 def free_knots(mesh: Mesh, eps: float) -> tuple[np.ndarray, float]:
@@ -120,11 +126,13 @@ def _bound(length: float, seen: tuple[float, float, float, float, float]) -> flo
     return min(length * length * bend / 8, length * (s_high - s_low) / 4, v_high - v_low) * (1 + 1e-14)
 
 
-def uniform_knots(formula: Formula | Opaque, low: float, high: float, eps: float) -> tuple[np.ndarray, float]:
+def uniform_knots(
+    formula: Formula | Opaque, low: float, high: float, eps: float, dtype: torch.dtype = torch.float64
+) -> tuple[np.ndarray, float]:
     """The fewest equal pieces, up to a few percent, whose certified error is at most eps."""
     pieces = 1
     while pieces <= _MOST_CELLS // 4:
-        mesh = mesh_on(formula, _edges(low, high, pieces))
+        mesh = mesh_on(formula, _edges(low, high, pieces, dtype))
         worst = float(mesh.bounds.max())
         if worst <= eps:
             return mesh.edges, worst
@@ -142,40 +150,51 @@ def spline(
     *,
     uniform: bool = False,
     clip: bool = False,
+    dtype: torch.dtype = torch.float64,
 ) -> Gadget:
     """The formula of one argument, interpolated between knots from ``low`` to ``high`` on an affine form of wires.
 
-    Left of ``low`` the network is constant; with ``clip`` it is so right of ``high`` too.
+    With ``clip`` the network is constant beyond both ends. The knots are numbers of the type that computes it.
 
     >>> from compsparse.graph.parser import parse_formula
     >>> found = spline(parse_formula("a**2", ["a"]), AffineForm.wire(0), -1.0, 1.0, 1e-2)
     >>> found.n_units, found.error <= 1e-2  # h^2/4 = 0.01 at h = 0.2: ten pieces, and a short last one
     (11, True)
     """
+    ends = (numbers_between(low, high, dtype) or (low, low)) if clip else (low, high)
+    lost = _span(formula, low, ends[0]) + _span(formula, ends[1], high)
     if uniform:
-        knots, worst = uniform_knots(formula, low, high, eps)
+        knots, worst = uniform_knots(formula, *ends, eps, dtype)
     else:
-        knots, worst = free_knots(refined_mesh(formula, low, high, eps), eps)
+        knots, worst = free_knots(refined_mesh(formula, *ends, eps, dtype), eps)
+    if worst > eps:
+        name = str(dtype).removeprefix("torch.")
+        raise ConfigError(
+            f"the numbers of {name} lie too far apart on [{low:.6g}, {high:.6g}] for an error of {eps:.3g}"
+        )
     at = enclose(formula, [IntervalArray.of(knots)], order=0).value
     heights = np.broadcast_to(0.5 * (at.lower + at.upper), knots.shape)
-    slopes = np.diff(heights) / np.diff(knots)
-    turns = np.diff(slopes, prepend=0.0)
-    off = _distance_at_knots(knots, heights, turns) + float(np.max(at.width))
-    if clip:
-        knots_used, turns = knots, np.append(turns, -np.cumsum(turns)[-1])
-    else:
-        knots_used = knots[:-1]
-    wires = form.wires
-    weights = np.tile(form.weights_on(wires), (len(knots_used), 1))
-    bias = np.array([float(form.constant - Fraction(t)) for t in knots_used.tolist()])
-    layers = (SparseLayer.of(weights, bias), SparseLayer.of(turns[None], heights[:1], relu=False))
-    return Gadget(wires, layers, worst + off, f"spline, {'equal pieces' if uniform else 'free knots'}")
+    made = interpolation(form, knots, heights, eps, clip=clip, dtype=dtype)
+    method = f"spline, {'equal pieces' if uniform else 'free knots'}"
+    return Gadget(form.wires, made.layers, lost + worst + made.error + float(np.max(at.width)), method, made.rounding)
 
 
-def _distance_at_knots(knots: np.ndarray, heights: np.ndarray, turns: np.ndarray) -> float:
-    """How far the function with these rounded turns is from the heights; between knots it is no farther."""
-    steps = np.diff(knots)
-    reached = heights[0] + np.concatenate([[0.0], np.cumsum(np.cumsum(turns) * steps)])
-    n = len(knots)
-    rounding = 4 * n * UNIT_ROUNDOFF * (np.sum(np.cumsum(np.abs(turns)) * steps) + np.abs(heights).max())
-    return float(np.max(np.abs(reached - heights)) + rounding)
+def numbers_between(low: float, high: float, dtype: torch.dtype) -> tuple[float, float] | None:
+    """The first and the last number of the type in an interval, or None.
+
+    >>> numbers_between(0.1, 1.0, torch.float32), numbers_between(1 + 1e-9, 1 + 2e-9, torch.float32)
+    ((0.10000000149011612, 1.0), None)
+    """
+    kind = np.float64 if dtype == torch.float64 else np.float32
+    with np.errstate(over="ignore"):
+        a, b = kind(low), kind(high)
+    first = float(np.nextafter(a, kind(np.inf)) if float(a) < low else a)
+    last = float(np.nextafter(b, kind(-np.inf)) if float(b) > high else b)
+    return (first, last) if first <= last else None
+
+
+def _span(formula: Formula | Opaque, low: float, high: float) -> float:
+    """By how much the function changes from one end to the other."""
+    if low == high:
+        return 0.0
+    return float(enclose(formula, [IntervalArray.of(low, high)], order=0).value.width)

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 
 from compsparse.construct.enclosure import bounds_on
 from compsparse.construct.forms import AffineForm
@@ -27,8 +28,8 @@ _WIDEST = 0.25
 """A wire is never widened by more than this share of its range."""
 _CLOSED = 0.01
 """The range of a ReLU counts as at least this share of its input's: one that hardly opens need not be exact."""
-_ROOM = 2e-3
-"""And by at least this share of it, which costs next to nothing and leaves room for single precision."""
+_RESOLVED = 4096
+"""Roundings of its values that a wire's range counts as at least, since a narrower one cannot be computed."""
 _CELLS = 1024
 _CUT_SHARE = 0.25
 """Share of a step's tolerance that may be spent on cutting off the end of a range where the slope is infinite."""
@@ -70,14 +71,15 @@ class Tolerances:
     widened: dict[int, float]
 
 
-def tolerances(program: Program, outputs: list[AffineForm], tol: float) -> Tolerances:
-    """Path factors over widened ranges."""
-    exact = _backwards(program, outputs, tol, dict.fromkeys(program.ranges.wires, 0.0))
+def tolerances(
+    program: Program, outputs: list[AffineForm], tol: float, dtype: torch.dtype = torch.float64
+) -> Tolerances:
+    """Path factors over widened ranges, for a network that computes in this type."""
+    resolved = _RESOLVED * torch.finfo(dtype).eps / 2
+    exact = _backwards(program, outputs, tol, resolved, dict.fromkeys(program.ranges.wires, 0.0))
     widened = dict.fromkeys(range(program.n_inputs), 0.0)
-    for wire, factor in exact.factors.items():
-        low, high = program.ranges.wires[wire]
-        widened[wire] = max(_MARGIN * tol / factor, tol / factor + _ROOM * (high - low))
-    found = _backwards(program, outputs, tol, widened, exact.factors)
+    widened |= {wire: _MARGIN * tol / factor for wire, factor in exact.factors.items()}
+    found = _backwards(program, outputs, tol, resolved, widened, exact.factors)
     return Tolerances(found.factors, found.places, widened)
 
 
@@ -85,6 +87,7 @@ def _backwards(
     program: Program,
     outputs: list[AffineForm],
     tol: float,
+    resolved: float,
     widened: Mapping[int, float],
     least: Mapping[int, float] | None = None,
 ) -> Tolerances:
@@ -95,8 +98,9 @@ def _backwards(
             if wire in factors:
                 factors[wire] = max(factors[wire], abs(float(weight)))
     places: dict[int, Place] = {}
+    read = {wire for step in program.steps for form in step.forms for wire in form.wires}
     for step in reversed(program.steps):
-        narrow = _MARGIN * tol / (_WIDEST * _width(step, program) + 1e-300)
+        narrow = _MARGIN * tol / (_WIDEST * _width(step, program, resolved) + 1e-300) if step.wire in read else 0.0
         factors[step.wire] = max(factors[step.wire], narrow, least[step.wire] if least else 0.0) * (1 + 1e-12)
         place = places[step.wire] = _place(step, program, widened, tol / factors[step.wire])
         for form, slope in zip(step.forms, place.slopes, strict=True):
@@ -108,10 +112,10 @@ def _backwards(
     return Tolerances(factors, places, dict(widened))
 
 
-def _width(step: ProgramStep, program: Program) -> float:
+def _width(step: ProgramStep, program: Program, resolved: float) -> float:
     low, high = step.range
     if step.kind != "relu":
-        return high - low
+        return max(high - low, resolved * max(abs(low), abs(high)))
     below, above = program.ranges.of(step.forms[0])
     return max(high - low, _CLOSED * (above - below))
 

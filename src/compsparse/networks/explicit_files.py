@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import torch
 
 from compsparse.checks import check_device, check_kind
+from compsparse.digest import arrays_digest, check_digest, check_seal, digest_of, sealed
 from compsparse.errors import ConfigError, DataError
 from compsparse.files import check_place, whole_file
 from compsparse.networks.explicit import ExplicitReLU, SparseLayer
@@ -16,22 +19,38 @@ from compsparse.networks.tensor_files import read_tensors, write_tensors
 from compsparse.optional import needs
 
 _FORMAT = "compsparse.explicit/1"
+_STATEMENT, _NETWORK = "compsparse.statement", "network"
 _OPSET = 18
 _DENSE_ENTRIES = 250_000
 """A layer with at most so many entries, zeros included, is written as a matrix product."""
 
 
-def save_explicit(network: ExplicitReLU, path: str | os.PathLike[str]) -> None:
-    """Writes an explicit network to one safetensors file, which appears whole or not at all."""
+def save_explicit(
+    network: ExplicitReLU, path: str | os.PathLike[str], statement: Mapping[str, Any] | None = None
+) -> None:
+    """Writes an explicit network to one safetensors file, which appears whole or not at all.
+
+    Args:
+        statement: what is known of the network, as JSON values; it is tied to these weights by their digest.
+    """
     needs("safetensors", "saved networks", "export")
     check_kind("network", network, ExplicitReLU)
     place = check_place("path", path)
     about = {"format": _FORMAT, "n_inputs": str(network.n_inputs), "n_layers": str(network.n_layers)}
+    if statement is not None:
+        about[_STATEMENT] = _tied(statement, _tensors_digest(network.state_dict()))
     write_tensors(network, about, place)
 
 
 def load_explicit(path: str | os.PathLike[str], device: str | torch.device | None = None) -> ExplicitReLU:
-    """Reads what :func:`save_explicit` wrote."""
+    """Reads the network that :func:`save_explicit` wrote."""
+    return read_explicit(path, device)[0]
+
+
+def read_explicit(
+    path: str | os.PathLike[str], device: str | torch.device | None = None
+) -> tuple[ExplicitReLU, dict[str, Any] | None]:
+    """The network that :func:`save_explicit` wrote, and what the file says of it."""
     needs("safetensors", "saved networks", "export")
     place = check_device(device)
     source = check_place("path", path)
@@ -45,16 +64,23 @@ def load_explicit(path: str | os.PathLike[str], device: str | torch.device | Non
             weights, bias = (tensors[f"{name}_{i}"].double().numpy() for name in ("weights", "bias"))
             layers.append(SparseLayer(width, rows, columns, weights, bias, tensors[f"floor_{i}"].numpy() == 0))
             width = layers[-1].n_outputs
-        return ExplicitReLU(layers, tensors["bias_0"].dtype).to(place)
+        network = ExplicitReLU(layers, tensors["bias_0"].dtype).to(place)
     except (KeyError, ValueError, TypeError, AttributeError):
         raise DataError(f"the network in {source} is damaged or incomplete") from None
+    text = about.get(_STATEMENT)
+    return network, None if text is None else _statement(text, _tensors_digest(tensors), str(source))
 
 
-def explicit_to_onnx(network: ExplicitReLU, path: str | os.PathLike[str]) -> None:
+def explicit_to_onnx(
+    network: ExplicitReLU, path: str | os.PathLike[str], statement: Mapping[str, Any] | None = None
+) -> None:
     """Writes the network as an ONNX model with a free batch size: ``x`` (batch, inputs) -> ``y``.
 
     Small layers become matrix products. ONNX has no sparse product, so in a large layer the entries are gathered,
     multiplied and added into their rows, and the file grows with the weights that are not zero alone.
+
+    Args:
+        statement: what is known of the network, as JSON values; it is tied to this model by its digest.
     """
     onnx = needs("onnx", "ONNX models", "export")
     check_kind("network", network, ExplicitReLU)
@@ -64,8 +90,56 @@ def explicit_to_onnx(network: ExplicitReLU, path: str | os.PathLike[str]) -> Non
         raise ConfigError(f"ONNX models are written in float32 or float64, got {kind}")
     model = _Program(onnx, np.float32 if kind == torch.float32 else np.float64).model(network)
     onnx.checker.check_model(model)
+    if statement is not None:
+        onnx.helper.set_model_props(model, {_STATEMENT: _tied(statement, _graph_digest(model))})
     with whole_file(place) as temporary:
         onnx.save_model(model, str(temporary))
+
+
+def read_onnx_statement(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any] | None]:
+    """The ONNX model that :func:`explicit_to_onnx` wrote, and what the file says of it."""
+    onnx = needs("onnx", "ONNX models", "export")
+    source = check_place("path", path)
+    try:
+        model = onnx.load_model_from_string(source.read_bytes())
+        onnx.checker.check_model(model)
+    except OSError as error:
+        raise DataError(f"cannot read a network from {source}: {error.strerror}") from None
+    except Exception:  # the reader's and the checker's own errors, of several kinds
+        raise DataError(f"cannot read a network from {source}: it is no whole ONNX model") from None
+    text = next((entry.value for entry in model.metadata_props if entry.key == _STATEMENT), None)
+    return model, None if text is None else _statement(text, _graph_digest(model), str(source))
+
+
+# ---- statements ---------------------------------------------------------------------------------
+
+
+def _tied(statement: Mapping[str, Any], network: str) -> str:
+    return json.dumps(sealed({**statement, _NETWORK: network}), allow_nan=False)
+
+
+def _statement(text: str, network: str, source: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+        content = check_seal(found, f"the statement in {source}")
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"the statement in {source} is damaged or incomplete") from None
+    check_digest(content.pop(_NETWORK, None), network, f"the network in {source}")
+    return content
+
+
+def _tensors_digest(tensors: Mapping[str, torch.Tensor]) -> str:
+    return arrays_digest({name: t.detach().cpu().numpy() for name, t in tensors.items()})
+
+
+def _graph_digest(model: Any) -> str:
+    imports = [opset.SerializeToString(deterministic=True) for opset in model.opset_import]
+    return digest_of(b"".join([model.graph.SerializeToString(deterministic=True), *imports]))
+
+
+# ---- ONNX ---------------------------------------------------------------------------------------
 
 
 class _Program:

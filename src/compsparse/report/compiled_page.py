@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from compsparse.certificate import Rigour
 from compsparse.construct import Compiled, UnitCounts, unit_counts
 from compsparse.errors import ConfigError
 from compsparse.graph import draw_svg
@@ -60,7 +61,6 @@ def rates_figure(counts: Sequence[UnitCounts]) -> Figure:
 
 
 def _in_words(built: Compiled) -> str:
-    rounding = {name: "not covered" if np.isinf(r) else f"at most {r:.2g}" for name, r in built.rounding.items()}
     point = ", ".join(
         f"{name} = {value:.4g}" for name, value in zip(built.graph.inputs, built.observed.point, strict=True)
     )
@@ -69,17 +69,22 @@ def _in_words(built: Compiled) -> str:
     )
     size = built.size
     sentences = [
-        f"For {sides} the network differs from the function by at most {built.certificate.upper:.4g} "
+        f"{_conditions(built)}For {sides} the network differs from the function by at most {built.certificate.upper:.4g} "
         f"({built.certificate.rigour.value}: {built.certificate.rigour.sentence}).",
-        f"In exact arithmetic the bound is {built.bound:.4g}; rounding adds {rounding['float64']} in double precision "
-        f"and, in single precision, {rounding['float32']}.",
-        f"A search over {built.observed.n_points:,} points saw {built.observed.value:.4g}, at {point}: there the bound "
-        "is tightest.",
+        f"In exact arithmetic the bound is {built.bound:.4g}; computing in {built.dtype} adds at most "
+        f"{built.rounding:.2g}.",
+        f"A search over {built.observed.n_points:,} points saw {built.observed.value:.4g}, at {point}.",
         f"Units are rows with a ReLU. {size.wires:,} further rows carry numbers past a layer; as pairs of ReLUs they "
         f"would make {size.strict_units:,} units. {size.parameters:,} parameters are not zero.",
         *(f"It takes for granted that {a}." for a in built.certificate.assumes),
     ]
     return "".join(f"<p>{escape(s)}</p>" for s in sentences)
+
+
+def _conditions(built: Compiled) -> str:
+    """What the first sentence must say before anything else."""
+    declared = [node.name for node in built.nodes if node.rigour is Rigour.DECLARED]
+    return f"If the declared bounds of {', '.join(declared)} hold: " if declared else ""
 
 
 def _node_table(built: Compiled) -> str:

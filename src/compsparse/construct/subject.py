@@ -1,0 +1,196 @@
+"""What is compiled: the graph, its box, and the ways in which its owner calls the function itself."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import torch
+
+from compsparse.checks import brief, check_name_list, check_number
+from compsparse.construct.fitted import fitted_graph_formulas, network_graph
+from compsparse.errors import CompsparseError, ConfigError, GraphError, TraceError
+from compsparse.graph import Constituent, FunctionGraph, Node, trace
+from compsparse.models import FittedGraph
+from compsparse.networks import MirrorNetwork
+
+Domain = Mapping[str, tuple[float, float]] | Sequence[tuple[float, float]] | tuple[float, float]
+Call = Callable[[np.ndarray], np.ndarray]
+"""Rows of points to rows of values."""
+
+
+@runtime_checkable
+class HoldsFunction(Protocol):
+    """Something that was found and holds a function, such as a discovery."""
+
+    @property
+    def function(self) -> FunctionGraph | FittedGraph:
+        """What is compiled."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A function graph that stands for a function.
+
+    Attributes:
+        calls: how the function is called, by words that name the way; the graph itself where there is no other.
+        by_point: the ways among them that take one point at a time, which is slow.
+    """
+
+    graph: FunctionGraph
+    calls: dict[str, Call]
+    by_point: frozenset[str] = frozenset()
+
+
+def subject_of(function: Any, domain: Domain, may_be_opaque: bool) -> Subject:
+    """What stands for the function; ``may_be_opaque`` lets one that cannot be traced through as a single node."""
+    if isinstance(function, HoldsFunction):
+        function = function.function
+    if isinstance(function, FittedGraph):
+        model = function
+        return Subject(fitted_graph_formulas(model), {"its predictions": _rows(model.predict)})
+    if isinstance(function, MirrorNetwork):
+        network = copy.deepcopy(function).double()
+        return Subject(network_graph(function), {"the network in double precision": _rows(_replica(network))})
+    if isinstance(function, (FunctionGraph, str)):
+        graph = function if isinstance(function, FunctionGraph) else FunctionGraph.from_expression(function)
+        return Subject(graph, {"the graph": _rows(graph)})
+    if not callable(function):
+        raise ConfigError(f"expected a function graph, an expression or a function, got {brief(function)}")
+    return _of_callable(function, domain, may_be_opaque)
+
+
+def _of_callable(function: Callable[..., Any], domain: Domain, may_be_opaque: bool) -> Subject:
+    names = list(domain) if isinstance(domain, Mapping) else None
+    several = names is None and not _is_pair(domain)
+    inputs: Any = names if names is not None else len(list(domain)) if several else None
+    try:
+        traced = trace(function, inputs if names is not None or _takes_one(function) else None, fuse=True)
+        return Subject(traced, _calls(function, traced.n_inputs), frozenset({_BY_POINT}))
+    except TraceError as error:
+        if not may_be_opaque:
+            raise GraphError(
+                f"{error}; a function that cannot be traced needs declared bounds, or estimate=True for an estimate"
+            ) from None
+    count = inputs if isinstance(inputs, int) else len(names or [])
+    own = names or [f"x{i}" for i in range(count or len(inspect.signature(function).parameters))]
+    called = _by_columns(function) if _takes_one(function) and len(own) > 1 else function
+    graph = FunctionGraph(own, [Node("f", tuple(own), Constituent.from_callable(called, len(own), name="f"))])
+    return Subject(graph, {"the function": _rows(graph)})
+
+
+# ---- ways to call it ----------------------------------------------------------------------------
+
+_BY_POINT = "one point at a time, with floats"
+
+
+def _rows(function: Callable[..., Any]) -> Call:
+    return lambda x: np.asarray(function(x), dtype=float).reshape(len(x), -1)
+
+
+def _replica(network: MirrorNetwork) -> Call:
+    def call(x: np.ndarray) -> np.ndarray:
+        with torch.no_grad():
+            answers = network(torch.from_numpy(x))
+        return np.asarray((answers[0] if answers.ndim > 2 else answers).numpy())
+
+    return call
+
+
+def _calls(function: Callable[..., Any], n_inputs: int) -> dict[str, Call]:
+    """The forms in which people call a Python function of several numbers."""
+    if _takes_one(function) and n_inputs > 1:
+        return {
+            "with an array of columns": _answers(function, lambda x: (x.T,)),
+            "with an array of rows": _answers(function, lambda x: (x,)),
+            "with tensors": _answers(function, lambda x: (torch.from_numpy(x.T),)),
+            _BY_POINT: _one_by_one(lambda row: function(np.array(row))),
+        }
+    return {
+        "with arrays": _answers(function, lambda x: tuple(x.T)),
+        "with tensors": _answers(function, lambda x: tuple(torch.from_numpy(x.T))),
+        _BY_POINT: _one_by_one(lambda row: function(*row)),
+    }
+
+
+def _answers(function: Callable[..., Any], arguments: Callable[[np.ndarray], tuple[Any, ...]]) -> Call:
+    def call(x: np.ndarray) -> np.ndarray:
+        found = function(*arguments(np.ascontiguousarray(x)))
+        columns = list(found) if isinstance(found, (tuple, list)) else [found]
+        return np.stack([np.asarray(c, dtype=float) for c in columns], axis=1)
+
+    return call
+
+
+def _one_by_one(function: Callable[..., Any]) -> Call:
+    def value(row: list[float]) -> list[float]:
+        found = function(row)
+        return [float(v) for v in (found if isinstance(found, (tuple, list)) else [found])]
+
+    return lambda x: np.array([value(row) for row in x.tolist()])
+
+
+def _is_pair(domain: Any) -> bool:
+    try:
+        return len(domain) == 2 and all(isinstance(s, (int, float, np.number)) for s in domain)
+    except TypeError:
+        raise ConfigError(f"domain must be (low, high) for every input, got {brief(domain)}") from None
+
+
+def _takes_one(function: Callable[..., Any]) -> bool:
+    try:
+        return len(inspect.signature(function).parameters) == 1
+    except (TypeError, ValueError):
+        return False
+
+
+def _by_columns(function: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*columns: Any) -> Any:
+        return function(np.stack(columns, axis=-1))
+
+    return call
+
+
+# ---- the box ------------------------------------------------------------------------------------
+
+
+def check_domain(domain: Any, names: Sequence[str]) -> tuple[tuple[float, float], ...]:
+    """A bounded box with a side for every input: by name, in order, or one pair for all.
+
+    >>> check_domain((0, 1), ["a", "b"])
+    ((0.0, 1.0), (0.0, 1.0))
+    """
+    names = check_name_list("names", names)
+    if isinstance(domain, Mapping):
+        strange = [key for key in domain if key not in names]
+        if strange:
+            raise ConfigError(f"domain names {brief(strange[0])}, which is no input; the inputs are {', '.join(names)}")
+        missing = [name for name in names if name not in domain]
+        if missing:
+            raise ConfigError(f"domain has no side for input {missing[0]!r}")
+        sides = [domain[name] for name in names]
+    else:
+        try:
+            sides = list(domain)
+        except TypeError:
+            raise ConfigError(f"domain must be (low, high) for every input, got {brief(domain)}") from None
+        if len(sides) == 2 and all(isinstance(s, (int, float, np.number)) for s in sides):
+            sides = [sides] * len(names)
+        if len(sides) != len(names):
+            raise ConfigError(f"domain must have one (low, high) for each of the {len(names)} inputs, got {len(sides)}")
+    return tuple(_side(name, side) for name, side in zip(names, sides, strict=True))
+
+
+def _side(name: str, side: Any) -> tuple[float, float]:
+    try:
+        low, high = side
+    except (TypeError, ValueError):
+        raise ConfigError(f"the side of input {name!r} must be (low, high), got {brief(side)}") from None
+    low, high = (check_number(f"the side of input {name!r}", end) for end in (low, high))
+    if not low < high:
+        raise ConfigError(f"the side of input {name!r} must have low < high, got ({low:g}, {high:g})")
+    return low, high
