@@ -66,7 +66,7 @@ def verify_command(
     seed: Annotated[int, typer.Option(help="Seed of the points.")] = 1,
     json_: JsonOption = False,
 ) -> None:
-    """Check the file of a compiled network: its digest, and its stated error by a new search. Ends with 1 if refuted."""
+    """Check the file of a compiled network: its digest, and its error by a new search. Exits with 1 if refuted."""
     from compsparse.construct import verify
 
     found = verify(file, graph_from(function) if function else None, n_points=n_points, random_state=seed)

@@ -301,9 +301,9 @@ def _check_not_refuted(graph: FunctionGraph, given: str, guessed: str, upper: fl
         raise CertificateError(f"the certificate does not hold: {off}. This is a fault of compsparse: please report it")
     if seen.largest.value > tol:
         raise ConfigError(
-            f"the function itself, computed in double precision, is off from its formula: at {place} it differs from the "
-            f"network by {seen.largest.value:.3g}, which is above tol = {tol:.3g}; rewrite the formula so that it loses "
-            "fewer digits, or ask for a larger tol"
+            f"the function itself, computed in double precision, is off from its formula: at {place} it differs from "
+            f"the network by {seen.largest.value:.3g}, which is above tol = {tol:.3g}; rewrite the formula so that it "
+            "loses fewer digits, or ask for a larger tol"
         )
 
 

@@ -66,7 +66,7 @@ def largest_error(
 
 def _inside(x: np.ndarray, low: np.ndarray, high: np.ndarray, dtype: torch.dtype) -> np.ndarray:
     """The nearest points of the box whose coordinates are numbers of the type; its corners are such points."""
-    return np.clip(held_by(x, dtype), low, high)
+    return np.asarray(np.clip(held_by(x, dtype), low, high))
 
 
 def _errors(

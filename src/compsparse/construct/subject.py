@@ -13,7 +13,7 @@ import torch
 
 from compsparse.checks import brief, check_name_list, check_number
 from compsparse.construct.fitted import fitted_graph_formulas, network_graph
-from compsparse.errors import CompsparseError, ConfigError, GraphError, TraceError
+from compsparse.errors import ConfigError, GraphError, TraceError
 from compsparse.graph import Constituent, FunctionGraph, Node, trace
 from compsparse.models import FittedGraph
 from compsparse.networks import MirrorNetwork

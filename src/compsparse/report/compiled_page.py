@@ -69,8 +69,8 @@ def _in_words(built: Compiled) -> str:
     )
     size = built.size
     sentences = [
-        f"{_conditions(built)}For {sides} the network differs from the function by at most {built.certificate.upper:.4g} "
-        f"({built.certificate.rigour.value}: {built.certificate.rigour.sentence}).",
+        f"{_conditions(built)}For {sides} the network differs from the function by at most "
+        f"{built.certificate.upper:.4g} ({built.certificate.rigour.value}: {built.certificate.rigour.sentence}).",
         f"In exact arithmetic the bound is {built.bound:.4g}; computing in {built.dtype} adds at most "
         f"{built.rounding:.2g}.",
         f"A search over {built.observed.n_points:,} points saw {built.observed.value:.4g}, at {point}.",
