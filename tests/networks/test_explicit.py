@@ -129,3 +129,18 @@ def test_rounding_stays_within_its_bound(dtype):
             assert (np.array(exact) >= bound.lower - 1e-12).all()
             assert (np.array(exact) <= bound.upper + 1e-12).all()
     assert bound.error.max() < 1e4 * torch.finfo(dtype).eps
+
+
+@pytest.mark.parametrize("batch", [1, 3, 5000])
+def test_large_layers_answer_alike_in_onnx_whatever_the_batch(tmp_path, batch):
+    """Products that are added into their rows by an index are lost where a program does so in parallel."""
+    rng = np.random.default_rng(0)
+    wide = sparse.random(900, 700, 0.01, random_state=0, format="csr") + sparse.csr_matrix(
+        (np.ones(700), (np.full(700, 5), np.arange(700))), shape=(900, 700)
+    )
+    layers = [SparseLayer.of(wide, rng.standard_normal(900)), SparseLayer.of(wide.T, np.zeros(700), False)]
+    network = ExplicitReLU(layers)
+    explicit_to_onnx(network, tmp_path / "net.onnx")
+    x = rng.standard_normal((batch, 700))
+    answers = onnxruntime.InferenceSession(tmp_path / "net.onnx").run(None, {"x": x})[0]
+    np.testing.assert_allclose(answers, network(torch.from_numpy(x)).numpy(), atol=1e-12)

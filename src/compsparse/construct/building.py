@@ -32,7 +32,9 @@ class Built:
     Attributes:
         errors: how far each wire can be off, all errors before it included, in exact arithmetic.
         bounds: the error of each output.
-        rounding: what computing in the type adds to it.
+        roundings: what computing in the type adds to each wire by its own step.
+        read_out: by the sums that the outputs are.
+        rounding: by all of them at the outputs.
     """
 
     program: Program
@@ -41,6 +43,8 @@ class Built:
     gadgets: dict[int, Gadget]
     errors: dict[int, float]
     bounds: tuple[float, ...]
+    roundings: dict[int, float]
+    read_out: float
     rounding: float
 
 
@@ -96,7 +100,7 @@ def _built_for(
     errors = _forwards(program, found, {w: g.error for w, g in in_order.items()})
     bounds = tuple(form.error(errors) * (1 + 1e-12) for form in outputs)
     rounding = _rounding(program, found, in_order, outputs, errors, dtype)
-    return Built(program, tuple(outputs), found, in_order, errors, bounds, rounding)
+    return Built(program, tuple(outputs), found, in_order, errors, bounds, *rounding)
 
 
 def _gadget(step: ProgramStep, place: Place, eps: float, dtype: torch.dtype, uniform: bool) -> Gadget:
@@ -144,8 +148,11 @@ def _rounding(
     outputs: list[AffineForm],
     errors: Mapping[int, float],
     dtype: torch.dtype,
-) -> float:
-    """What rounding adds at the outputs; infinite where wires may leave the ranges that their readers were made for."""
+) -> tuple[dict[int, float], float, float]:
+    """What rounding adds to each wire, by the sums of the outputs, and in all.
+
+    The last is infinite where wires may leave the ranges that their readers were made for.
+    """
 
     def ends(wires: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
         low, high = np.array([program.ranges.wires[w] for w in wires]).reshape(-1, 2).T
@@ -155,10 +162,12 @@ def _rounding(
     own = {wire: gadget.rounding(*ends(gadget.wires), dtype) for wire, gadget in gadgets.items()}
     total = _forwards(program, found, {w: gadgets[w].error + own[w] for w in gadgets})
     if not all(total[s.wire] <= found.widened[s.wire] for s in program.steps):
-        return float("inf")
-    worst = 0.0
-    for form in outputs:
-        row = SparseLayer.of(form.weights_on(form.wires)[None], [float(form.constant)], False)
-        read_out = float(rounding_error([row], *ends(form.wires), dtype).error[0])
-        worst = max(worst, form.error(total) - form.error(errors) + read_out)
-    return float(worst) * (1 + 1e-9)
+        return own, 0.0, float("inf")
+    read_out = max((_read_out(form, *ends(form.wires), dtype) for form in outputs), default=0.0)
+    worst = max((form.error(total) - form.error(errors) for form in outputs), default=0.0) + read_out
+    return own, read_out, float(worst) * (1 + 1e-9)
+
+
+def _read_out(form: AffineForm, lower: np.ndarray, upper: np.ndarray, dtype: torch.dtype) -> float:
+    row = SparseLayer.of(form.weights_on(form.wires)[None], [float(form.constant)], False)
+    return float(rounding_error([row], lower, upper, dtype).error[0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -29,6 +30,7 @@ from compsparse.construct.record import PRECISIONS, Compiled, CompiledNode, Prec
 from compsparse.construct.refutation import CertificateError, Seen, at, search
 from compsparse.construct.splines import numbers_between
 from compsparse.construct.subject import Domain, HoldsFunction, check_domain, subject_of
+from compsparse.construct.tightening import tightened
 from compsparse.construct.tolerances import StepError
 from compsparse.errors import ConfigError
 from compsparse.graph import FunctionGraph, Node
@@ -196,7 +198,9 @@ def _compiled(
         if cheaper != grids:
             other = with_grids(cheaper)
             best = min(best, other, key=lambda pair: sum(g.n_units for g in pair[1].gadgets.values()))
-    return best
+    program, built = best
+    rebuild = partial(build, program, list(built.outputs), dtype=kind, uniform=method == "uniform")
+    return program, tightened(graph, opaque, box, built, tol, rebuild)
 
 
 def _cheaper_on_a_grid(
@@ -311,6 +315,7 @@ def _nodes(
     graph: FunctionGraph, program: Program, built: Built, opaque: Mapping[str, Opaque]
 ) -> tuple[CompiledNode, ...]:
     factors = path_factors(graph, {name: b.slopes for name, b in program.node_bounds.items()})
+    ends = {name: (bound,) for name, bound in zip(graph.outputs, built.bounds, strict=True)}
     found = []
     for node in graph.nodes:
         gadgets = [built.gadgets[s.wire] for s in program.steps if s.node == node.name]
@@ -325,7 +330,7 @@ def _nodes(
                 (*sorted(Counter(g.method for g in gadgets).items()), *([("folded into its readers", 1)] * is_folded)),
                 sum(g.n_units for g in gadgets),
                 _own_error(node.name, program, built),
-                _error(node.name, program, built),
+                min([_error(node.name, program, built), *ends.get(node.name, ())]),
                 (bounds.lower, bounds.upper),
                 bounds.slopes,
                 factors[node.name],

@@ -107,7 +107,7 @@ class _Lowering:
 
     def program(self) -> Program:
         for node in self.graph.nodes:
-            formula = self.opaque[node.name] if node.name in self.opaque else _formula(node)
+            formula = self.opaque[node.name] if node.name in self.opaque else formula_of(node)
             box = [self.places[p] for p in node.parents]
             self.bounds[node.name] = bounds = self.checked(node, formula, box)
             self.places[node.name] = (bounds.lower, bounds.upper)
@@ -399,7 +399,7 @@ class _NodeLowering:
 # ---- small things -------------------------------------------------------------------------------
 
 
-def _formula(node: Node) -> Formula:
+def formula_of(node: Node) -> Formula:
     if node.constituent is None or node.constituent.formula is None:
         raise GraphError(
             f"node {node.name!r} has no formula, so its derivatives cannot be bounded: write it with known operations, "

@@ -20,11 +20,16 @@ _MOST_CORNERS = 256
 
 @dataclass(frozen=True)
 class LargestError:
-    """The largest error that was seen, where, and at how many points."""
+    """The largest error that was seen, where, and at how many points.
+
+    Attributes:
+        answers: what the network answered there.
+    """
 
     value: float
     point: tuple[float, ...]
     n_points: int
+    answers: tuple[float, ...] = ()
 
 
 def largest_error(
@@ -49,19 +54,33 @@ def largest_error(
     corners = np.array(list(all_choices(*sides)) if 2**d <= _MOST_CORNERS else [low, high], dtype=float)
     share = rng.random((max(n_points // 2, 1), d))
     x = np.vstack([corners, _inside(low * (1 - share) + high * share, low, high, kind)])
-    best, errors = x, _errors(network, function, x)
-    seen, width = len(x), 0.1
-    while seen < n_points:
-        kept = np.argsort(errors)[-_KEPT:]
-        best, errors = best[kept], errors[kept]
-        count = min(max(n_points // 16, 1), n_points - seen)
-        start = best[rng.integers(len(best), size=count)]
-        move = rng.standard_normal((count, d)) * (rng.random((count, d)) < max(2 / d, 0.3))
+    seen = _Points(x, *_errors(network, function, x))
+    count, width = len(x), 0.1
+    while count < n_points:
+        best = seen.worst(_KEPT)
+        more = min(max(n_points // 16, 1), n_points - count)
+        start = best.x[rng.integers(len(best.x), size=more)]
+        move = rng.standard_normal((more, d)) * (rng.random((more, d)) < max(2 / d, 0.3))
         near = _inside(start + width * move * high - width * move * low, low, high, kind)
-        best, errors = np.vstack([best, near]), np.concatenate([errors, _errors(network, function, near)])
-        seen, width = seen + count, 0.6 * width
-    worst = int(np.argmax(errors))
-    return LargestError(float(errors[worst]), tuple(best[worst].tolist()), seen)
+        seen = best.joined(_Points(near, *_errors(network, function, near)))
+        count, width = count + more, 0.6 * width
+    found = seen.worst(1)
+    return LargestError(float(found.errors[0]), tuple(found.x[0].tolist()), count, tuple(found.answers[0].tolist()))
+
+
+@dataclass(frozen=True, eq=False)
+class _Points:
+    x: np.ndarray
+    errors: np.ndarray
+    answers: np.ndarray
+
+    def worst(self, count: int) -> _Points:
+        kept = np.argsort(self.errors)[-count:]
+        return _Points(self.x[kept], self.errors[kept], self.answers[kept])
+
+    def joined(self, other: _Points) -> _Points:
+        pairs = (self.x, other.x), (self.errors, other.errors), (self.answers, other.answers)
+        return _Points(*(np.concatenate(pair) for pair in pairs))
 
 
 def _inside(x: np.ndarray, low: np.ndarray, high: np.ndarray, dtype: torch.dtype) -> np.ndarray:
@@ -73,12 +92,12 @@ def _errors(
     network: ExplicitReLU | Callable[[np.ndarray], np.ndarray],
     function: Callable[[np.ndarray], np.ndarray],
     x: np.ndarray,
-) -> np.ndarray:
-    """The largest error of any output at each point."""
+) -> tuple[np.ndarray, np.ndarray]:
+    """The largest error of any output at each point, and the answers."""
     answers = network_values(network, x) if isinstance(network, ExplicitReLU) else network(x)
     right = np.asarray(function(x)).reshape(answers.shape)
     errors = np.abs(answers - right).max(axis=1)
-    return np.asarray(np.where(np.isnan(errors), np.inf, errors))
+    return np.where(np.isnan(errors), np.inf, errors), answers
 
 
 def network_values(network: ExplicitReLU, x: np.ndarray) -> np.ndarray:

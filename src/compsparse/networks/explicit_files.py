@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -76,8 +76,9 @@ def explicit_to_onnx(
 ) -> None:
     """Writes the network as an ONNX model with a free batch size: ``x`` (batch, inputs) -> ``y``.
 
-    Small layers become matrix products. ONNX has no sparse product, so in a large layer the entries are gathered,
-    multiplied and added into their rows, and the file grows with the weights that are not zero alone.
+    Small layers become matrix products. ONNX has no sparse product, so in a large layer the entries are gathered and
+    multiplied, and rows of about equal length are summed together: the file grows with the weights that are not zero
+    alone. To add products into their rows by an index would be shorter, but programs do so in parallel and lose some.
 
     Args:
         statement: what is known of the network, as JSON values; it is tied to this model by its digest.
@@ -183,9 +184,25 @@ class _Program:
         if layer.n_inputs * layer.n_outputs <= _DENSE_ENTRIES:
             matrix = self.constant(layer.matrix.toarray().astype(self.kind))
             return self.apply("Add", self.apply("MatMul", matrix, value), bias)
-        entries = self.apply("Gather", value, self.constant(layer.columns), axis=0)
-        products = self.apply("Mul", entries, self.constant(layer.values[:, None].astype(self.kind)))
-        first = self.apply("Slice", value, *(self.constant(np.array([i], np.int64)) for i in (0, 1, 0)))
-        nothing = self.apply("Mul", first, self.constant(np.zeros((1, 1), self.kind)))
-        start = self.apply("Add", nothing, bias)  # the bias, once for every column of the batch
-        return self.apply("ScatterND", start, self.constant(layer.rows[:, None]), products, reduction="add")
+        rows, order = [], []
+        for chosen, columns, values in _rows_of_like_length(layer):
+            entries = self.apply("Gather", value, self.constant(columns), axis=0)  # (rows, entries, batch)
+            products = self.apply("Mul", entries, self.constant(values[..., None].astype(self.kind)))
+            rows.append(self.apply("ReduceSum", products, self.constant(np.array([1])), keepdims=0))
+            order.append(chosen)
+        back = self.constant(np.argsort(np.concatenate(order)))
+        return self.apply("Add", self.apply("Gather", self.apply("Concat", *rows, axis=0), back, axis=0), bias)
+
+
+def _rows_of_like_length(layer: SparseLayer) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Rows whose numbers of entries round up to one power of two: which, columns, and weights filled up with zeros."""
+    W = layer.matrix
+    counts = np.diff(W.indptr)
+    sizes = 2 ** np.ceil(np.log2(np.maximum(counts, 1))).astype(int)
+    for size in np.unique(sizes):
+        chosen = np.flatnonzero(sizes == size)
+        columns, values = np.zeros((len(chosen), size), dtype=np.int64), np.zeros((len(chosen), size))
+        inside = np.arange(size) < counts[chosen][:, None]
+        entries = (W.indptr[chosen][:, None] + np.arange(size))[inside]
+        columns[inside], values[inside] = W.indices[entries], W.data[entries]
+        yield chosen, columns, values
