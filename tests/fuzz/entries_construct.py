@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
+
 import numpy as np
 import torch
 from odd import Entry
@@ -32,11 +35,19 @@ add(
         "domain": (-1, 1),
         "tol": 0.1,
         "method": "auto",
+        "dtype": "float64",
         "declared": None,
         "estimate": False,
         "n_points": 50,
         "random_state": 0,
     },
+)
+_FILE = Path(tempfile.mkdtemp()) / "net.safetensors"
+construct.compile("max(a, b)", (-1, 1), 0.1, n_points=50).save(_FILE)
+add(
+    "verify",
+    construct.verify,
+    lambda: {"path": _FILE, "function": None, "n_points": 50, "random_state": 0},
 )
 add(
     "compile, declared",
