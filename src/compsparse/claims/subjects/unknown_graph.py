@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from compsparse.claims.claim import Claim, Finding, Profile
+from compsparse.claims.claim import Claim, Finding, Premise, Profile
 from compsparse.claims.image_trials import ImageData, ImageKind
 from compsparse.claims.patch_trials import PatchData, PatchTrial, l2, prox_l1, run_patches
 from compsparse.claims.rules import (
@@ -202,6 +202,7 @@ def _judge_survival(dense: np.ndarray, pruned: np.ndarray, all_rounds: list[np.n
     )  # fmt: skip
     return Finding(
         judge_at_most(cost, 0.03),
+        premises=(Premise.at_most("the dense network's error (chance is 0.75)", dense, 0.375),),
         expected="a network pruned to a third of its weights gets at most 3 percentage points more of the test images "
         "wrong than the dense one, by the 95% interval over seeds; refuted if all of it is above",
         measured=f"{cost.text()} more wrong; errors by round {', '.join(f'{e.mean():.3f}' for e in all_rounds)}",
