@@ -28,7 +28,7 @@ from compsparse.training.last_layer import solve_last_layer
 from compsparse.training.levenberg_marquardt import Refinement, refine
 from compsparse.training.steps import Steps
 
-SHORT_STEPS, SHORT_EPOCHS = 60, 2
+SHORT_STEPS, SHORT_EPOCHS = 40, 1
 """Of each training on shuffled labels: networks need not learn them for the labels to say nothing."""
 
 
@@ -213,7 +213,7 @@ def _is_measured(value: Any) -> bool:
 
 
 def judged_again(world: World, name: str) -> list[str]:
-    """What every judgement of the world says of its measurements changed that way; exact counts are left as they are."""
+    """What every judgement of the world says of its measurements changed that way; counts are left as they are."""
     found = []
     for judge, arguments, options in world.judged:
         change = _Numbers(NUMBERS[name])

@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from compsparse.checks import check_choice, check_flag, check_kind, check_list, check_numbers
+from compsparse.checks import check_choice, check_flag, check_kind, check_list, check_number, check_numbers
 from compsparse.errors import ConfigError, DataError
 from compsparse.progress import Progress
 from compsparse.report.figure import Figure
@@ -67,13 +67,13 @@ class Premise:
     @classmethod
     def at_most(cls, what: str, values: Any, most: float) -> Premise:
         """That numbers are at most so much on average; one that is not a number is not."""
-        mean = _mean(what, values)
+        mean, most = _mean(what, values), check_number("most", most)
         return cls(f"{what} is at most {most:.3g}", f"it is {mean:.3g}", bool(mean <= most))
 
     @classmethod
     def at_least(cls, what: str, values: Any, least: float) -> Premise:
         """That numbers are at least so much on average; one that is not a number is not."""
-        mean = _mean(what, values)
+        mean, least = _mean(what, values), check_number("least", least)
         return cls(f"{what} is at least {least:.3g}", f"it is {mean:.3g}", bool(mean >= least))
 
 

@@ -15,7 +15,7 @@ before a rule is asked, such as that the data were fitted, is a :class:`~compspa
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 
@@ -84,14 +84,15 @@ def geometric_interval(values: Sequence[float] | np.ndarray, confidence: float =
     return Interval(math.exp(logs.low), math.exp(logs.high) if logs.high < 700 else math.inf)
 
 
-def interval_if_known(
-    values: Sequence[float] | np.ndarray, make: Callable[..., Interval] = mean_interval
-) -> Interval:
-    """The interval that ``make`` takes of the values; the whole line where one of them is not a finite number.
+def interval_if_known(values: Sequence[float] | np.ndarray, *, geometric: bool = False) -> Interval:
+    """The interval of a mean, or of a geometric one; the whole line where a value has none to give.
 
-    Networks that learned nothing have measures that are no numbers; what is said of them is open.
+    Networks that learned nothing have measures that are zero or no numbers; what is said of them is open.
     """
-    return make(values) if np.isfinite(values).all() else Interval(-math.inf, math.inf)
+    x = np.asarray(values, dtype=float)
+    if not np.isfinite(x).all() or (geometric and np.any(x <= 0)):
+        return Interval(-math.inf, math.inf)
+    return geometric_interval(x) if geometric else mean_interval(x)
 
 
 # ---- laws ------------------------------------------------------------------------------------

@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 
 from compsparse.claims.claim import Claim, Finding, Outcome, Profile
-from compsparse.claims.rules import Interval, all_of, geometric_interval, judge_at_most, judge_equal
+from compsparse.claims.rules import (
+    Interval,
+    all_of,
+    geometric_interval,
+    interval_if_known,
+    judge_at_most,
+    judge_equal,
+)
 from compsparse.claims.seeds import FIRST_SEED
 from compsparse.progress import Progress
 from compsparse.report.figure import Figure
@@ -178,7 +185,8 @@ def label_noise_finds_the_sparse_optimum(profile: Profile, progress: Progress) -
 def _judge_label_noise(by_length: dict[int, list[float]], setting: str) -> Finding:
     """By intervals, over data sets, of the penalty over its optimum after the longest runs and of its fall."""
     first, last = (by_length[steps] for steps in (min(by_length), max(by_length)))
-    end, fall = geometric_interval(last), geometric_interval(np.array(last) / np.array(first))
+    end = interval_if_known(last, geometric=True)
+    fall = interval_if_known(np.array(last) / np.maximum(first, 1e-12), geometric=True)
     lowest = min(min(found) for found in by_length.values())
     outcome = all_of([judge_at_most(end, 1.5), judge_at_most(fall, 1 - _LEAST_FALL, refuted_above=1.0)])
     medians = {steps: float(np.median(found)) for steps, found in by_length.items()}

@@ -11,7 +11,6 @@ import torch
 from compsparse.claims.claim import Claim, Finding, Outcome, Premise, Profile
 from compsparse.claims.rules import (
     all_of,
-    geometric_interval,
     interval_if_known,
     judge_at_least,
     judge_at_most,
@@ -79,9 +78,11 @@ def decay_lowers_rho_and_rank(profile: Profile, progress: Progress) -> Finding:
 
 def _judge_decay(ends: dict[float, Dynamics], test_errors: dict[float, np.ndarray]) -> Finding:
     least, most = min(ends), max(ends)
-    rho = geometric_interval(ends[least].rho / ends[most].rho)
+    rhos = _over(ends[least].rho, ends[most].rho)
+    rho = interval_if_known(rhos, geometric=True)
     ranks = [
-        geometric_interval(ends[least].stable_ranks[:, layer] / ends[most].stable_ranks[:, layer]) for layer in (0, 1)
+        interval_if_known(_over(ends[least].stable_ranks[:, i], ends[most].stable_ranks[:, i]), geometric=True)
+        for i in (0, 1)
     ]
     rows = tuple(
         {"weight decay": decay, "value": float(values.mean()), "low": float(values.min()), "high": float(values.max()),
@@ -108,7 +109,7 @@ def _judge_decay(ends: dict[float, Dynamics], test_errors: dict[float, np.ndarra
         + "; test error "
         + ", ".join(f"{e.mean():.3f} at {decay:g}" for decay, e in test_errors.items()),
         numbers={
-            "rho ratio": float((ends[least].rho / ends[most].rho).mean()),
+            "rho ratio": float(rhos.mean()),
             **{f"rho at {decay:g}": float(end.rho.mean()) for decay, end in ends.items()},
             **{f"test error at {decay:g}": float(e.mean()) for decay, e in test_errors.items()},
         },
@@ -117,6 +118,12 @@ def _judge_decay(ends: dict[float, Dynamics], test_errors: dict[float, np.ndarra
                    low="low", high="high", log_x=True, log_y=True, y_title="value (mean, range over seeds)"),
         ),
     )  # fmt: skip
+
+
+def _over(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Ratios; NaN over what is zero, as the weights of networks that learned nothing may be."""
+    ratios: np.ndarray = np.divide(a, b, out=np.full(a.shape, np.nan), where=b > 0)
+    return ratios
 
 
 def rho_at_equilibrium(profile: Profile, progress: Progress) -> Finding:
@@ -192,7 +199,7 @@ def _judge_collapse(points: list[Dynamics]) -> Finding:
     names = ("within", "angles", "lengths", "duality", "nearest")
     falls = {
         name: interval_if_known(
-            (getattr(late.collapse, name) + 1e-6) / (getattr(early.collapse, name) + 1e-6), geometric_interval
+            (getattr(late.collapse, name) + 1e-6) / (getattr(early.collapse, name) + 1e-6), geometric=True
         )
         for name in names[:4]
     }
