@@ -13,6 +13,7 @@ from compsparse.claims.claim import Claim, Finding, Premise, Profile
 from compsparse.claims.rules import (
     Interval,
     all_of,
+    interval_if_known,
     judge_at_least,
     judge_at_most,
     judge_equal,
@@ -465,7 +466,7 @@ def learns_a_metric(profile: Profile, progress: Progress) -> Finding:
 
 
 def _judge_metric(before: np.ndarray, after: np.ndarray, errors: np.ndarray) -> Finding:
-    interval = mean_interval(after)
+    interval = interval_if_known(after)
     return Finding(
         judge_at_least(interval, 0.75, refuted_below=0.6),
         expected="after training at least 0.75 of the squared norm of W_Q W_K^T is symmetric, as it is for a metric, "
@@ -493,7 +494,7 @@ _LEAST_FALL = 0.05
 
 
 def _judge_isometry(before: dict[str, np.ndarray], after: dict[str, np.ndarray], errors: np.ndarray) -> Finding:
-    change = mean_interval(after["isometry"] - before["isometry"])
+    change = interval_if_known(after["isometry"] - before["isometry"])
     rows = tuple(
         {"measure": name, "value": float(v[name].mean()), "low": float(v[name].min()), "high": float(v[name].max()),
          "when": when}

@@ -13,9 +13,9 @@ from compsparse.claims.claim import Claim, Finding, Outcome, Profile
 from compsparse.claims.rules import (
     Interval,
     all_of,
+    interval_if_known,
     judge_at_least,
     judge_at_most,
-    mean_interval,
     share_interval,
 )
 from compsparse.claims.seeds import FIRST_SEED
@@ -140,7 +140,7 @@ def _judge_moves(found: dict[str, _Moves], n_seeds: int) -> Finding:
     largest = max(found["real"].errors)
     ratio = _range(real, largest).over(_range(whole, largest))
     learned = judge_at_most(ratio, 4, refuted_above=16) if whole.bracketed else Outcome.INCONCLUSIVE
-    stable = judge_at_most(mean_interval(found["real"].move), 0.1, refuted_above=0.3)
+    stable = judge_at_most(interval_if_known(found["real"].move), 0.1, refuted_above=0.3)
     rows = tuple(
         {"P": n, "error": float(np.mean(e)), "low": min(e), "high": max(e), "moves": name}
         for name, moves in found.items()
