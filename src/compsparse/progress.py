@@ -80,7 +80,7 @@ def shown(title: str, visible: bool) -> AbstractContextManager[Progress]:
 _OVER: ContextVar[float] = ContextVar("when time is over", default=float("inf"))
 
 
-class OutOfTime(CompsparseError, TimeoutError):
+class TimeIsOver(CompsparseError, TimeoutError):
     """The time for a piece of work was over before the work was done."""
 
 
@@ -103,7 +103,7 @@ def look_at_clock() -> None:
     """Ends the work where its time is over.
 
     Raises:
-        OutOfTime: it is.
+        TimeIsOver: it is.
     """
     if time.perf_counter() > _OVER.get():
-        raise OutOfTime("the time for this work was over before it was done: give it more, or none")
+        raise TimeIsOver("the time for this work was over before it was done: give it more, or none")

@@ -25,7 +25,7 @@ from compsparse.cli import app
 from compsparse.digest import sealed
 from compsparse.errors import CompsparseError, ConfigError, DataError
 from compsparse.networks import dense
-from compsparse.progress import OutOfTime, look_at_clock, within
+from compsparse.progress import TimeIsOver, look_at_clock, within
 from compsparse.report import Figure
 from compsparse.training import TrainingConfig, TrainingData, train
 
@@ -237,7 +237,7 @@ def test_time_that_is_over_takes_nothing_from_what_is_done():
     assert verdict.outcome is Outcome.SUPPORTED
     with within(None):
         look_at_clock()
-    with within(1e-9), within(1e9), pytest.raises(OutOfTime):
+    with within(1e-9), within(1e9), pytest.raises(TimeIsOver):
         look_at_clock()
 
 

@@ -17,7 +17,7 @@ from compsparse.claims.claim import PROFILES, Claim, Finding, Outcome, Profile, 
 from compsparse.digest import check_seal, sealed
 from compsparse.errors import ConfigError, DataError
 from compsparse.files import check_folder, check_place, check_writable, read_text, write_text
-from compsparse.progress import OutOfTime, Progress, check_progress, look_at_clock, within
+from compsparse.progress import Progress, TimeIsOver, check_progress, look_at_clock, within
 from compsparse.report.figure import Figure
 from compsparse.text import printable
 
@@ -62,7 +62,7 @@ def run_claim(
     try:
         with within(limit):
             finding = _checked(claim.experiment(profile, clocked), claim.name)
-    except OutOfTime:
+    except TimeIsOver:
         finding = _cut_short(clocked.heard, limit)
     return Verdict(
         claim=claim.name,
