@@ -241,5 +241,6 @@ def test_intervals_of_means():
         geometric_interval([1.0, 0.0])
     assert Interval(2, 4).over(Interval(1, 2)) == Interval(1, 4)
     assert Interval(2, math.inf).over(Interval(1, 2)) == Interval(1, math.inf)
+    assert Interval(math.inf, math.inf).over(Interval(math.inf, math.inf)) == Interval(0, math.inf)
     with pytest.raises(DataError, match="from low to high"):
         Interval(2, 1)

@@ -56,6 +56,7 @@ def test_width_needed_is_read_off_between_widths():
     assert sparse_inference._width_needed(errors) == pytest.approx(16 * 2**0.5)
     assert sparse_inference._width_needed({8: Trials(np.array([0.05]))}) == 8
     assert sparse_inference._width_needed({8: Trials(np.array([0.5]))}) == np.inf
+    assert sparse_inference._width_needed({8: Trials(np.array([np.nan]))}) == np.inf
 
 
 def test_powers_and_exponentials_are_told_apart():

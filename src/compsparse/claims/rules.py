@@ -50,7 +50,8 @@ class Interval:
     def over(self, other: Interval) -> Interval:
         """Where the ratio of two positive numbers lies, whatever ties them."""
         check_kind("other", other, Interval)
-        return Interval(self.low / other.high if other.high > 0 else 0.0, _quotient(self.high, other.low))
+        low = self.low / other.high if 0 < other.high < math.inf else 0.0
+        return Interval(low, _quotient(self.high, other.low))
 
     def text(self, digits: int = 2) -> str:
         """From low to high, in so many significant digits."""

@@ -37,13 +37,19 @@ def locality_not_sharing(profile: Profile, progress: Progress) -> Finding:
     return _judge(sizes, errors)
 
 
+def _share(part: np.ndarray, rest: np.ndarray) -> np.ndarray:
+    """Of the whole gain; NaN where there is none."""
+    shares: np.ndarray = np.divide(part, part + rest, out=np.full(part.shape, np.nan), where=part + rest != 0)
+    return shares
+
+
 def _judge(sizes: tuple[int, ...], errors: dict[tuple[str, int], Trials]) -> Finding:
     """Splits the whole gain in log error from dense to shared into locality's part and sharing's."""
     parts, outcomes = [], []
     for n in sizes:
         logs = [np.log10(errors[name, n].errors) for name in _NAMES]
         locality, sharing = logs[0] - logs[1], logs[1] - logs[2]
-        parts.append((np.median(locality), np.median(sharing), np.median(locality / (locality + sharing))))
+        parts.append((np.median(locality), np.median(sharing), np.median(_share(locality, sharing))))
         outcomes.append(judge_at_least(mean_interval(locality - sharing), _LEAST_GAIN, refuted_below=0))
     shares = [float(share) for *_, share in parts]
     gains = all_of(judge_at_least(Interval(float(loc), float(loc)), 0) for loc, *_ in parts)

@@ -162,9 +162,9 @@ def pruning_uncovers_locality(profile: Profile, progress: Progress) -> Finding:
 
 
 def _judge_pruning(excess: dict[str, np.ndarray], rows: list[dict[str, object]]) -> Finding:
-    intervals = {kind: mean_interval(e) for kind, e in excess.items()}
+    intervals = {kind: interval_if_known(e) for kind, e in excess.items()}
     images = intervals["motifs"]
-    bar = max(float(excess["motifs"].mean()) / 3, 0.0)
+    bar = float(np.nan_to_num(excess["motifs"].mean()).clip(min=0)) / 3
     above = judge_at_least(Interval(images.low, images.high), 0.05, refuted_below=0.0)
     outcome = all_of([above, *(judge_at_most(i, bar) for kind, i in intervals.items() if kind != "motifs")])
     figure = Figure(
