@@ -47,9 +47,13 @@ def test_the_support_is_selected_in_every_seed(precision, outcome):
     assert finding.outcome is outcome
 
 
-@pytest.mark.parametrize(("error", "spread", "outcome"), [(0.5, 0.01, S), (0.02, 0.01, R), (0.35, 0.2, U)])
-def test_failure_is_judged_too(error, spread, outcome):
-    assert attention._judge_failure(about(error, spread), selection(), 1000).outcome is outcome
+@pytest.mark.parametrize(
+    ("error", "spread", "control", "outcome"),
+    [(0.5, 0.01, 0.0, S), (0.02, 0.01, 0.0, R), (0.35, 0.2, 0.0, U), (0.5, 0.01, 0.5, U), (0.02, 0.01, 0.5, U)],
+)
+def test_failure_counts_where_an_easier_task_is_learned(error, spread, control, outcome):
+    finding = attention._judge_failure(about(error, spread), selection(), 1000, np.full(5, control))
+    assert finding.outcome is outcome
 
 
 @pytest.mark.parametrize(
@@ -87,23 +91,45 @@ def test_rollout_counts_where_the_tree_was_learned(auroc, error, outcome):
     assert attention._judge_rollout(found).outcome is outcome
 
 
-@pytest.mark.parametrize(("gap", "spread", "outcome"), [(0.0, 0.01, S), (0.2, 0.01, R), (0.05, 0.1, U)])
-def test_forms_are_judged_by_their_difference(gap, spread, outcome):
-    base = np.full(12, 0.1)
+@pytest.mark.parametrize(
+    ("gap", "spread", "error", "outcome"),
+    [
+        (0.0, 0.01, 0.1, S),
+        (0.2, 0.01, 0.1, R),
+        (0.05, 0.1, 0.1, U),
+        (0.0, 0.01, 0.5, U),  # at chance, both
+        (0.0, 0.0, 0.1, U),  # the same numbers twice
+    ],
+)
+def test_forms_are_judged_by_their_difference_where_one_learned(gap, spread, error, outcome):
+    base = np.full(12, error)
     errors = {"sequential": base, "parallel": base + about(gap, spread, 12), "printed": base}
     assert attention._judge_forms(errors).outcome is outcome
 
 
-@pytest.mark.parametrize(("change", "outcome"), [(-0.2, S), (0.2, R), (0.0, U)])
-def test_isometry_is_judged_by_its_change(change, outcome):
+@pytest.mark.parametrize(
+    ("change", "spread", "error", "outcome"),
+    [
+        (-0.2, 0.1, 0.0, S),
+        (0.2, 0.1, 0.0, R),
+        (0.0, 0.1, 0.0, U),
+        (0.0, 0.0, 0.0, U),  # nothing changed
+        (-0.01, 1e-4, 0.0, U),  # sure and next to nothing
+        (-0.2, 0.1, 0.5, U),
+    ],
+)
+def test_isometry_is_judged_by_its_change(change, spread, error, outcome):
     before = {name: about(0.8, 0.02, 12) for name in ("coherence", "isometry")}
-    after = {name: values + about(change, 0.1, 12)[::-1] for name, values in before.items()}
-    assert attention._judge_isometry(before, after).outcome is outcome
+    after = {name: values + about(change, spread, 12)[::-1] for name, values in before.items()}
+    assert attention._judge_isometry(before, after, np.full(12, error)).outcome is outcome
 
 
-@pytest.mark.parametrize(("share", "spread", "outcome"), [(0.9, 0.02, S), (0.5, 0.02, R), (0.68, 0.1, U)])
-def test_a_metric_is_judged_by_symmetry(share, spread, outcome):
-    assert attention._judge_metric(about(0.5), about(share, spread, 8)).outcome is outcome
+@pytest.mark.parametrize(
+    ("share", "spread", "error", "outcome"),
+    [(0.9, 0.02, 0.0, S), (0.5, 0.02, 0.0, R), (0.68, 0.1, 0.0, U), (0.9, 0.02, 0.5, U)],
+)
+def test_a_metric_is_judged_by_symmetry(share, spread, error, outcome):
+    assert attention._judge_metric(about(0.5), about(share, spread, 8), np.full(8, error)).outcome is outcome
 
 
 @pytest.mark.parametrize(("mass", "error", "outcome"), [(0.5, 0.0, S), (0.14, 0.0, R), (0.23, 0.0, U), (0.5, 0.5, U)])
@@ -143,13 +169,13 @@ def test_the_quick_memories_run():
 # ---- the square loss ----------------------------------------------------------------------------
 
 
-def state(rho=1.0, ranks=5.0, collapse=1.0, spread=0.01, step=0):
+def state(rho=1.0, ranks=5.0, collapse=1.0, spread=0.01, step=0, error=0.0):
     n = 4
     value = np.exp(about(np.log(collapse), spread, n))
     column = np.exp(about(np.log(ranks), spread, n))[:, None] * np.ones(3)
     rhos = np.exp(about(np.log(rho), spread, n))
     rest = NeuralCollapse(value, value, value, value, value)
-    return Dynamics(step, np.arange(n), rhos, np.zeros(n), column, rhos, column, rhos, rest)
+    return Dynamics(step, np.arange(n), rhos, np.full(n, error), column, rhos, column, rhos, rest)
 
 
 @pytest.mark.parametrize(
@@ -161,12 +187,24 @@ def test_decay_must_lower_norms_and_ranks(rho, ranks, spread, outcome):
     assert square_loss._judge_decay(ends, {k: np.zeros(4) for k in ends}).outcome is outcome
 
 
-@pytest.mark.parametrize(("ratio", "spread", "outcome"), [(1.0, 0.01, S), (1.3, 0.01, R), (1.0, 0.3, U)])
+@pytest.mark.parametrize(
+    ("ratio", "spread", "outcome"), [(1.0, 0.01, S), (1.3, 0.01, R), (1.0, 0.3, U), (np.nan, 0.01, U)]
+)
 def test_equilibrium_is_judged_within_a_margin(ratio, spread, outcome):
     assert square_loss._judge_equilibrium({d: about(ratio, spread, 4) for d in (1e-3, 1e-2)}).outcome is outcome
 
 
-@pytest.mark.parametrize(("late", "spread", "outcome"), [(0.2, 0.05, S), (3.0, 0.05, R), (1.0, 1.0, U)])
-def test_collapse_is_judged_by_what_falls(late, spread, outcome):
-    points = [state(), state(step=1), state(collapse=late, spread=spread, step=2)]
+@pytest.mark.parametrize(
+    ("late", "spread", "error", "outcome"),
+    [
+        (0.2, 0.05, 0.0, S),
+        (3.0, 0.05, 0.0, R),
+        (1.0, 1.0, 0.0, U),
+        (1.0, 0.01, 0.0, U),  # nothing changed
+        (0.999, 0.01, 0.0, U),  # sure and next to nothing
+        (0.2, 0.05, 0.9, U),
+    ],
+)
+def test_collapse_is_judged_by_what_falls_in_networks_that_fitted(late, spread, error, outcome):
+    points = [state(), state(step=1, error=error), state(collapse=late, spread=spread, step=2, error=error)]
     assert square_loss._judge_collapse(points).outcome is outcome

@@ -1,7 +1,11 @@
 import json
+import math
+import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
+import torch
 from tests.browser import needs_browser, opened
 from typer.testing import CliRunner
 
@@ -18,8 +22,14 @@ from compsparse.claims import (
     run_claim,
 )
 from compsparse.cli import app
+from compsparse.digest import sealed
 from compsparse.errors import CompsparseError, ConfigError, DataError
+from compsparse.networks import dense
+from compsparse.progress import TimeIsOver, look_at_clock, within
 from compsparse.report import Figure
+from compsparse.training import TrainingConfig, TrainingData, train
+
+MISSING = object()
 
 
 def toy(profile, progress):
@@ -39,7 +49,7 @@ def test_verdicts_are_kept_and_come_back(tmp_path):
     with pytest.raises(ConfigError, match="no 'full' profile"):
         run_claim(TOY, "full")
     (tmp_path / "junk.json").write_text("{}")
-    with pytest.warns(UnreadableVerdicts, match=r"1 file of .*: junk.json holds no verdict \(it has no claim\)"):
+    with pytest.warns(UnreadableVerdicts, match=r"1 file of .*: junk.json holds no verdict \(it is no file of format"):
         assert kept(tmp_path) == [verdict]
     with pytest.raises(ConfigError, match="profile must be one of 'quick', 'full', got 'quik'; did you mean"):
         run_claim(TOY, "quik")
@@ -54,7 +64,11 @@ def test_verdicts_are_kept_and_come_back(tmp_path):
         ({"outcome": "maybe"}, "its outcome is not one of supported"),
         ({"numbers": {"a": "text"}}, "its numbers is not numbers by name"),
         ({"numbers": [1]}, "its numbers is not"),
-        ({"seconds": float("nan")}, "its seconds is not a finite number"),
+        ({"seconds": {"number": "nan"}}, "its seconds is not a finite number"),
+        ({"numbers": {"a": {"number": "many"}}}, "'many' is no number"),
+        ({"cut_short": 1}, "its cut_short is not true or false"),
+        ({"claim": MISSING}, "it has no claim"),
+        ({"format": "compsparse.verdict/1"}, "no file of format compsparse.verdict/2: run the claim again"),
         ({"figures": [{}]}, "a figure has no title"),
         ({"figures": 3}, "its figures is not a list"),
         ({"caveats": "text"}, "its caveats is not a list of texts"),
@@ -66,7 +80,8 @@ def test_verdicts_are_kept_and_come_back(tmp_path):
 def test_folders_that_hold_no_verdict(tmp_path, text, message):
     verdict = run_claim(TOY)
     if isinstance(text, dict):
-        text = json.dumps(verdict.to_dict() | text)
+        content = {"format": "compsparse.verdict/2", **verdict.to_dict(), **text}
+        text = json.dumps(sealed({name: value for name, value in content.items() if value is not MISSING}))
     (tmp_path / "a.json").write_bytes(text.encode() if isinstance(text, str) else text)
     with pytest.raises(DataError, match=message):
         kept(tmp_path)
@@ -136,13 +151,112 @@ def test_checks_stand_apart_and_have_words_of_their_own(tmp_path):
     assert ("one (quick)" in claims, "one (quick)" in checks) == (False, True)
 
 
-def test_verdicts_from_before_there_were_checks_are_claims(tmp_path):
-    path = keep(run_claim(TOY), tmp_path)
-    data = json.loads(path.read_text())
-    del data["is_check"]
-    path.write_text(json.dumps(data))
-    assert kept(tmp_path) == [run_claim(TOY).__class__.from_dict(data)]
-    assert not kept(tmp_path)[0].is_check
+def test_what_was_edited_is_refused_by_name(tmp_path):
+    """Every single letter of a kept verdict, and every entry of it left out."""
+    verdict = run_claim(TOY)
+    path = keep(verdict, tmp_path)
+    whole = path.read_text()
+    content = json.loads(whole)
+    edits = {whole.replace('"refuted"', '"supported"'), whole.replace("2.0", "3.0")}
+    edits |= {json.dumps({k: v for k, v in content.items() if k != name}) for name in content}
+    edits |= {whole[:i] + chr(ord(whole[i]) ^ 1) + whole[i + 1 :] for i in range(0, len(whole), 7)}
+    for edit in edits - {whole}:
+        path.write_text(edit)
+        if _read(edit) == content:
+            assert kept(tmp_path) == [verdict]  # spaces between entries are no content
+            continue
+        with pytest.raises(DataError, match=r"toy.quick.json holds no verdict \("):
+            kept(tmp_path)
+    path.write_text(whole.replace('"refuted"', '"supported"'))
+    with pytest.raises(DataError, match=r"toy.quick.json holds no verdict .* its content was changed or damaged"):
+        kept(tmp_path)
+
+
+def _read(text):
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
+
+
+def test_numbers_that_json_has_no_word_for_are_kept(tmp_path):
+    row = {"x": 1.0, "y": math.inf, "of": "inf"}
+    odd = replace(
+        run_claim(TOY),
+        numbers={"a": math.inf, "b": -math.inf, "c": np.float64(0.5)},
+        figures=(Figure("A chart", (row,), "x", "y"),),
+    )
+    keep(odd, tmp_path)
+    assert kept(tmp_path) == [odd]
+    keep(replace(odd, numbers={"a": math.nan}), tmp_path)
+    assert math.isnan(kept(tmp_path)[0].numbers["a"])
+
+
+# ---- the time limit ----------------------------------------------------------------------------
+
+
+def between_parts(profile, progress):
+    for part in range(3):
+        progress.update(part + 1, 3, f"part {part + 1}")
+    return Finding(Outcome.SUPPORTED, "1", "1")
+
+
+def inside_training(profile, progress):
+    data = TrainingData(torch.zeros(4, 1), torch.zeros(4, 1))
+    train(dense(1, 2), data, TrainingConfig(n_steps=10**8, evaluate_every=10**8), random_state=0)
+    return Finding(Outcome.SUPPORTED, "1", "1")
+
+
+@pytest.mark.parametrize(
+    ("experiment", "limit", "told"),
+    [
+        (between_parts, 1e-9, r"limit of 1e-09 s was over after 1 of 3 parts \(part 1\): the rest was not measured"),
+        (inside_training, 0.05, "limit of 0.05 s was over before the first measurement"),
+    ],
+)
+def test_what_time_cut_short_decides_nothing_and_says_so(tmp_path, experiment, limit, told):
+    claim = Claim("slow", "One is one.", "Peano 1889", "proved", experiment)
+    verdict = run_claim(claim, time_limit=limit)
+    assert verdict.outcome is Outcome.INCONCLUSIVE
+    assert verdict.cut_short
+    assert re.search(told, verdict.measured)
+    keep(verdict, tmp_path)
+    assert kept(tmp_path) == [verdict]
+    whole = run_claim(replace(claim, experiment=between_parts))
+    keep(whole, tmp_path)
+    keep(verdict, tmp_path)
+    assert kept(tmp_path) == [whole]  # what was cut short takes no verdict's place
+
+
+def test_time_that_is_over_takes_nothing_from_what_is_done():
+    def last_part(profile, progress):
+        progress.update(3, 3, "done")
+        return Finding(Outcome.SUPPORTED, "1", "1")
+
+    verdict = run_claim(Claim("done", "One is one.", "Peano 1889", "proved", last_part), time_limit=1e-9)
+    assert verdict.outcome is Outcome.SUPPORTED
+    with within(None):
+        look_at_clock()
+    with within(1e-9), within(1e9), pytest.raises(TimeIsOver):
+        look_at_clock()
+
+
+def test_the_command_names_what_it_had_no_time_for(tmp_path, monkeypatch):
+    claims = {
+        name: Claim(name, "One is one.", "Peano 1889", "proved", between_parts) for name in ("first", "second", "third")
+    }
+    monkeypatch.setattr("compsparse.claims.all_claims", lambda: claims)
+    monkeypatch.setattr("compsparse.claims.get_claim", claims.get)
+    common = ["claims", "run", "--results", str(tmp_path / "results")]
+    done = CliRunner().invoke(app, [*common, "--time-limit", "1h", "--json"])
+    assert json.loads(done.stdout)["not_run"] == []
+    late = json.loads(CliRunner().invoke(app, [*common, "--time-limit", "0.0000001s", "--json"]).stdout)
+    names = [v["claim"] for v in late["verdicts"]] + late["not_run"]
+    assert names == list(claims)
+    assert all(v["outcome"] == "inconclusive" for v in late["verdicts"])
+    shown = CliRunner().invoke(app, [*common, "--time-limit", "0.0000001s"]).output
+    assert "not run, because the time limit was over: " in shown
+    assert isinstance(CliRunner().invoke(app, [*common, "--time-limit", "-1"]).exception, ConfigError)
 
 
 def test_checks_are_listed_apart():

@@ -46,13 +46,14 @@ def row(error, sensitivity, fitted=1.0):
 @pytest.mark.parametrize(
     ("rows", "outcome"),
     [
-        ([row(0.01, 0.8), row(0.02, 0.1), row(0.6, 0.9)], S),
-        ([row(0.01, 0.1), row(0.02, 0.2), row(0.6, 0.9)], R),
-        ([row(0.01, 0.45), row(0.02, 0.2), row(0.6, 0.9)], U),
-        ([row(0.01, 0.8, fitted=0.5), row(0.02, 0.8, fitted=0.5), row(0.6, 0.9)], U),
+        ([row(0.01, 0.8)] * 8 + [row(0.02, 0.1)] * 5 + [row(0.6, 0.9)], S),
+        ([row(0.01, 0.8)] + [row(0.02, 0.1)] * 12 + [row(0.6, 0.9)], U),  # one of thirteen decides nothing
+        ([row(0.02, 0.1)] * 13 + [row(0.6, 0.9)], R),
+        ([row(0.01, 0.45)] * 8 + [row(0.02, 0.2)] * 5 + [row(0.6, 0.9)], U),
+        ([row(0.01, 0.8, fitted=0.5)] * 13 + [row(0.6, 0.9)], U),
     ],
 )
-def test_only_networks_that_fitted_their_data_count(rows, outcome):
+def test_networks_that_fitted_their_data_are_counted(rows, outcome):
     assert questions._judge_overfitting(rows).outcome is outcome
 
 

@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
-from compsparse.claims import Outcome
+from compsparse.claims import Finding, Outcome, Premise
 from compsparse.claims.rules import (
     Interval,
     StatedExponent,
@@ -14,10 +15,12 @@ from compsparse.claims.rules import (
     geometric_interval,
     judge_at_least,
     judge_at_most,
+    judge_equal,
     judge_exponent,
     judge_law,
     judge_within,
     mean_interval,
+    share_interval,
 )
 from compsparse.errors import ConfigError, DataError
 from compsparse.measures import fit_law, threshold
@@ -144,16 +147,80 @@ def test_a_law_without_rivals_is_refused():
 
 
 def test_bars_are_judged_by_the_whole_interval():
-    assert judge_at_most(Interval(1, 2), 2) is Outcome.SUPPORTED
+    assert judge_at_most(Interval(1, 1.9), 2) is Outcome.SUPPORTED
     assert judge_at_most(Interval(1, 3), 2) is Outcome.INCONCLUSIVE
     assert judge_at_most(Interval(2.5, 3), 2) is Outcome.REFUTED
     assert judge_at_most(Interval(2.5, 3), 2, refuted_above=2.8) is Outcome.INCONCLUSIVE
-    assert judge_at_least(Interval(4, 5), 4) is Outcome.SUPPORTED
+    assert judge_at_least(Interval(4.1, 5), 4) is Outcome.SUPPORTED
     assert judge_at_least(Interval(2.5, 3), 4, refuted_below=2) is Outcome.INCONCLUSIVE
     assert judge_at_least(Interval(1, 1.9), 4, refuted_below=2) is Outcome.REFUTED
     assert judge_within(Interval(0.6, 1.9), 0.5, 2) is Outcome.SUPPORTED
     assert judge_within(Interval(0.4, 1.9), 0.5, 2) is Outcome.INCONCLUSIVE
     assert judge_within(Interval(2.1, 3), 0.5, 2) is Outcome.REFUTED
+
+
+@pytest.mark.parametrize(
+    "judged",
+    [
+        lambda i: judge_at_most(i, 1.0),
+        lambda i: judge_at_least(i, 1.0),
+        lambda i: judge_within(i, 1.0, 1.0),
+        lambda i: judge_within(i, 1.0, 2.0),
+        lambda i: judge_within(i, 0.0, 1.0),
+    ],
+)
+@pytest.mark.parametrize("tie", [Interval(1.0, 1.0), Interval(-math.inf, math.inf), Interval(1 - 1e-12, 1 + 1e-12)])
+def test_a_tie_supports_nothing_and_refutes_nothing(judged, tie):
+    assert judged(tie) is Outcome.INCONCLUSIVE
+
+
+@pytest.mark.parametrize(
+    ("differences", "outcome"),
+    [
+        ([0.01, -0.01, 0.0], Outcome.SUPPORTED),
+        ([0.0, 0.0, 0.0], Outcome.INCONCLUSIVE),  # two arms that were run differ in a digit
+        ([0.2, 0.21, 0.22], Outcome.REFUTED),
+        ([0.2, -0.2, 0.0], Outcome.INCONCLUSIVE),
+        ([0.01], Outcome.INCONCLUSIVE),
+    ],
+)
+def test_equal_arms_are_judged_by_their_differences(differences, outcome):
+    assert judge_equal(differences, 0.05) is outcome
+
+
+@pytest.mark.parametrize("judged", [mean_interval, geometric_interval, lambda x: judge_equal(x, 0.1)])
+def test_what_is_no_number_has_no_interval(judged):
+    with pytest.raises(DataError):
+        judged([math.nan, 1.0, 1.0])
+    with pytest.raises(DataError):
+        Interval(math.nan, math.nan)
+
+
+def test_shares_have_the_interval_of_the_binomial():
+    for found, of in ((3, 13), (0, 5), (7, 7)):
+        interval = share_interval(found, of)
+        if found:
+            assert stats.binom.sf(found - 1, of, interval.low) == pytest.approx(0.025)
+        if found < of:
+            assert stats.binom.cdf(found, of, interval.high) == pytest.approx(0.025)
+    assert share_interval(0, 0) == Interval(0, 1)
+
+
+def finding(outcome, *premises, **more):
+    return Finding(outcome, "1", "2", premises=premises, **more)
+
+
+@pytest.mark.parametrize("outcome", list(Outcome))
+def test_nothing_is_decided_where_a_premise_fails_or_time_was_over(outcome):
+    fitted, not_fitted = (Premise.at_most("the training error", errors, 0.1) for errors in ([0.0, 0.1], [0.5, 0.4]))
+    assert finding(outcome, fitted).outcome is outcome
+    assert finding(outcome, fitted, not_fitted).outcome is Outcome.INCONCLUSIVE
+    assert finding(outcome, cut_short=True).outcome is Outcome.INCONCLUSIVE
+    told = finding(outcome, fitted, not_fitted)
+    assert told.expected_under_premises().endswith("unless " + "; ".join(["the training error is at most 0.1"] * 2))
+    assert told.measured_under_premises() == "a premise fails (the training error is at most 0.1, but it is 0.45); 2"
+    assert not Premise.at_least("a share", [math.nan], 0.0).holds
+    assert not Premise.at_most("a share", [], 1.0).holds
 
 
 def test_parts_are_judged_together():
@@ -174,5 +241,6 @@ def test_intervals_of_means():
         geometric_interval([1.0, 0.0])
     assert Interval(2, 4).over(Interval(1, 2)) == Interval(1, 4)
     assert Interval(2, math.inf).over(Interval(1, 2)) == Interval(1, math.inf)
+    assert Interval(math.inf, math.inf).over(Interval(math.inf, math.inf)) == Interval(0, math.inf)
     with pytest.raises(DataError, match="from low to high"):
         Interval(2, 1)

@@ -56,6 +56,7 @@ def test_width_needed_is_read_off_between_widths():
     assert sparse_inference._width_needed(errors) == pytest.approx(16 * 2**0.5)
     assert sparse_inference._width_needed({8: Trials(np.array([0.05]))}) == 8
     assert sparse_inference._width_needed({8: Trials(np.array([0.5]))}) == np.inf
+    assert sparse_inference._width_needed({8: Trials(np.array([np.nan]))}) == np.inf
 
 
 def test_powers_and_exponentials_are_told_apart():
@@ -92,7 +93,12 @@ def three(centre, spread=1.01):
 
 @pytest.mark.parametrize(
     ("learned", "spread", "outcome"),
-    [(0.01, 1.1, Outcome.SUPPORTED), (0.5, 1.1, Outcome.REFUTED), (0.09, 1.5, Outcome.INCONCLUSIVE)],
+    [
+        (0.01, 1.1, Outcome.SUPPORTED),
+        (0.5, 1.1, Outcome.REFUTED),
+        (0.09, 1.5, Outcome.INCONCLUSIVE),
+        (0.099, 1.0, Outcome.INCONCLUSIVE),  # ahead by next to nothing
+    ],
 )
 def test_unrolled_networks_are_judged_by_every_seed(learned, spread, outcome):
     depths = (1, 2)
@@ -161,6 +167,7 @@ def test_shallow_errors_are_judged_as_they_grow(best, outcome):
         ([1.3, 1.35, 1.4], Outcome.REFUTED),
         ([1.0, 1.2, 1.1], Outcome.INCONCLUSIVE),
         ([1.0, np.inf, np.inf], Outcome.INCONCLUSIVE),
+        ([1.0, 1.0, 1.0], Outcome.INCONCLUSIVE),  # the optimum to the last digit: no descent was run
         ([0.5, 1.0, 1.0], Outcome.INCONCLUSIVE),  # below the optimum: a mistake, no answer
     ],
 )

@@ -64,20 +64,21 @@ def test_pruning_is_judged_against_every_control():
 
 
 def test_survival_is_judged_by_the_cost():
-    def outcome(cost, spread=0.005):
-        dense = np.full(4, 0.1)
+    def outcome(cost, spread=0.005, error=0.1):
+        dense = np.full(4, error)
         pruned = dense + cost + spread * np.array([-1, 1, 0, 0])
         return unknown_graph._judge_survival(dense, pruned, [dense, pruned]).outcome
 
     assert outcome(0.0) is Outcome.SUPPORTED
     assert outcome(0.1) is Outcome.REFUTED
     assert outcome(0.03, 0.05) is Outcome.INCONCLUSIVE
+    assert outcome(0.0, error=0.75) is Outcome.INCONCLUSIVE  # at chance, both
 
 
 def test_embedding_is_judged_at_the_time_that_other_rows_choose():
-    def switched(share, error, chosen_by, spread=0.001):
+    def switched(share, error, chosen_by, spread=0.001, kept=0.2):
         noise = spread * np.array([-1, 1, 0.5, -0.5])
-        return embedded_convolution._Switched(share, np.full(4, chosen_by), error + noise, np.full(4, 0.2), 0.1)
+        return embedded_convolution._Switched(share, np.full(4, chosen_by), error + noise, np.full(4, kept), 0.1)
 
     def outcome(*found):
         return embedded_convolution._judge(list(found)).outcome
@@ -85,6 +86,10 @@ def test_embedding_is_judged_at_the_time_that_other_rows_choose():
     assert outcome(switched(0.1, 0.3, 0.3), switched(0.5, 0.1, 0.1)) is Outcome.SUPPORTED
     assert outcome(switched(0.1, 0.3, 0.1), switched(0.5, 0.1, 0.3)) is Outcome.REFUTED
     assert outcome(switched(0.5, 0.2, 0.1, spread=0.1)) is Outcome.INCONCLUSIVE
+    assert outcome(switched(0.5, 0.9, 0.9, spread=0.0, kept=0.9)) is Outcome.INCONCLUSIVE  # wrong, and no change
+    assert outcome(switched(0.5, 0.7, 0.7, kept=0.9)) is Outcome.INCONCLUSIVE  # better, and nothing was learned
+    assert outcome(switched(0.5, 0.2, 0.2, spread=0.0)) is Outcome.INCONCLUSIVE  # no change
+    assert outcome(switched(0.5, 0.199, 0.2, spread=1e-5)) is Outcome.INCONCLUSIVE  # sure and next to nothing
 
 
 def test_patch_trials_give_every_seed_its_own_target_and_best_strength():

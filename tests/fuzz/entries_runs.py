@@ -345,6 +345,12 @@ add("judge_law", claims.judge_law, lambda: {"law": _LAW, "stated": {"x": _STATED
 add("judge_at_most", claims.judge_at_most, lambda: {"interval": _INTERVAL, "bar": 1.0, "refuted_above": 2.0})
 add("judge_at_least", claims.judge_at_least, lambda: {"interval": _INTERVAL, "bar": 1.0, "refuted_below": 0.5})
 add("judge_within", claims.judge_within, lambda: {"interval": _INTERVAL, "low": 1.0, "high": 3.0})
+add("judge_equal", claims.judge_equal, lambda: {"differences": [0.01, -0.02, 0.0], "margin": 0.1})
+add("share_interval", claims.share_interval, lambda: {"found": 3, "of": 13, "confidence": 0.9})
+for _name in ("at_most", "at_least"):
+    _options = {"what": "the error", "values": [0.1, 0.2], _name.removeprefix("at_"): 0.5}
+    add(f"Premise.{_name}", getattr(claims.Premise, _name), lambda options=_options: dict(options))
+add("Premise", claims.Premise, lambda: {"statement": "the data were fitted", "found": "they were", "holds": True})
 add("all_of", claims.all_of, lambda: {"outcomes": [claims.Outcome.REFUTED]})
 for _name in ("mean_interval", "geometric_interval"):
     add(_name, getattr(claims, _name), lambda: {"values": [1.0, 2.0], "confidence": 0.9})
@@ -358,10 +364,12 @@ add(
         "numbers": {"figure": 1.0},
         "figures": (),
         "caveats": (),
+        "premises": (claims.Premise("the data were fitted", "they were", True),),
+        "cut_short": False,
     },
 )
 add("get_claim", claims.get_claim, lambda: {"name": "depth-beats-width"})
-add("run_claim", claims.run_claim, lambda: {"claim": _CLAIM, "profile": "quick", "progress": None})
+add("run_claim", claims.run_claim, lambda: {"claim": _CLAIM, "profile": "quick", "progress": None, "time_limit": 60})
 add("keep", claims.keep, lambda: {"verdict": _VERDICT, "folder": RESULTS})
 add("kept", claims.kept, lambda: {"folder": RESULTS})
 add("claims_page", claims.claims_page, lambda: {"path": FOLDER / "claims.html", "verdicts": [_VERDICT]})

@@ -1,6 +1,6 @@
 """Statements of the theory that can be run and come back with a verdict."""
 
-from compsparse.claims.claim import PROFILES, Claim, Finding, Outcome, Profile, Standing, Verdict
+from compsparse.claims.claim import PROFILES, Claim, Finding, Outcome, Premise, Profile, Standing, Verdict
 from compsparse.claims.page import claims_page
 from compsparse.claims.registry import all_claims, get_claim
 from compsparse.claims.rules import (
@@ -10,10 +10,12 @@ from compsparse.claims.rules import (
     geometric_interval,
     judge_at_least,
     judge_at_most,
+    judge_equal,
     judge_exponent,
     judge_law,
     judge_within,
     mean_interval,
+    share_interval,
 )
 from compsparse.claims.running import UnreadableVerdicts, keep, kept, run_claim
 
@@ -23,6 +25,7 @@ __all__ = [
     "Finding",
     "Interval",
     "Outcome",
+    "Premise",
     "Profile",
     "Standing",
     "StatedExponent",
@@ -35,6 +38,7 @@ __all__ = [
     "get_claim",
     "judge_at_least",
     "judge_at_most",
+    "judge_equal",
     "judge_exponent",
     "judge_law",
     "judge_within",
@@ -42,4 +46,5 @@ __all__ = [
     "kept",
     "mean_interval",
     "run_claim",
+    "share_interval",
 ]

@@ -13,7 +13,9 @@ from enum import Enum
 from numbers import Real
 from typing import Any, Literal, get_args
 
-from compsparse.checks import check_choice, check_flag
+import numpy as np
+
+from compsparse.checks import check_choice, check_flag, check_kind, check_list, check_number, check_numbers
 from compsparse.errors import ConfigError, DataError
 from compsparse.progress import Progress
 from compsparse.report.figure import Figure
@@ -44,14 +46,55 @@ _CHECK_WORDS = {"supported": "holds", "refuted": "fails", "inconclusive": "not m
 
 
 @dataclass(frozen=True)
+class Premise:
+    """What must hold before a measurement says anything of the statement, such as that the data were fitted.
+
+    Attributes:
+        statement: what must hold, without a full stop.
+        found: what was found of it.
+    """
+
+    statement: str
+    found: str
+    holds: bool
+
+    def __post_init__(self) -> None:
+        for name in ("statement", "found"):
+            if not isinstance(getattr(self, name), str):
+                raise ConfigError(f"the {name} of a premise must be a text, got {getattr(self, name)!r}")
+        check_flag("holds", self.holds)
+
+    @classmethod
+    def at_most(cls, what: str, values: Any, most: float) -> Premise:
+        """That numbers are at most so much on average; one that is not a number is not."""
+        mean, most = _mean(what, values), check_number("most", most)
+        return cls(f"{what} is at most {most:.3g}", f"it is {mean:.3g}", bool(mean <= most))
+
+    @classmethod
+    def at_least(cls, what: str, values: Any, least: float) -> Premise:
+        """That numbers are at least so much on average; one that is not a number is not."""
+        mean, least = _mean(what, values), check_number("least", least)
+        return cls(f"{what} is at least {least:.3g}", f"it is {mean:.3g}", bool(mean >= least))
+
+
+def _mean(what: str, values: Any) -> float:
+    numbers = check_numbers(what, values, finite=False)
+    return float(np.mean(numbers)) if numbers.size else math.nan
+
+
+@dataclass(frozen=True)
 class Finding:
     """What a claim's experiment returns.
+
+    Where a premise fails the outcome is inconclusive, whatever the rule says of the numbers.
 
     Attributes:
         expected: the figure the statement predicts, and the rule that decides.
         measured: the figure that was measured, with its spread.
         numbers: the figures by name, for machines.
         caveats: what the reader should hold against the verdict.
+        premises: what must hold before the rule is asked.
+        cut_short: whether time ended the experiment before it had all its measurements; nothing is decided then.
     """
 
     outcome: Outcome
@@ -60,16 +103,41 @@ class Finding:
     numbers: Mapping[str, float] = field(default_factory=dict)
     figures: tuple[Figure, ...] = ()
     caveats: tuple[str, ...] = ()
+    premises: tuple[Premise, ...] = ()
+    cut_short: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.outcome, Outcome):
             raise ConfigError(f"the outcome of a finding must be an Outcome, got {self.outcome!r}")
+        check_flag("cut_short", self.cut_short)
         for name in ("expected", "measured"):
             if not isinstance(getattr(self, name), str):
                 raise ConfigError(f"what a finding {name} must be a text, got {getattr(self, name)!r}")
         numbers: Any = self.numbers
         if not isinstance(numbers, Mapping) or not all(isinstance(v, Real) for v in numbers.values()):
             raise ConfigError(f"the numbers of a finding must be numbers by name, got {numbers!r}")
+        self._ask_premises()
+
+    def _ask_premises(self) -> None:
+        for premise in check_list("the premises of a finding", self.premises):
+            check_kind("a premise", premise, Premise)
+        if self.cut_short or self.failed:
+            object.__setattr__(self, "outcome", Outcome.INCONCLUSIVE)
+
+    @property
+    def failed(self) -> tuple[Premise, ...]:
+        """The premises that do not hold."""
+        return tuple(p for p in self.premises if not p.holds)
+
+    def expected_under_premises(self) -> str:
+        """What is expected, with what must hold before."""
+        listed = "; ".join(p.statement for p in self.premises)
+        return f"{self.expected}. Nothing is decided unless {listed}" if listed else self.expected
+
+    def measured_under_premises(self) -> str:
+        """What was measured, after the premises that failed."""
+        failed = "; ".join(f"{p.statement}, but {p.found}" for p in self.failed)
+        return f"a premise fails ({failed}); {self.measured}" if failed else self.measured
 
 
 @dataclass(frozen=True)
@@ -124,6 +192,7 @@ class Verdict:
     seconds: float
     version: str
     is_check: bool = False
+    cut_short: bool = False
 
     @property
     def word(self) -> str:
@@ -148,7 +217,6 @@ class Verdict:
         """
         if not isinstance(data, Mapping):
             raise DataError("a verdict must be a JSON object")
-        data = {"is_check": False, **data}  # verdicts kept before there were checks
         for name, (is_right, wanted) in _PARTS.items():
             if name not in data:
                 raise DataError(f"it has no {name}")
@@ -187,6 +255,7 @@ _PARTS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "figures": (lambda v: isinstance(v, (list, tuple)), "a list of figures"),
     "caveats": (lambda v: isinstance(v, (list, tuple)) and all(map(_is_text, v)), "a list of texts"),
     "is_check": (lambda v: isinstance(v, bool), "true or false"),
+    "cut_short": (lambda v: isinstance(v, bool), "true or false"),
     "seconds": (lambda v: _is_number(v) and math.isfinite(v), "a finite number"),
 }
 """What a verdict must hold, by name."""

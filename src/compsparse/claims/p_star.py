@@ -83,7 +83,8 @@ def measure_p_star(
         check_number("a multiple of the guess", ratio, above=0)
     check_device(device)
     listener = check_progress(progress)
-    most = setting.model.n_data - 1
+    # what is left tests, and a sensitivity compares two different data
+    most = setting.model.n_data - (2 if setting.sensitivities else 1)
     sizes = _within([guess * r for r in around], most)
     runs: list[tuple[HierarchyRun, dict[str, Any]]] = []
     for _ in range(_MOST_ROUNDS):

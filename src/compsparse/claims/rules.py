@@ -4,9 +4,12 @@ A statement on a number is judged by an interval of it, at 95% unless said other
 
 - a *law* by :func:`judge_exponent`, on the interval of its exponent;
 - a *bar* ("at most", "at least") by :func:`judge_at_most` and :func:`judge_at_least`;
-- a *value* ("within a margin of") by :func:`judge_within`.
+- a *value* ("within a margin of") by :func:`judge_within`;
+- *two arms that do equally well* by :func:`judge_equal`, on their differences.
 
-Each can come out supported, refuted or inconclusive by data alone.
+Each can come out supported, refuted or inconclusive by data alone. A tie supports nothing: what lies on a bar has not
+passed it, and a comparison of two arms has its bar at the smallest effect that counts, not at none. What must hold
+before a rule is asked, such as that the data were fitted, is a :class:`~compsparse.claims.Premise` of the finding.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from numbers import Real
 import numpy as np
 from scipy import stats
 
-from compsparse.checks import brief, check_kind, check_list, check_number, check_numbers
+from compsparse.checks import brief, check_count, check_kind, check_list, check_number, check_numbers
 from compsparse.claims.claim import Outcome
 from compsparse.errors import ConfigError, DataError
 from compsparse.measures import Law
@@ -47,7 +50,8 @@ class Interval:
     def over(self, other: Interval) -> Interval:
         """Where the ratio of two positive numbers lies, whatever ties them."""
         check_kind("other", other, Interval)
-        return Interval(self.low / other.high if other.high > 0 else 0.0, _quotient(self.high, other.low))
+        low = self.low / other.high if 0 < other.high < math.inf else 0.0
+        return Interval(low, _quotient(self.high, other.low))
 
     def text(self, digits: int = 2) -> str:
         """From low to high, in so many significant digits."""
@@ -79,6 +83,17 @@ def geometric_interval(values: Sequence[float] | np.ndarray, confidence: float =
         raise DataError("a geometric mean needs positive numbers")
     logs = mean_interval(np.log(x), confidence)
     return Interval(math.exp(logs.low), math.exp(logs.high) if logs.high < 700 else math.inf)
+
+
+def interval_if_known(values: Sequence[float] | np.ndarray, *, geometric: bool = False) -> Interval:
+    """The interval of a mean, or of a geometric one; the whole line where a value has none to give.
+
+    Networks that learned nothing have measures that are zero or no numbers; what is said of them is open.
+    """
+    x = np.asarray(values, dtype=float)
+    if not np.isfinite(x).all() or (geometric and np.any(x <= 0)):
+        return Interval(-math.inf, math.inf)
+    return geometric_interval(x) if geometric else mean_interval(x)
 
 
 # ---- laws ------------------------------------------------------------------------------------
@@ -161,37 +176,68 @@ def judge_law(law: Law, stated: Mapping[str, StatedExponent]) -> Outcome:
 
 
 def judge_at_most(interval: Interval, bar: float, *, refuted_above: float | None = None) -> Outcome:
-    """Whether a number is at most the bar; refuted where all of the interval is above it.
+    """Whether a number is below the bar; refuted where all of the interval is above it, open on the bar itself.
 
     Args:
         refuted_above: another bar, for statements that are refuted only well beyond the first.
     """
     check_number("bar", bar)
     beyond = bar if refuted_above is None else check_number("refuted_above", refuted_above, least=bar)
-    if check_kind("interval", interval, Interval).high <= bar:
+    if check_kind("interval", interval, Interval).high < bar:
         return Outcome.SUPPORTED
     return Outcome.REFUTED if interval.low > beyond else Outcome.INCONCLUSIVE
 
 
 def judge_at_least(interval: Interval, bar: float, *, refuted_below: float | None = None) -> Outcome:
-    """Whether a number is at least the bar; refuted where all of the interval is below it.
+    """Whether a number is above the bar; refuted where all of the interval is below it, open on the bar itself.
 
     Args:
         refuted_below: another bar, for statements that are refuted only well below the first.
     """
     check_number("bar", bar)
     beyond = bar if refuted_below is None else check_number("refuted_below", refuted_below, most=bar)
-    if check_kind("interval", interval, Interval).low >= bar:
+    if check_kind("interval", interval, Interval).low > bar:
         return Outcome.SUPPORTED
     return Outcome.REFUTED if interval.high < beyond else Outcome.INCONCLUSIVE
 
 
 def judge_within(interval: Interval, low: float, high: float) -> Outcome:
-    """Whether a number lies from low to high: the whole interval does, or none of it, or it is open."""
+    """Whether a number lies between low and high: the whole interval does, or none of it, or it is open."""
     check_number("high", high, least=check_number("low", low))
-    if low <= check_kind("interval", interval, Interval).low and interval.high <= high:
+    if low < check_kind("interval", interval, Interval).low and interval.high < high:
         return Outcome.SUPPORTED
     return Outcome.REFUTED if interval.low > high or interval.high < low else Outcome.INCONCLUSIVE
+
+
+def judge_equal(differences: Sequence[float] | np.ndarray, margin: float) -> Outcome:
+    """Whether two arms do equally well, by the differences of pairs: the interval of their mean is within the margin.
+
+    Pairs that agree to the last digit, all of them, decide nothing: two arms that were run would differ in one.
+
+    >>> judge_equal([0.01, -0.01, 0.0], margin=0.05).value
+    'supported'
+    >>> judge_equal([0.0, 0.0, 0.0], margin=0.05).value
+    'inconclusive'
+    """
+    check_number("margin", margin, above=0)
+    interval = mean_interval(differences)
+    if not np.any(differences):
+        return Outcome.INCONCLUSIVE
+    return judge_within(interval, -margin, margin)
+
+
+def share_interval(found: int, of: int, confidence: float = 0.95) -> Interval:
+    """Where a share lies of which so many were found among so many (Clopper and Pearson); anywhere of none.
+
+    >>> share_interval(0, 10).text()
+    '0 to 0.31'
+    """
+    check_number("confidence", confidence, above=0, below=1)
+    check_count("found", found, least=0, most=check_count("of", of, least=0))
+    tail = (1 - confidence) / 2
+    low = stats.beta.ppf(tail, found, of - found + 1) if found else 0.0
+    high = stats.beta.ppf(1 - tail, found + 1, of - found) if found < of else 1.0
+    return Interval(float(low), float(high))
 
 
 def all_of(outcomes: Iterable[Outcome]) -> Outcome:

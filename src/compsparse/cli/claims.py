@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import os
+import time
 import warnings
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.padding import Padding
 from rich.text import Text
 
-from compsparse.checks import check_choice
-from compsparse.cli.app import JsonOption, app, cell, err, out, print_json, say
+from compsparse.checks import check_choice, deadline_in
+from compsparse.cli.app import JsonOption, app, cell, err, out, print_json, say, seconds
+from compsparse.cli.tables import TimeLimitOption
 from compsparse.files import check_folder, check_outputs
 from compsparse.progress import shown
 from compsparse.text import printable
+
+if TYPE_CHECKING:
+    from compsparse.claims import Verdict
 
 claims_app = typer.Typer(help="Run statements of the theory and see their verdicts.", no_args_is_help=True)
 app.add_typer(claims_app, name="claims")
@@ -51,33 +56,51 @@ def claims_run(
     ] = None,
     profile: Annotated[str, typer.Option(help="quick (two CPU cores, at most two minutes) or full (a GPU).")] = "quick",
     results: ResultsOption = _RESULTS,
+    time_limit: TimeLimitOption = None,
     json_: JsonOption = False,
 ) -> None:
-    """Run claims and keep their verdicts; a refuted claim is a result, not an error."""
-    from compsparse.claims import PROFILES, Outcome, all_claims, get_claim, keep, run_claim
+    """Run claims and keep their verdicts; a refuted claim is a result, not an error.
 
+    What the time limit cuts short decides nothing, and what it leaves no time for is named.
+    """
+    from compsparse.claims import PROFILES, all_claims, get_claim, keep, run_claim
+
+    end = deadline_in(seconds(time_limit))
     check_choice("profile", profile, PROFILES)
     check_folder(results)
     chosen = [get_claim(name) for name in names or all_claims()]
     if not names:
         chosen = [claim for claim in chosen if profile in claim.profiles]
-    colours = {Outcome.SUPPORTED: "green", Outcome.REFUTED: "red", Outcome.INCONCLUSIVE: "yellow"}
-    verdicts = []
+    verdicts: list[Verdict] = []
     for claim in chosen:
+        left = None if end is None else end - time.perf_counter()
+        if left is not None and left <= 0:
+            break
         with shown(claim.name, err.is_terminal) as progress:
-            verdict = run_claim(claim, "full" if profile == "full" else "quick", progress)
+            verdict = run_claim(claim, "full" if profile == "full" else "quick", progress, left)
         keep(verdict, results)
         verdicts.append(verdict)
         if not json_:
-            outcome = (verdict.word, colours[verdict.outcome])
-            what = "check " if verdict.is_check else ""
-            head = Text.assemble(what, (printable(claim.name), "bold"), ": ", outcome, f" ({verdict.seconds:.0f} s)")
-            out.print(head, highlight=False)
-            say(f"  expected: {verdict.expected}\n  measured: {verdict.measured}")
+            _say_verdict(verdict)
+    not_run = [claim.name for claim in chosen[len(verdicts) :]]
     if json_:
-        print_json({"verdicts": [{k: v for k, v in x.to_dict().items() if k != "figures"} for x in verdicts]})
-    else:
-        out.print("see them all: compsparse claims report", style="dim")
+        shown_ = [{k: v for k, v in x.to_dict().items() if k != "figures"} for x in verdicts]
+        print_json({"verdicts": shown_, "not_run": not_run})
+        return
+    if not_run:
+        say(f"not run, because the time limit was over: {', '.join(not_run)}", style="yellow")
+    out.print("see them all: compsparse claims report", style="dim")
+
+
+_COLOURS = {"supported": "green", "refuted": "red", "inconclusive": "yellow"}
+
+
+def _say_verdict(verdict: Verdict) -> None:
+    what = "check " if verdict.is_check else ""
+    outcome = (verdict.word, _COLOURS[verdict.outcome.value])
+    head = Text.assemble(what, (printable(verdict.claim), "bold"), ": ", outcome, f" ({verdict.seconds:.0f} s)")
+    out.print(head, highlight=False)
+    say(f"  expected: {verdict.expected}\n  measured: {verdict.measured}")
 
 
 @claims_app.command("report")

@@ -225,16 +225,18 @@ class ScoreGeometry:
 
 
 def score_geometry(network: AttentionNetwork, X: Any, k: int = 2) -> ScoreGeometry:
-    """Means over the rows of X, which should be few: each has a matrix of its own."""
+    """Means over the rows of X, which should be few: each has a matrix of its own. NaN where a column is zero."""
     matrices = score_matrices(network, X)
-    unit = matrices / np.linalg.norm(matrices, axis=-2, keepdims=True)
-    found = np.array(
-        [
-            [[(coherence(S), isometry_constant(S, k).value) for S in heads] for heads in replica]
-            for replica in unit.astype(np.float64)
-        ]
-    ).mean(1)
+    found = np.array([[[_geometry(S, k) for S in heads] for heads in replica] for replica in matrices]).mean(1)
     return ScoreGeometry(k, found[..., 0], found[..., 1])
+
+
+def _geometry(scores: np.ndarray, k: int) -> tuple[float, float]:
+    sizes = np.linalg.norm(scores, axis=0)
+    if not np.all(sizes > 0):
+        return np.nan, np.nan
+    unit = (scores / sizes).astype(np.float64)
+    return coherence(unit), isometry_constant(unit, k).value
 
 
 @torch.no_grad()

@@ -22,7 +22,7 @@ from compsparse.checks import (
 from compsparse.errors import ConfigError, DataError
 from compsparse.networks.replicas import ReplicatedNetwork, check_network, chosen_seeds, keep_, replica_buffers
 from compsparse.parameters import check_parameters
-from compsparse.progress import Progress, Silent
+from compsparse.progress import Progress, Silent, look_at_clock
 from compsparse.training.config import TrainingConfig
 from compsparse.training.data import BatchStream, TrainingData, padded
 from compsparse.training.losses import Loss, SquaredLoss
@@ -171,6 +171,7 @@ class _Run:
                 regular = step + self.config.evaluate_every - step % self.config.evaluate_every
                 next_look = min(regular, to_look_at[bisect_right(to_look_at, step)])
                 step += self.steps.advance(step, next_look - step)
+                look_at_clock()
                 late = time_limit is not None and time.perf_counter() - started > time_limit
                 if step < next_look and not late:
                     continue

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, hstack
 from scipy.sparse.linalg import lsmr
 
-from compsparse.claims.claim import Claim, Finding, Outcome, Profile
+from compsparse.claims.claim import Claim, Finding, Outcome, Premise, Profile
 from compsparse.claims.seeds import FIRST_SEED
 from compsparse.claims.trials import Draw, Trials, run_vector_trials
 from compsparse.networks import count, dense
@@ -22,6 +22,8 @@ from compsparse.training import TrainingConfig, TrainingData, solve_last_layer
 _SOURCE = "Bruna, On sparse linear programming and neural networks, theorem on depth separation (Bruna et al. 2021)"
 _EPS = 0.1
 _FAILS = 0.5
+_LEARNS = 0.9
+"""Error in the fewest dimensions up to which training counts as having worked; the answer zero has 1."""
 _RATES = (1e-2, 2e-3)
 _CLOSED_FORM_UP_TO = 4096
 
@@ -204,6 +206,11 @@ def three_layers_can(profile: Profile, progress: Progress) -> Finding:
         shallow[d] = [_trained(target.draw, d, 2, int(f * built[d].parameters), rows, steps) for f in excess]
         known[d] = _best_along_known_directions(target, 50_000)
         progress.update(i + 1, len(sizes), f"d = {d}")
+    return _judge_can(built, shallow, known)
+
+
+def _judge_can(built: dict[int, _Built], shallow: dict[int, list[_Trained]], known: dict[int, float]) -> Finding:
+    sizes = tuple(built)
     trained = {d: min(t.trials.median for t in shallow[d]) for d in sizes}
     best = {d: min(trained[d], known[d]) for d in sizes}
     reached = all(built[d].error <= _EPS for d in sizes)
@@ -236,6 +243,11 @@ def three_layers_can(profile: Profile, progress: Progress) -> Finding:
                     "shallow, trained": trained,
                     "shallow, known directions": known,
                 }
+            ),
+        ),
+        premises=(
+            Premise.at_most(
+                f"the error of the best trained shallow network at d = {sizes[0]}", trained[sizes[0]], _LEARNS
             ),
         ),
         caveats=(
@@ -273,6 +285,11 @@ def three_layers_learn(profile: Profile, progress: Progress) -> Finding:
         for layers in (2, 3):
             found[d, layers] = _trained(target.draw, d, layers, parameters, rows, steps)
             progress.update(len(found), 2 * len(sizes), f"d = {d}, {layers} layers")
+    return _judge_learned(found, rows, steps)
+
+
+def _judge_learned(found: dict[tuple[int, int], _Trained], rows: int, steps: int) -> Finding:
+    sizes = list(dict.fromkeys(d for d, _ in found))
     learned = all(t.trials.high <= _EPS for (_, layers), t in found.items() if layers == 3)
     ahead = all(found[d, 3].trials.high <= 0.5 * found[d, 2].trials.low for d in sizes)
     neither = all(found[d, 3].trials.low >= _FAILS for d in sizes[1:])
@@ -293,6 +310,13 @@ def three_layers_learn(profile: Profile, progress: Progress) -> Finding:
         figures=(
             Figure("Trained at equal parameters", rows_, "d", "error", series="network", low="low", high="high",
                    y_title="squared error, share of the target's (median, range)"),
+        ),
+        premises=(
+            Premise.at_most(
+                f"the error of the better of both at d = {sizes[0]}",
+                min(found[sizes[0], layers].trials.median for layers in (2, 3)),
+                _LEARNS,
+            ),
         ),
         caveats=(
             "the theorem is on approximation and promises nothing of training",

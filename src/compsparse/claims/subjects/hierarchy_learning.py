@@ -64,10 +64,17 @@ def insensitivity_comes_with_learning(profile: Profile, progress: Progress) -> F
             setting, guess * setting.model.natural_size, first_seed=FIRST_SEED, around=_WIDE, device=gpu_if_any()
         )
         levels = _LEVELS[learner]
-        crossed = {name: threshold(measured.curve(name, _SECOND), level) for name, level in levels.items()}
+        crossed = {name: _crossed(measured.curve(name, _SECOND), level) for name, level in levels.items()}
         found.append(_Together(f"{learner.upper()}, v={v}, s0={s0}", measured, crossed))
         progress.update(i + 1, len(settings), found[-1].name)
     return _judge_together(found)
+
+
+def _crossed(curve: dict[int, list[float]], level: float) -> Threshold:
+    """Anywhere, where some network has no sensitivity at all, because its answers do not change with the data."""
+    if all(math.isfinite(value) for values in curve.values() for value in values):
+        return threshold(curve, level)
+    return Threshold(math.inf, 0.0, math.inf, 0.9, bracketed=False)
 
 
 def _judge_together(found: Sequence[_Together]) -> Finding:

@@ -143,7 +143,7 @@ def _width_needed(errors: dict[int, Trials]) -> float:
     """Where the median error crosses the bar, between widths by straight lines in logarithms."""
     widths = sorted(errors)
     for low, high in zip([None, *widths], widths, strict=False):
-        if errors[high].median > _EPS:
+        if not errors[high].median <= _EPS:  # one that is no number has not got there
             continue
         if low is None:
             return float(high)

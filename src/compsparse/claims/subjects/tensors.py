@@ -102,7 +102,7 @@ def _judge(found: list[_Tree]) -> Finding:
         [
             judge_at_least(ranks, _BAR, refuted_below=1.0),
             judge_at_least(costs, _BAR, refuted_below=1.0),
-            judge_at_most(Interval(channels, channels), 1),
+            judge_at_most(Interval(channels, channels), 1.5),
         ]
     )
     cut_short = sum(f.evaluations_elsewhere == _MOST_EVALUATIONS for f in found)

@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from compsparse.claims.claim import Claim, Finding, Profile
+from compsparse.claims.claim import Claim, Finding, Premise, Profile
 from compsparse.claims.image_trials import ImageData, ImageKind
 from compsparse.claims.patch_trials import PatchData, PatchTrial, l2, prox_l1, run_patches
 from compsparse.claims.rules import (
     Interval,
     all_of,
     geometric_interval,
+    interval_if_known,
     judge_at_least,
     judge_at_most,
     mean_interval,
@@ -57,7 +58,7 @@ def kept_weights(trial: PatchTrial) -> np.ndarray:
 
 def _judge_known(l1_error: np.ndarray, l2_error: np.ndarray, l1_kept: np.ndarray, l2_kept: np.ndarray) -> Finding:
     both = {"l1": mean_interval(l1_error), "l2": mean_interval(l2_error)}
-    ratio = mean_interval(l1_kept / l2_kept)
+    ratio = interval_if_known(np.divide(l1_kept, l2_kept, out=np.full(l1_kept.shape, np.nan), where=l2_kept > 0))
     outcome = all_of([*(judge_at_most(i, 0.1) for i in both.values()), judge_at_most(ratio, 0.8)])
     return Finding(
         outcome,
@@ -101,7 +102,7 @@ def l1_approaches_local(profile: Profile, progress: Progress) -> Finding:
 def _judge_l1(errors: dict[str, np.ndarray], localities: dict[str, Locality]) -> Finding:
     fails = geometric_interval(errors[_L2] / errors[_WIRED])
     better = geometric_interval(errors[_L2] / errors[_L1])
-    local = geometric_interval(localities[_L1].value / localities[_L2].value)
+    local = interval_if_known(localities[_L1].value / localities[_L2].value, geometric=True)
     outcome = all_of([judge_at_least(fails, 5), judge_at_least(better, 1.5), judge_at_least(local, 2)])
     rows = tuple(
         {
@@ -127,6 +128,7 @@ def _judge_l1(errors: dict[str, np.ndarray], localities: dict[str, Locality]) ->
             **{f"locality_{n}": float(m.value.mean()) for n, m in localities.items()},
         },
         figures=(figure,),
+        premises=(Premise.at_most("the error of the wired network", errors[_WIRED], 0.5),),
         caveats=(
             "l1 acts on the first layer and weight decay on the second: l1 below alone is undone by the layer above",
             "at 4,000 rows l1 finds every patch and closes the gap; at 1,000 it closes about half of it",
@@ -160,9 +162,9 @@ def pruning_uncovers_locality(profile: Profile, progress: Progress) -> Finding:
 
 
 def _judge_pruning(excess: dict[str, np.ndarray], rows: list[dict[str, object]]) -> Finding:
-    intervals = {kind: mean_interval(e) for kind, e in excess.items()}
+    intervals = {kind: interval_if_known(e) for kind, e in excess.items()}
     images = intervals["motifs"]
-    bar = max(float(excess["motifs"].mean()) / 3, 0.0)
+    bar = float(np.nan_to_num(excess["motifs"].mean()).clip(min=0)) / 3
     above = judge_at_least(Interval(images.low, images.high), 0.05, refuted_below=0.0)
     outcome = all_of([above, *(judge_at_most(i, bar) for kind, i in intervals.items() if kind != "motifs")])
     figure = Figure(
@@ -202,6 +204,7 @@ def _judge_survival(dense: np.ndarray, pruned: np.ndarray, all_rounds: list[np.n
     )  # fmt: skip
     return Finding(
         judge_at_most(cost, 0.03),
+        premises=(Premise.at_most("the dense network's error (chance is 0.75)", dense, 0.375),),
         expected="a network pruned to a third of its weights gets at most 3 percentage points more of the test images "
         "wrong than the dense one, by the 95% interval over seeds; refuted if all of it is above",
         measured=f"{cost.text()} more wrong; errors by round {', '.join(f'{e.mean():.3f}' for e in all_rounds)}",
