@@ -26,6 +26,7 @@ from compsparse.claims.rules import (
 )
 from compsparse.claims.seeds import FIRST_SEED
 from compsparse.networks import MaskedNetwork
+from compsparse.origin import Origin
 from compsparse.progress import Progress
 from compsparse.report.figure import Figure
 
@@ -72,7 +73,8 @@ def local_digits(width: int) -> nn.Module:
         mask[place * width : (place + 1) * width, torch.as_tensor(pixels.copy())] = True
     masks = [mask, torch.ones(_CLASSES, len(mask), dtype=torch.bool)]
     active = [torch.ones(len(mask), dtype=torch.bool), torch.zeros(_CLASSES, dtype=torch.bool)]
-    return MaskedNetwork(masks, active, "relu", random_state=int(torch.randint(2**31, (1,))))
+    seed = int(torch.randint(2**31, (1,)))
+    return MaskedNetwork(masks, active, "relu", random_state=seed, mask_origin=Origin.GIVEN)
 
 
 def dense_digits(width: int) -> nn.Module:
