@@ -11,4 +11,5 @@ class Origin(Enum):
     GIVEN = "fixed before the data were seen"
     DISCOVERED = "discovered on the data"
     PRUNED = "pruned on the data"
+    FITTED = "fitted to the data"
     UNKNOWN = "of unknown origin"

@@ -150,7 +150,7 @@ def code_choice(model: FittedGraph) -> Choice:
     nats = count_nats(model.network.n_replicas) + 2 * _FLOAT * len(model.scale)
     for column in model.code.inputs:
         nats += _levels_nats(column.levels) if isinstance(column, TextColumn) else 2 * _FLOAT
-    return Choice("how the table is coded", Origin.UNKNOWN, nats)
+    return Choice("how the table is coded", Origin.FITTED, nats)
 
 
 def _levels_nats(levels: Sequence[str]) -> float:

@@ -20,14 +20,13 @@ from torch import Tensor
 
 from compsparse.bounds.losses import BoundedLoss
 from compsparse.bounds.network_graph import NetworkGraph, Stage
+from compsparse.bounds.record import CERTAIN
 from compsparse.networks import ACTIVATIONS
 
 SIGMAS = tuple(2.0**-j for j in range(-1, 13))
 """The grid of noise levels, fixed before any data."""
 _MOST_NOISE, _MOST_PRODUCTS = 2_000_000, 200_000_000
 """Random numbers and multiplications for one estimate at most; fewer rows are taken where there would be more."""
-_CERTAIN = 0.999
-"""A bound above this promises nothing, and needs no estimate."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ def noisy_bound(
     def at(j: int) -> NoisyBound:
         divergence = squares / (2 * SIGMAS[j] ** 2)
         allowed = (divergence + nats + math.log(4 * math.sqrt(m) * J / delta)) / m
-        if kl_inverse(0.0, allowed) > _CERTAIN:
+        if kl_inverse(0.0, allowed) > CERTAIN:  # nothing would be promised, whatever the estimate
             return NoisyBound(1.0, math.nan, SIGMAS[j], divergence, 0)
         outputs = torch.stack([noisy_outputs(g, X[chosen], SIGMAS[j], noise) for g in members]).mean(0)
         mean = float(part.mistakes(outputs).mean())

@@ -13,6 +13,9 @@ from compsparse.optional import needs
 if TYPE_CHECKING:
     import pandas
 
+CERTAIN = 0.999
+"""An expected loss above this promises nothing: no loss is above 1."""
+
 
 @dataclass(frozen=True)
 class Bound:
@@ -129,8 +132,10 @@ class BoundTable:
         A loss is at most 1, and no complexity is above the range bound, which knows of nothing but the size of outputs.
         """
         most = next((b.complexity for b in self.bounds if b.name == "range"), math.inf)
-        found = ("complexity",) if bound.complexity >= most else ()
-        return found + (("gap", "expected loss") if bound.expected_loss >= 1 else ())
+        found = ("complexity",) * (bound.complexity >= most) + ("gap", "expected loss") * (
+            bound.expected_loss > CERTAIN
+        )
+        return tuple(name for name in found if name in bound.rigours)
 
     def cells(self) -> list[list[str]]:
         """The rows as texts, with a word where a number is vacuous."""
