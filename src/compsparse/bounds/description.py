@@ -18,7 +18,9 @@ from compsparse.networks import MaskedNetwork
 from compsparse.origin import Origin
 from compsparse.tables.coding import TextColumn
 
-SLACK = 2.0**0.125
+PER_DOUBLING = 8
+"""Points of the grid of margins between 1 and 2."""
+SLACK = 2.0 ** (1 / PER_DOUBLING)
 """By this factor at most a margin, or a complexity through all norms together, is moved to reach a grid."""
 _FLOAT = 64 * math.log(2)
 
@@ -81,7 +83,12 @@ def support_nats(n: int, k: int) -> float:
 
 def step_above(size: float, depth: int = 1) -> int:
     """The number of the first point of the grid SLACK^(j / depth) that is not below a size."""
-    return math.ceil(depth * math.log(size) / math.log(SLACK) - 1e-9)
+    return math.ceil(depth * PER_DOUBLING * math.log2(size) - 1e-9)
+
+
+def step_below(size: float) -> int:
+    """The number of the last point of the grid SLACK^j that is not above a size."""
+    return math.floor(PER_DOUBLING * math.log2(size) + 1e-9)
 
 
 def step_nats(step: int) -> float:

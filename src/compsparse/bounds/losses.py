@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from compsparse.bounds.description import SLACK, step_above
+from compsparse.bounds.description import PER_DOUBLING, step_above, step_below
 from compsparse.checks import brief, check_array
 from compsparse.errors import DataError
 from compsparse.models import FittedGraph
@@ -52,11 +52,11 @@ class BoundedLoss:
     @property
     def step(self) -> int:
         """The number of the point of the grid of margins whose loss is nowhere below this one."""
-        return step_above(self.margin) if self.classes else -step_above(1 / self.margin)
+        return step_above(self.margin) if self.classes else step_below(self.margin)
 
     def on_grid(self) -> BoundedLoss:
         """The loss at that point: with a margin not below this one for classes, not above it for numbers."""
-        exponent = self.step * math.log2(SLACK)
+        exponent = self.step / PER_DOUBLING
         return replace(self, margin=2.0**exponent if exponent < 1024 else math.inf)
 
     def steepness(self, n_outputs: int) -> float:

@@ -132,10 +132,13 @@ class BoundTable:
         A loss is at most 1, and no complexity is above the range bound, which knows of nothing but the size of outputs.
         """
         most = next((b.complexity for b in self.bounds if b.name == "range"), math.inf)
-        found = ("complexity",) * (bound.complexity >= most) + ("gap", "expected loss") * (
-            bound.expected_loss > CERTAIN
-        )
-        return tuple(name for name in found if name in bound.rigours)
+        promises_nothing = bound.expected_loss > CERTAIN
+        is_vacuous = {
+            "complexity": bound.complexity >= most,
+            "gap": promises_nothing,
+            "expected loss": promises_nothing,
+        }
+        return tuple(name for name in bound.rigours if is_vacuous[name])
 
     def cells(self) -> list[list[str]]:
         """The rows as texts, with a word where a number is vacuous."""
