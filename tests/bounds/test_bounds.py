@@ -10,7 +10,7 @@ from torch import nn
 
 from compsparse.bounds import compare, lower, overlap_multiplicity
 from compsparse.bounds.blocks import block_graph, row_multiplicity
-from compsparse.bounds.description import SLACK
+from compsparse.bounds.description import GRID_SLACK
 from compsparse.bounds.layer_norms import _spectral_bound, layer_norms, path_sums
 from compsparse.bounds.memo_forms import layer_shapes
 from compsparse.certificate import Rigour
@@ -299,7 +299,7 @@ def test_losses_are_the_mean_of_a_bounded_loss_and_gaps_add_to_it():
     assert table.training_error == 0
     bound = table["Golowich"]
     confidence = 3 * math.sqrt((math.log(2 * 16 / 0.05) + bound.terms["nats paid for"]) / 100)
-    assert bound.gap == pytest.approx(2 * 2 / 0.5 * SLACK * bound.complexity + confidence)
+    assert bound.gap == pytest.approx(2 * 2 / 0.5 * GRID_SLACK * bound.complexity + confidence)
     assert bound.expected_loss == pytest.approx(table.training_loss + bound.gap)
     numbers = compare(plain(4, 6, 1), X, X[:, 0], margin=2.0)
     with torch.no_grad():
@@ -307,7 +307,7 @@ def test_losses_are_the_mean_of_a_bounded_loss_and_gaps_add_to_it():
     assert numbers.training_loss == pytest.approx(np.minimum(off / 2, 1).mean())
     bound = numbers["Golowich"]
     confidence = 3 * math.sqrt((math.log(2 * 16 / 0.05) + bound.terms["nats paid for"]) / 100)
-    assert bound.gap == pytest.approx(SLACK * bound.complexity + confidence)
+    assert bound.gap == pytest.approx(GRID_SLACK * bound.complexity + confidence)
 
 
 def test_parameter_counting_counts_bits():

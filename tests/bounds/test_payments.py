@@ -12,7 +12,7 @@ from torch.nn.utils import prune as torch_prune
 import compsparse as cs
 from compsparse.bounds import compare, lower
 from compsparse.bounds.description import (
-    SLACK,
+    GRID_SLACK,
     code_choice,
     count_nats,
     graph_choice,
@@ -91,7 +91,7 @@ def test_the_loss_on_the_grid_is_nowhere_below_the_one_that_was_asked_for(classe
     moved = asked.on_grid()
     assert (moved.values(outputs) >= asked.values(outputs) - 1e-8).all()
     if 1e-300 < margin < 1e300:
-        assert 1 / SLACK - 1e-8 <= moved.margin / margin <= SLACK + 1e-8
+        assert 1 / GRID_SLACK - 1e-8 <= moved.margin / margin <= GRID_SLACK + 1e-8
         assert moved.step == asked.step
     if margin in (0.5, 1.0):
         assert moved.margin == margin

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from compsparse.bounds.description import SLACK, Choice, norms_nats, step_nats
+from compsparse.bounds.description import GRID_SLACK, Choice, norms_nats, step_nats
 from compsparse.bounds.forms import FORMS, BoundForm, Computed, Member, kernel_class_complexity
 from compsparse.bounds.losses import BoundedLoss, bounded_loss
 from compsparse.bounds.lowering import LoweredModel, lower
@@ -149,9 +149,11 @@ def _rademacher(form: BoundForm, members: Sequence[Member], said: Statement | No
         return _as_published(made, said, members[0].n_rows, margin)
     depth, n_outputs, m = members[0].network.depth, members[0].network.n_outputs, members[0].n_rows
     nats = said.nats([c.norms for c in computed], depth)
-    complexity = 2 * said.loss.steepness(n_outputs) * SLACK * value
+    complexity = 2 * said.loss.steepness(n_outputs) * GRID_SLACK * value
     loss = said.training + complexity + 3 * math.sqrt((math.log(2 / said.delta) + nats) / (2 * m))
-    paid = f"losses: margin and norms are paid for, by a union over a grid and a factor {SLACK:.3g} on the complexity"
+    paid = (
+        f"losses: margin and norms are paid for, by a union over a grid and a factor {GRID_SLACK:.3g} on the complexity"
+    )
     return replace(
         made,
         gap=loss - said.stated,

@@ -20,7 +20,7 @@ from compsparse.tables.coding import TextColumn
 
 PER_DOUBLING = 8
 """Points of the grid of margins between 1 and 2."""
-SLACK = 2.0 ** (1 / PER_DOUBLING)
+GRID_SLACK = 2.0 ** (1 / PER_DOUBLING)
 """By this factor at most a margin, or a complexity through all norms together, is moved to reach a grid."""
 _FLOAT = 64 * math.log(2)
 
@@ -82,12 +82,12 @@ def support_nats(n: int, k: int) -> float:
 
 
 def step_above(size: float, depth: int = 1) -> int:
-    """The number of the first point of the grid SLACK^(j / depth) that is not below a size."""
+    """The number of the first point of the grid GRID_SLACK^(j / depth) that is not below a size."""
     return math.ceil(depth * PER_DOUBLING * math.log2(size) - 1e-9)
 
 
 def step_below(size: float) -> int:
-    """The number of the last point of the grid SLACK^j that is not above a size."""
+    """The number of the last point of the grid GRID_SLACK^j that is not above a size."""
     return math.floor(PER_DOUBLING * math.log2(size) + 1e-9)
 
 
@@ -97,9 +97,9 @@ def step_nats(step: int) -> float:
 
 
 def norms_nats(norms: Iterable[float], depth: int) -> float:
-    """The class of networks whose norms are these, each rounded up to the grid SLACK^(j / depth).
+    """The class of networks whose norms are these, each rounded up to the grid GRID_SLACK^(j / depth).
 
-    A complexity in which every path meets ``depth`` norms at most grows by the factor SLACK at most.
+    A complexity in which every path meets ``depth`` norms at most grows by the factor GRID_SLACK at most.
     """
     return sum(_norm_nats(norm, depth) for norm in norms)
 
