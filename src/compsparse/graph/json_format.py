@@ -6,7 +6,7 @@ import json
 import math
 from typing import Any
 
-from compsparse.checks import brief, check_count
+from compsparse.checks import brief, check_choice, check_count
 from compsparse.errors import ConfigError, GraphError
 from compsparse.graph.constituent import Constituent, argument_names
 from compsparse.graph.formula import render
@@ -58,8 +58,8 @@ def from_dict(data: Any) -> FunctionGraph:
         raise GraphError(f"the graph has format version {data.get('version')}; this compsparse reads up to {_VERSION}")
     try:
         nodes = [_node_from_dict(n) for n in data["nodes"]]
-        origin = Origin[data.get("origin", Origin.UNKNOWN.name)]
-        return FunctionGraph(data["inputs"], nodes, data["outputs"]).from_origin(origin)
+        origin = check_choice("its origin", data.get("origin", Origin.UNKNOWN.name), Origin.__members__)
+        return FunctionGraph(data["inputs"], nodes, data["outputs"]).from_origin(Origin[origin])
     except GraphError:
         raise
     except ConfigError as error:
