@@ -4,7 +4,8 @@ Labels are coin flips, so that every network is wrong on half of all new rows, w
 networks, networks pruned and regrown on the same rows, and networks on graphs discovered on the same rows; all rows of
 a table hold at once with 95% confidence. Bars: of each kind at most 5% of the seeds have a proved row below the truth.
 
-That the bars mean something is shown by the first kind, which is also bounded as if its mask had been given.
+That the bar can be missed is shown by the first kind, which is also bounded as if its mask had been given: then at
+least 10% of the seeds have such a row.
 """
 
 from __future__ import annotations
@@ -133,7 +134,7 @@ def main() -> None:
         shown.append([kind, violated, min(least), float(np.median(least)), time.perf_counter() - started])
         print(f"{kind}: {violated:.0%} violated", flush=True)
         figures |= {f"{kind}, share of seeds violated": violated, f"{kind}, least promise": min(least)}
-        bars[f"{kind}, share of seeds violated"] = (">=", 0.5) if kind == WRONG else ("<=", 0.05)
+        bars[f"{kind}, share of seeds violated"] = (">=", 0.1) if kind == WRONG else ("<=", 0.05)
     print_table(["network", "violated", "least promise", "median", "seconds"], shown)
     finish(figures, bars)
 
