@@ -256,8 +256,8 @@ def test_rows_say_what_they_rest_on():
     for bound in (table["block paths"], table["parameter counting"], noisy):
         assert any("fixed before the data were seen" in a for a in bound.assumes)
         assert any("all rows of the table hold at once" in a for a in bound.assumes)
-        assert any("which weights are zero: of unknown origin, paid for" in a for a in bound.assumes)
-    assert any("which weights are zero: fixed before" in a for a in given["block paths"].assumes)
+        assert any("which weights are zero (none): of unknown origin, paid for" in a for a in bound.assumes)
+    assert any("which weights are zero (none): fixed before" in a for a in given["block paths"].assumes)
     assert given["block paths"].gap < table["block paths"].gap
     assert given["block paths"].complexity == table["block paths"].complexity
     with pytest.raises(ConfigError, match="given must be True or False"):

@@ -149,7 +149,7 @@ def zeros_choice(sparse: Sequence[Tensor], n_layers: int) -> Choice:
     """
     nats = math.log(2) + (n_layers * math.log(2) if len(sparse) else 0.0)
     nats += sum(support_nats(weight.numel(), int((weight != 0).sum())) for weight in sparse)
-    return Choice("which weights are zero", Origin.UNKNOWN, nats)
+    return Choice("which weights are zero" + " (none)" * (not sparse), Origin.UNKNOWN, nats)
 
 
 def code_choice(model: FittedGraph) -> Choice:
