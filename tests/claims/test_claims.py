@@ -266,6 +266,7 @@ def test_checks_are_listed_apart():
         assert name in (checks if claim.is_check else claims)
     shown = json.loads(CliRunner().invoke(app, ["claims", "list", "--json"]).output)
     assert {c["name"] for c in shown["claims"] if c["is_check"]} == {
+        "kernel-norms-bound-complexity",
         "memorisation-needs-n-neurons",
         "memorisation-cells",
         "l1-equals-l0",

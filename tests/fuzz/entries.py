@@ -19,6 +19,7 @@ from compsparse import bounds, discovery, estimators, graph, measures, networks,
 from compsparse.certificate import Certificate, Rigour, weakest
 from compsparse.graph.formula import Argument
 from compsparse.networks import symbols
+from compsparse.origin import Origin
 from compsparse.sparse import memorisation
 from compsparse.tasks import hierarchy
 from compsparse.tasks.hierarchy import datasets
@@ -142,6 +143,7 @@ for way, call in (("FunctionGraph.", graph.FunctionGraph.from_groups), ("", grap
     )
 add("complete", lambda member: graph.from_groups([graph.complete(member, "b"), "c"]), lambda: {"member": "a"})
 add("FunctionGraph.from_json", graph.FunctionGraph.from_json, lambda: {"text": _GRAPH.to_json()})
+add("FunctionGraph.from_origin", _GRAPH.from_origin, lambda: {"origin": Origin.GIVEN})
 add("FunctionGraph.to_json", _GRAPH.to_json, lambda: {"indent": 2})
 add("FunctionGraph call", _GRAPH, lambda: {"X": np.ones((3, 3))})
 add("FunctionGraph item", lambda name: _GRAPH[name], lambda: {"name": _GRAPH.nodes[0].name})
@@ -768,6 +770,7 @@ add(
         "margin": 1.0,
         "confidence": 0.9,
         "classification": True,
+        "given": True,
         "random_state": 0,
     },
 )

@@ -14,6 +14,7 @@ import torch
 from odd import Entry
 
 from compsparse import measures, networks, tables, tasks, training
+from compsparse.origin import Origin
 
 ENTRIES: list[Entry] = []
 
@@ -99,7 +100,11 @@ add(
     lambda: {"network": _net(), "replica": 0, "names": ["a", "b", "c", "d"], "outputs": "out", "tol": 0.0},
 )
 add("masks_of", networks.masks_of, lambda: {"graph": _GRAPH, "width": 2})
-add("set_masks", lambda masks: _net().set_masks(masks), lambda: {"masks": [m.clone() for m in _net().masks()]})
+add(
+    "set_masks",
+    lambda masks, mask_origin: _net().set_masks(masks, mask_origin),
+    lambda: {"masks": [m.clone() for m in _net().masks()], "mask_origin": Origin.GIVEN},
+)
 add(
     "ImageNetwork",
     networks.ImageNetwork,

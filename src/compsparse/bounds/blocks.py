@@ -23,7 +23,9 @@ class BlockGraph:
         norms: Frobenius norm of each block's weights; of a fixed linear map its operator norm.
         patch_energy: sum over rows of the squared norm of the inputs that a block reads, the constant one included;
             0 where it reads none.
+        free: blocks whose norms tell those of all others: one for each kernel and place of padding, none that is fixed.
         tier: of each block; later tiers stand higher.
+        level: of each tier, 1 for what reads inputs alone.
         factor: of each tier, 1 where it is linear and 2 where a contraction removes its activation.
         lipschitz: of each tier's activation.
         n_patches: different input patches that blocks of each tier read.
@@ -38,7 +40,9 @@ class BlockGraph:
 
     norms: np.ndarray
     patch_energy: np.ndarray
+    free: np.ndarray
     tier: np.ndarray
+    level: np.ndarray
     factor: np.ndarray
     lipschitz: np.ndarray
     n_patches: np.ndarray
@@ -62,6 +66,12 @@ class BlockGraph:
     def degrees(self) -> np.ndarray:
         """Blocks that each block reads; inputs are none."""
         found: np.ndarray = np.bincount(self.readers, minlength=len(self.norms))
+        return found
+
+    @property
+    def inner_tiers(self) -> np.ndarray:
+        """Tiers that other blocks read."""
+        found: np.ndarray = np.unique(self.tier[self.sources])
         return found
 
     def tier_maximum(self, values: np.ndarray) -> np.ndarray:
@@ -111,7 +121,7 @@ def block_graph(network: NetworkGraph, energies: np.ndarray, n_rows: int) -> Blo
     patches: list[set[bytes]] = [set() for _ in tiers]
     read_by = np.zeros((len(tiers), 1 + network.n_inputs), dtype=bool)
     constant = np.zeros(len(tiers))
-    edges, energy = [], []
+    edges, energy, free = [], [], []
     for k, stage in enumerate(network.stages):
         reads, t = stage.reads.cpu().numpy(), place[k]
         from_inputs = np.where(reads <= network.n_inputs, reads, PADDING)
@@ -120,6 +130,7 @@ def block_graph(network: NetworkGraph, energies: np.ndarray, n_rows: int) -> Blo
         read_by[t, from_inputs.ravel()] = True
         constant[t] = max(constant[t], n_rows * has_bias)
         patches[t] |= _different_patches(from_inputs, has_bias)
+        free.append(first_block[k] + _free_blocks(stage))
         edges.append(_edges(block_of_row[reads], int(first_block[k]), int(first_block[-1])))
         block_of_row = np.concatenate([block_of_row, np.repeat(np.arange(*first_block[k : k + 2]), stage.n_units)])
     norms = [_block_norms(stage) for stage in network.stages]
@@ -129,7 +140,9 @@ def block_graph(network: NetworkGraph, energies: np.ndarray, n_rows: int) -> Blo
     return BlockGraph(
         norms=np.concatenate(norms),
         patch_energy=np.concatenate(energy),
+        free=np.concatenate(free),
         tier=np.repeat(place, [stage.n_blocks for stage in network.stages]),
+        level=np.array([level for level, _ in tiers]),
         factor=np.array([1.0 if name == "identity" else 2.0 for _, name in tiers]),
         lipschitz=np.array([RESPONSES[name].lipschitz for _, name in tiers]),
         n_patches=np.array([len(found) for found in patches]),
@@ -174,6 +187,16 @@ def _block_norms(stage: Stage) -> np.ndarray:
     else:
         norms = np.sqrt(energies.sum(1))
     return norms
+
+
+def _free_blocks(stage: Stage) -> np.ndarray:
+    """Of blocks that share a kernel one for each place of padding; the norms of the others are the same."""
+    if stage.fixed:
+        return np.zeros(0, dtype=int)
+    if len(stage.weight) > 1 or (stage.bias is not None and len(stage.bias) > 1):
+        return np.arange(stage.n_blocks)
+    found: np.ndarray = np.unique((stage.reads != PADDING).cpu().numpy(), axis=0, return_index=True)[1]
+    return found
 
 
 def _whole_energy(stage: Stage, norms: np.ndarray) -> float:

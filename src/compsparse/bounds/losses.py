@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from compsparse.bounds.description import PER_DOUBLING, step_above, step_below
 from compsparse.checks import brief, check_array
 from compsparse.errors import DataError
 from compsparse.models import FittedGraph
@@ -47,6 +48,16 @@ class BoundedLoss:
         right = outputs.gather(1, self.target[:, None])[:, 0]
         others = outputs.scatter(1, self.target[:, None], -math.inf).amax(1)
         return right - others
+
+    @property
+    def step(self) -> int:
+        """The number of the point of the grid of margins whose loss is nowhere below this one."""
+        return step_above(self.margin) if self.classes else step_below(self.margin)
+
+    def on_grid(self) -> BoundedLoss:
+        """The loss at that point: with a margin not below this one for classes, not above it for numbers."""
+        exponent = self.step / PER_DOUBLING
+        return replace(self, margin=2.0**exponent if exponent < 1024 else math.inf)
 
     def steepness(self, n_outputs: int) -> float:
         """What a Rademacher complexity is multiplied by when the loss is put behind the outputs.

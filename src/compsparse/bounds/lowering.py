@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, singledispatch
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from compsparse.bounds.description import Choice, code_choice, graph_choice, mask_choice
 from compsparse.bounds.network_graph import NetworkGraph
 from compsparse.bounds.stages import StageBuilder, averaging
 from compsparse.bounds.torch_modules import SUPPORTED, lower_module
@@ -22,6 +23,7 @@ from compsparse.networks.plan import Read
 from compsparse.networks.replicas import ReplicatedNetwork
 from compsparse.networks.symbols import FullyConnectedNetwork, HierarchicalNetwork, SymbolNetwork
 from compsparse.networks.symbols.base import Affine
+from compsparse.tables import Table
 
 _KNOWN = (
     "a fitted estimator or model of compsparse, a MirrorNetwork (mirror, dense, local, convolutional), a "
@@ -38,12 +40,16 @@ class LoweredModel:
         X: (rows, inputs) numbers.
         answer: computes what the model answers to X.
         bits: of one weight as it is stored.
+        structure: which graph, masks or zeros there are, and where they come from.
+        coding: how rows became numbers, where the model does that.
     """
 
     members: tuple[NetworkGraph, ...]
     X: Tensor
     answer: Callable[[], Tensor]
     bits: int
+    structure: tuple[Choice, ...] = ()
+    coding: tuple[Choice, ...] = ()
 
     @cached_property
     def outputs(self) -> Tensor:
@@ -79,7 +85,11 @@ def lower(model: Any, X: Any) -> LoweredModel:
     """
     fitted = model if isinstance(model, FittedGraph) else getattr(model, "model_", None)
     if isinstance(fitted, FittedGraph):
-        return _lowered(fitted.network, torch.as_tensor(fitted.code.encoded(X)))
+        found = _lowered(fitted.network, torch.as_tensor(fitted.code.encoded(X)))
+        # the graph over the table's own columns says all of the one over the encoded ones
+        n_columns, is_shared = len(Table.of(X).columns), fitted.network.config.share != "none"
+        graph = graph_choice(fitted.graph, n_columns, ordered=is_shared)
+        return replace(found, structure=(graph,), coding=(code_choice(fitted),))
     if isinstance(model, SymbolNetwork):
         symbols = _symbols(X, model)
         inputs = model.encoded(symbols)[0].flatten(1)
@@ -91,9 +101,10 @@ def lower(model: Any, X: Any) -> LoweredModel:
         parameter = next(model.parameters(), None)
         if parameter is None:
             raise ConfigError(f"the module has no Linear or Conv layer to bound, got {brief(model)}")
-        member = lower_module(model, tuple(rows.shape[1:]))
+        member, zeros = lower_module(model, tuple(rows.shape[1:]))
         inputs = rows.to(parameter)
-        return _assembled(model, [member], inputs.flatten(1), lambda: _evaluated(model, inputs))
+        found = _assembled(model, [member], inputs.flatten(1), lambda: _evaluated(model, inputs))
+        return replace(found, structure=(zeros,))
     if hasattr(model, "fit"):
         raise ConfigError(
             f"{type(model).__name__} is not fitted, or not with a network: fit it first, or pass {_KNOWN}{SUPPORTED}"
@@ -103,7 +114,11 @@ def lower(model: Any, X: Any) -> LoweredModel:
 
 def _lowered(network: ReplicatedNetwork, X: Tensor) -> LoweredModel:
     inputs = X.to(next(network.parameters()))
-    return _assembled(network, _members(network), inputs, lambda: network(inputs))
+    found = _assembled(network, _members(network), inputs, lambda: network(inputs))
+    if isinstance(network, MirrorNetwork):
+        graph = graph_choice(network.graph, network.n_inputs, ordered=network.config.share != "none")
+        return replace(found, structure=(graph,))
+    return replace(found, structure=(mask_choice(network),)) if isinstance(network, MaskedNetwork) else found
 
 
 def _evaluated(module: nn.Module, inputs: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ of a node of a mirrored network, a whole dense layer. Blocks of one shape that r
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import torch
@@ -90,18 +90,19 @@ class NetworkGraph:
 
     Attributes:
         outputs: rows of the stream that are the network's outputs.
+        n_folded: numbers beside the weights and biases that the weights were computed from, as of normalisations.
     """
 
     n_inputs: int
     stages: tuple[Stage, ...]
     outputs: Tensor
-    notes: tuple[str, ...] = field(default=())
+    n_folded: int = 0
 
     def __post_init__(self) -> None:
         for stage in self.stages:
             if not torch.isfinite(stage.weight).all() or (stage.bias is not None and not stage.bias.isfinite().all()):
                 raise DataError(f"the weights of {stage.name} hold NaN or infinite values")
-            if not stage.fixed and not bool((stage.unit_energies > 0).any()):
+            if bool((stage.reads != PADDING).any()) and not stage.fixed and not bool((stage.unit_energies > 0).any()):
                 raise DataError(
                     f"all weights of {stage.name} are zero: the network does not depend on its inputs there, and a "
                     "bound from norms says nothing of it; train or initialise it first"
@@ -123,8 +124,8 @@ class NetworkGraph:
 
     @property
     def n_parameters(self) -> int:
-        """Weights and biases that can be chosen, shared ones counted once."""
-        return sum(stage.n_parameters for stage in self.stages)
+        """Numbers that can be chosen, shared ones counted once."""
+        return self.n_folded + sum(stage.n_parameters for stage in self.stages)
 
     @property
     def homogeneous(self) -> bool:

@@ -4,7 +4,8 @@ Prior $N(0, \sigma^2 I)$, posterior $N(w, \sigma^2 I)$: their divergence is $\Ve
 probability $1 - \delta$, for every $\sigma$ of a grid of $J$ that was fixed before, the expected loss $L$ of the noisy
 network and its mean loss $\hat L$ on the data have $\mathrm{kl}(\hat L \Vert L) \le (\mathrm{KL} +
 \log(2 \sqrt m J/\delta))/m$ (Seeger, Maurer). $\hat L$ is estimated with fresh noise for every row, which makes the
-rows independent, and replaced by its upper confidence bound (half of $\delta$ for each of the two).
+rows independent, and replaced by its upper confidence bound (half of $\delta$ for each of the two). A prior over
+weights that was chosen on the data, such as one on a mask, adds the nats that say which it is to the divergence.
 """
 
 from __future__ import annotations
@@ -19,14 +20,13 @@ from torch import Tensor
 
 from compsparse.bounds.losses import BoundedLoss
 from compsparse.bounds.network_graph import NetworkGraph, Stage
+from compsparse.bounds.record import CERTAIN
 from compsparse.networks import ACTIVATIONS
 
 SIGMAS = tuple(2.0**-j for j in range(-1, 13))
 """The grid of noise levels, fixed before any data."""
 _MOST_NOISE, _MOST_PRODUCTS = 2_000_000, 200_000_000
 """Random numbers and multiplications for one estimate at most; fewer rows are taken where there would be more."""
-_CERTAIN = 0.999
-"""A bound above this promises nothing, and needs no estimate."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,14 @@ class NoisyBound:
 
 
 def noisy_bound(
-    members: Sequence[NetworkGraph], X: Tensor, loss: BoundedLoss, delta: float, rng: np.random.Generator
+    members: Sequence[NetworkGraph], X: Tensor, loss: BoundedLoss, delta: float, nats: float, rng: np.random.Generator
 ) -> NoisyBound:
-    """Searches the grid for the best noise level; the union over it was paid for all of it."""
+    """Searches the grid for the best noise level; the union over it was paid for all of it.
+
+    Args:
+        delta: probability with which the bound may fail.
+        nats: paid for choices of prior and loss; the estimate, of this one network, needs none of them.
+    """
     squares = sum(_square_norm(member) for member in members)
     shared = sum(s.n_parameters for m in members for s in m.stages if _shares(s))
     units = sum(s.n_blocks * s.n_units for m in members for s in m.stages)
@@ -64,8 +69,8 @@ def noisy_bound(
 
     def at(j: int) -> NoisyBound:
         divergence = squares / (2 * SIGMAS[j] ** 2)
-        allowed = (divergence + math.log(4 * math.sqrt(m) * J / delta)) / m
-        if kl_inverse(0.0, allowed) > _CERTAIN:
+        allowed = (divergence + nats + math.log(4 * math.sqrt(m) * J / delta)) / m
+        if kl_inverse(0.0, allowed) > CERTAIN:  # nothing would be promised, whatever the estimate
             return NoisyBound(1.0, math.nan, SIGMAS[j], divergence, 0)
         outputs = torch.stack([noisy_outputs(g, X[chosen], SIGMAS[j], noise) for g in members]).mean(0)
         mean = float(part.mistakes(outputs).mean())

@@ -8,6 +8,10 @@ $Q(v)^2 = \sum_p Q(z_p)^2 + Q(x_{\text{patch}})^2$, over the blocks that it read
 $Q$ has mean at most $S$, its root energy, and is sub-Gaussian with that variance. With $D$ the product of what was
 pulled out and $K$ the number of exponentials, $m \mathcal{R} \le D\,(1 + \sqrt{2 \log K})$.
 
+The same steps with squares in the place of exponentials need no $K$: the contraction removes $\sigma$ from
+$\mathbb{E}\sup\lvert\cdot\rvert^2$ for a factor 4, and the squares of parts add up. Networks of few
+layers have less by this.
+
 The bounds differ in how they pull a maximum out of the sum over $p$.
 """
 
@@ -20,14 +24,15 @@ import numpy as np
 from compsparse.bounds.blocks import BlockGraph, merged_tiers
 
 
-def path_reach(blocks: BlockGraph) -> np.ndarray:
+def path_reach(blocks: BlockGraph, *, moments: bool = False) -> np.ndarray:
     """What each block reads, when every part of the sum is weighed by its own bound: the l2 norm over block paths.
 
-    V_b^2 = sum_p norm_p^2 V_p^2 + S_b^2.
+    V_b^2 = sum_p norm_p^2 V_p^2 + S_b^2; by second moments the factor of a contraction stands beside norm_p.
     """
+    gains = blocks.norms * (blocks.factor[blocks.tier] if moments else 1.0)
     energy = blocks.patch_energy.astype(float).copy()
     for own, edges in blocks.by_tier():
-        passed = blocks.norms[blocks.sources[edges]] ** 2 * energy[blocks.sources[edges]]
+        passed = gains[blocks.sources[edges]] ** 2 * energy[blocks.sources[edges]]
         energy[own] += np.bincount(blocks.readers[edges], passed, len(energy))[own]
     reach: np.ndarray = np.sqrt(energy)
     return reach
@@ -66,6 +71,18 @@ def unit_reach(blocks: BlockGraph) -> np.ndarray:
 def peeled_complexity(distance: float, log_terms: float, n_rows: int) -> float:
     """D (1 + sqrt(2 log K)) / m."""
     return distance * (1 + math.sqrt(2 * max(log_terms, 0.0))) / n_rows
+
+
+def sharpest_complexity(blocks: BlockGraph) -> float:
+    """Over paths of blocks, by exponential or by second moments, whichever is less."""
+    by_exponentials = peeled_complexity(distance(blocks, path_reach(blocks)), blocks.log_terms, blocks.n_rows)
+    return min(by_exponentials, moment_distance(blocks) / blocks.n_rows)
+
+
+def moment_distance(blocks: BlockGraph) -> float:
+    """D by second moments: no logarithms, but a factor 2 for every contraction on a path."""
+    factors = blocks.factor[blocks.tier[blocks.output_blocks]]
+    return float((factors * blocks.output_norms) @ path_reach(blocks, moments=True)[blocks.output_blocks])
 
 
 def distance(blocks: BlockGraph, reach: np.ndarray) -> float:

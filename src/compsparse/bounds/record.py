@@ -13,6 +13,9 @@ from compsparse.optional import needs
 if TYPE_CHECKING:
     import pandas
 
+CERTAIN = 0.999
+"""An expected loss above this promises nothing: no loss is above 1."""
+
 
 @dataclass(frozen=True)
 class Bound:
@@ -21,13 +24,16 @@ class Bound:
     Attributes:
         name: as tables call it.
         says: what it bounds by what, in a sentence.
-        complexity: the Rademacher complexity of the class is at most this; NaN where the bound is of another kind.
+        complexity: the Rademacher complexity of the networks of this graph and these norms is at most this; NaN where
+            the bound is of another kind.
         gap: with the stated confidence the expected loss exceeds the training loss by at most this; NaN where the
             bound says nothing of losses.
         expected_loss: an upper bound of it; NaN without a target.
         terms: the numbers that it is made of.
-        rigour: how sure it is.
-        assumes: what it takes for granted.
+        rigour: how sure the complexity and the expected loss are.
+        gap_rigour: how sure the gap is, where that differs.
+        of: whose loss it is, where that is not the model's own.
+        assumes: what it takes for granted; what begins with "losses:" concerns the gap and the expected loss alone.
     """
 
     name: str
@@ -38,21 +44,39 @@ class Bound:
     terms: Mapping[str, float] = field(default_factory=dict)
     assumes: tuple[str, ...] = ()
     expected_loss: float = math.nan
+    gap_rigour: Rigour | None = None
+    of: str = ""
+
+    @property
+    def rigours(self) -> dict[str, Rigour]:
+        """How sure each of its numbers is, those left out that were not computed."""
+        found = {"complexity": self.rigour, "gap": self.gap_rigour or self.rigour, "expected loss": self.rigour}
+        values = (self.complexity, self.gap, self.expected_loss)
+        return {name: found[name] for name, value in zip(found, values, strict=True) if not math.isnan(value)}
+
+    @property
+    def status(self) -> str:
+        """The same in words, and of whom losses speak if not of the model."""
+        of = f", of {self.of}" if self.of else ""
+        if len(set(self.rigours.values())) < 2:
+            return self.rigour.value + of
+        return "; ".join(f"{name} {rigour.value}" for name, rigour in self.rigours.items()) + of
 
     @property
     def certificate(self) -> Certificate:
-        """The complexity, or else the gap, with its bounds."""
+        """The complexity, or else the expected loss, with its bounds."""
         is_complexity = not math.isnan(self.complexity)
-        value = self.complexity if is_complexity else self.gap
-        quantity = "Rademacher complexity" if is_complexity else "expected loss minus training loss"
-        lower = 0.0 if is_complexity else -math.inf
-        return Certificate(quantity, value, lower, value, self.rigour, self.assumes, self.says)
+        value = self.complexity if is_complexity else self.expected_loss
+        quantity = "Rademacher complexity" if is_complexity else f"expected loss{f' of {self.of}' if self.of else ''}"
+        return Certificate(quantity, value, 0.0, value, self.rigour, self.assumes, self.says)
 
     def to_dict(self) -> dict[str, Any]:
         """The bound as JSON values; what was not computed is None."""
         numbers = {name: _plain(getattr(self, name)) for name in ("complexity", "gap", "expected_loss")}
-        words = {"rigour": self.rigour.value, "assumes": list(self.assumes), "says": self.says}
-        return {"name": self.name, **numbers, "terms": {k: _plain(v) for k, v in self.terms.items()}, **words}
+        words = {"rigour": self.rigour.value, "assumes": list(self.assumes), "says": self.says, "of": self.of}
+        rigours = {name: rigour.value for name, rigour in self.rigours.items()}
+        terms = {name: _plain(value) for name, value in self.terms.items()}
+        return {"name": self.name, **numbers, "terms": terms, "rigours": rigours, **words}
 
 
 def _plain(value: float) -> float | None:
@@ -66,11 +90,11 @@ class BoundTable:
     Attributes:
         bounds: in the order of the table.
         n_rows, n_parameters: of the data and of the model.
-        confidence: of the statements on losses.
+        confidence: of all statements on losses at once.
         margin: of the loss.
         training_loss: mean bounded loss on the data; NaN without a target.
         training_error: share of wrong classes; NaN for numbers or without a target.
-        notes: what holds for all of them.
+        notes: what losses take for granted of the model, or pay for.
     """
 
     bounds: tuple[Bound, ...]
@@ -97,15 +121,43 @@ class BoundTable:
                 "complexity": b.complexity,
                 "gap": b.gap,
                 "expected loss": b.expected_loss,
-                "status": b.rigour.value,
+                "status": b.status,
             }
             for b in self.bounds
         ]
 
+    def vacuous(self, bound: Bound) -> tuple[str, ...]:
+        """Which of its numbers say no more than what is known without it.
+
+        A loss is at most 1, and no complexity is above the range bound, which knows of nothing but the size of outputs.
+        """
+        most = next((b.complexity for b in self.bounds if b.name == "range"), math.inf)
+        promises_nothing = bound.expected_loss > CERTAIN
+        is_vacuous = {
+            "complexity": bound.complexity >= most,
+            "gap": promises_nothing,
+            "expected loss": promises_nothing,
+        }
+        return tuple(name for name in bound.rigours if is_vacuous[name])
+
+    def cells(self) -> list[list[str]]:
+        """The rows as texts, with a word where a number is vacuous."""
+        shown = []
+        for bound, row in zip(self.bounds, self.rows(), strict=True):
+            vacuous = self.vacuous(bound)
+            shown.append([_cell(value) + " (vacuous)" * (name in vacuous) for name, value in row.items()])
+        return shown
+
     def frame(self) -> pandas.DataFrame:
         """The table as a data frame, terms and assumptions included."""
         rows = [
-            {**row, "says": b.says, "terms": dict(b.terms), "assumes": "; ".join(b.assumes)}
+            {
+                **row,
+                "vacuous": ", ".join(self.vacuous(b)),
+                "says": b.says,
+                "terms": dict(b.terms),
+                "assumes": "; ".join(b.assumes),
+            }
             for row, b in zip(self.rows(), self.bounds, strict=True)
         ]
         frame: pandas.DataFrame = needs("pandas", "tables", "report").DataFrame(rows)
@@ -115,11 +167,12 @@ class BoundTable:
         """The table as JSON values."""
         numbers = ("n_rows", "n_parameters", "confidence", "margin", "training_loss", "training_error")
         plain = {name: _plain(getattr(self, name)) for name in numbers}
-        return {**plain, "bounds": [b.to_dict() for b in self.bounds], "notes": list(self.notes)}
+        bounds = [{**b.to_dict(), "vacuous": list(self.vacuous(b))} for b in self.bounds]
+        return {**plain, "bounds": bounds, "notes": list(self.notes)}
 
     def __str__(self) -> str:
         columns = ["bound", "complexity", "gap", "expected loss", "status"]
-        cells = [columns, *([_cell(row[c]) for c in columns] for row in self.rows())]
+        cells = [columns, *self.cells()]
         widths = [max(len(row[i]) for row in cells) for i in range(len(columns))]
         lines = [
             "  ".join(

@@ -18,7 +18,7 @@ class StageBuilder:
     def __init__(self, n_inputs: int):
         self.n_inputs = n_inputs
         self.stages: list[Stage] = []
-        self.notes: list[str] = []
+        self.n_folded = 0
         self._next = 1 + n_inputs
 
     def inputs(self, *shape: int) -> Tensor:
@@ -94,7 +94,7 @@ class StageBuilder:
 
     def finished(self, outputs: Tensor) -> NetworkGraph:
         """The network whose outputs are the given rows."""
-        return NetworkGraph(self.n_inputs, tuple(self.stages), outputs.reshape(-1), tuple(dict.fromkeys(self.notes)))
+        return NetworkGraph(self.n_inputs, tuple(self.stages), outputs.reshape(-1), self.n_folded)
 
 
 def _padded_columns(mask: Tensor) -> tuple[Tensor, Tensor]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from compsparse.bounds.description import Choice, zeros_choice
 from compsparse.bounds.network_graph import PADDING, NetworkGraph
 from compsparse.bounds.stages import StageBuilder, averaging, largest
 from compsparse.checks import brief
@@ -25,15 +26,29 @@ _CONVOLUTIONS: dict[type[nn.Module], int] = {nn.Conv1d: 1, nn.Conv2d: 2}
 _NORMS = (nn.BatchNorm1d, nn.BatchNorm2d)
 
 
-def lower_module(module: nn.Module, shape: tuple[int, ...]) -> NetworkGraph:
-    """The graph of a module over data of the given shape, the rows left out."""
-    walk = _Walk(shape)
-    layers = list(_layers(module))
+def lower_module(module: nn.Module, shape: tuple[int, ...]) -> tuple[NetworkGraph, Choice]:
+    """The graph of a module over data of the given shape, the rows left out, and which weights are zero.
+
+    What made a weight zero cannot be seen: pruning, a penalty or a plan.
+    """
+    layers = [(name, layer) for name, layer in _layers(module) if not isinstance(layer, _NOTHING)]
     if not any(isinstance(layer, nn.Linear | nn.Conv1d | nn.Conv2d) for _, layer in layers):
         raise ConfigError(f"the module has no Linear or Conv layer to bound, got {brief(module)}")
+    sparse = _sparse_layers([layer for _, layer in layers])
+    walk = _Walk(shape, sparse)
     for name, layer in layers:
         walk.step(name, layer)
-    return walk.builder.finished(walk.rows)
+    return walk.builder.finished(walk.rows), zeros_choice([layer.weight for layer in sparse], len(layers))
+
+
+def _sparse_layers(layers: Sequence[nn.Module]) -> list[nn.Linear]:
+    """Layers some of whose weights are zero; what a normalisation is folded into is taken whole."""
+    found = []
+    for layer, follower in zip(layers, [*layers[1:], None], strict=True):
+        if isinstance(layer, nn.Linear) and not isinstance(follower, _NORMS):
+            is_zero = layer.weight == 0
+            found += [layer] if is_zero.any() and not is_zero.all() else []
+    return found
 
 
 def _layers(module: nn.Module, prefix: str = "") -> Iterator[tuple[str, nn.Module]]:
@@ -47,7 +62,8 @@ def _layers(module: nn.Module, prefix: str = "") -> Iterator[tuple[str, nn.Modul
 class _Walk:
     """Where the walk stands: rows in the shape of one datum, and the stages that an activation would belong to."""
 
-    def __init__(self, shape: tuple[int, ...]):
+    def __init__(self, shape: tuple[int, ...], sparse: Sequence[nn.Module]):
+        self.sparse = sparse
         self.builder = StageBuilder(int(torch.tensor(shape).prod()))
         self.rows = self.builder.inputs(*shape)
         self.last = 0  # the first stage of the last layer
@@ -69,7 +85,7 @@ class _Walk:
             self._pool_all(name, layer)
         elif isinstance(layer, _NORMS):
             self._normalise(name, layer)
-        elif not isinstance(layer, _NOTHING):
+        else:
             raise ConfigError(f"the bounds do not know {name}; they read {SUPPORTED}")
 
     def _activate(self, name: str, layer: nn.Module, activation: str) -> None:
@@ -92,11 +108,10 @@ class _Walk:
                 "put a Flatten before it or pass data of another shape"
             )
         self._begin()
-        mask = getattr(layer, "weight_mask", None)  # as torch.nn.utils.prune leaves it
-        if mask is None:
-            self.rows = self.builder.dense(name, self.rows, layer.weight, layer.bias)
+        if any(layer is one for one in self.sparse):
+            self.rows = self.builder.masked(name, self.rows, layer.weight, layer.weight != 0, layer.bias)
         else:
-            self.rows = self.builder.masked(name, self.rows, layer.weight, mask, layer.bias)
+            self.rows = self.builder.dense(name, self.rows, layer.weight, layer.bias)
 
     def _convolve(self, name: str, layer: Any, dimensions: int) -> None:
         if self.rows.ndim != dimensions + 1 or self.rows.shape[0] != layer.in_channels:
@@ -139,7 +154,7 @@ class _Walk:
         if layer.training or layer.running_mean is None:
             raise ConfigError(f"{name} depends on the batch: call eval() on the module first, with running statistics")
         if not self.follows_weights or len(self.builder.stages) != self.last + 1:
-            raise ConfigError(f"{name} must follow a Linear or Conv layer without a mask, so that it can be folded in")
+            raise ConfigError(f"{name} must follow a Linear or Conv layer, so that it can be folded in")
         scale = (layer.running_var.double() + layer.eps).rsqrt()
         scale = scale if layer.weight is None else scale * layer.weight.detach().double()
         shift = -layer.running_mean.double() * scale
@@ -148,7 +163,9 @@ class _Walk:
         bias = shift if stage.bias is None else stage.bias * scale + shift
         weight = stage.weight * scale[None, :, None]
         self.builder.replace_last(weight, bias.reshape(1, -1))
-        self.builder.notes.append("the statistics of batch normalisation count as fixed before the data were seen")
+        own = (layer.weight, layer.bias, layer.running_mean, layer.running_var)
+        # as many numbers as the module stores, of which the folded bias is there already
+        self.builder.n_folded += sum(n.numel() for n in own if n is not None) - (stage.bias is None) * len(shift)
 
     def _begin(self) -> None:
         self.last, self.follows_weights = len(self.builder.stages), True

@@ -27,7 +27,10 @@ def bounds(
     ] = None,
     report: Annotated[Path | None, typer.Option(help="Where to write a page.")] = None,
     margin: Annotated[float, typer.Option(help="By how much a class must be ahead, or the distance that costs 1.")] = 1,
-    confidence: Annotated[float, typer.Option(help="Of what is said of the expected loss.")] = 0.95,
+    confidence: Annotated[float, typer.Option(help="Of all that is said of the expected loss, at once.")] = 0.95,
+    given: Annotated[
+        bool, typer.Option("--given", help="You vouch that the graph was fixed before the data were seen.")
+    ] = False,
     json_: JsonOption = False,
 ) -> None:
     """Show generalisation bounds of a model side by side: values, status and, on a page, terms and assumptions.
@@ -41,7 +44,8 @@ def bounds(
     if report is not None:
         check_outputs([report], [data, model])
     fitted = FittedGraph.load(model)
-    found = compare(fitted, *_inputs_and_target(fitted, read_table(data), target), margin=margin, confidence=confidence)
+    X, y = _inputs_and_target(fitted, read_table(data), target)
+    found = compare(fitted, X, y, margin=margin, confidence=confidence, given=given)
     if report is not None:
         from compsparse.report import bounds_page
 
@@ -68,9 +72,8 @@ def _inputs_and_target(fitted: FittedGraph, frame: Any, target: list[str] | None
 
 def _print(found: BoundTable) -> None:
     shown = Table("bound", "complexity", "gap", "expected loss", "status")
-    for row in found.rows():
-        values = ["" if math.isnan(row[c]) else f"{row[c]:.3g}" for c in ("complexity", "gap", "expected loss")]
-        shown.add_row(cell(row["bound"]), *values, row["status"])
+    for row in found.cells():
+        shown.add_row(*map(cell, row))
     out.print(shown)
     say(str(found).splitlines()[0])
     if math.isnan(found.training_loss):

@@ -13,6 +13,7 @@ from compsparse.discovery.record import AnswerNoise, Cost, Discovery, DiscoveryS
 from compsparse.errors import ConfigError
 from compsparse.graph import FunctionGraph
 from compsparse.graph.modules import ModuleTree
+from compsparse.origin import Origin
 
 if TYPE_CHECKING:
     from compsparse.models.fitted_graph import FittedGraph
@@ -145,6 +146,7 @@ def assembled(findings: Findings) -> Discovery:
     of_graph: tuple[str, ...] = ()
     if findings.complete is not None:
         graph, of_graph = findings.complete(graph)
+    graph = graph.from_origin(Origin.DISCOVERED)
     model = None if findings.fit is None else findings.fit(graph)
     seconds = findings.cost.seconds + time.perf_counter() - started
     return Discovery(

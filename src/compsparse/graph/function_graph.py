@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any, Literal
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from compsparse.checks import brief, check_count, check_kind, check_list, check_mapping
 from compsparse.errors import GraphError
 from compsparse.graph.constituent import Constituent
+from compsparse.origin import Origin
 
 if TYPE_CHECKING:
     from compsparse.graph.complexity import Complexity
@@ -30,6 +31,7 @@ class Node:
         kind: ``complete`` when any regrouping of the parents is a module too (sums, products),
             ``prime`` when none is; None leaves it to the constituent.
         channels: how many numbers the node's wire carries.
+        origin: where the node comes from; nodes that differ in it alone are equal.
     """
 
     name: str
@@ -37,6 +39,7 @@ class Node:
     constituent: Constituent | None = None
     kind: Kind | None = None
     channels: int = 1
+    origin: Origin = field(default=Origin.UNKNOWN, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parents", _names(f"the parents of node {brief(self.name)}", self.parents))
@@ -58,6 +61,7 @@ class Node:
             raise GraphError(f"kind of node {self.name!r} must be 'prime' or 'complete', got {brief(self.kind)}")
         if not isinstance(self.channels, int) or isinstance(self.channels, bool) or self.channels < 1:
             raise GraphError(f"node {self.name!r} must carry at least one channel, got {brief(self.channels)}")
+        check_kind("the origin of a node", self.origin, Origin)
 
     @property
     def arity(self) -> int:
@@ -208,6 +212,22 @@ class FunctionGraph:
     def __getstate__(self) -> dict[str, Any]:
         # cached answers stay behind: a string's hash differs between processes
         return {"inputs": self.inputs, "nodes": self.nodes, "outputs": self.outputs}
+
+    @property
+    def origin(self) -> Origin:
+        """Where the graph comes from: what its nodes have in common, discovered where one of them was."""
+        found = {node.origin for node in self.nodes}
+        if Origin.DISCOVERED in found:
+            return Origin.DISCOVERED
+        return found.pop() if len(found) == 1 else Origin.UNKNOWN
+
+    def from_origin(self, origin: Origin) -> FunctionGraph:
+        """The same graph, said to come from somewhere.
+
+        >>> FunctionGraph.from_groups([[0, 1], 2]).from_origin(Origin.GIVEN).origin.value
+        'fixed before the data were seen'
+        """
+        return FunctionGraph(self.inputs, [replace(n, origin=origin) for n in self.nodes], self.outputs)
 
     @property
     def n_inputs(self) -> int:

@@ -6,12 +6,13 @@ import json
 import math
 from typing import Any
 
-from compsparse.checks import brief, check_count
+from compsparse.checks import brief, check_choice, check_count
 from compsparse.errors import ConfigError, GraphError
 from compsparse.graph.constituent import Constituent, argument_names
 from compsparse.graph.formula import render
 from compsparse.graph.function_graph import FunctionGraph, Node
 from compsparse.graph.parser import parse_formula
+from compsparse.origin import Origin
 
 _FORMAT = "compsparse.graph"
 _VERSION = 1
@@ -45,6 +46,7 @@ def to_dict(graph: FunctionGraph) -> dict[str, Any]:
         "inputs": list(graph.inputs),
         "nodes": [_node_to_dict(n) for n in graph.nodes],
         "outputs": list(graph.outputs),
+        "origin": graph.origin.name,
     }
 
 
@@ -56,7 +58,8 @@ def from_dict(data: Any) -> FunctionGraph:
         raise GraphError(f"the graph has format version {data.get('version')}; this compsparse reads up to {_VERSION}")
     try:
         nodes = [_node_from_dict(n) for n in data["nodes"]]
-        return FunctionGraph(data["inputs"], nodes, data["outputs"])
+        origin = check_choice("its origin", data.get("origin", Origin.UNKNOWN.name), Origin.__members__)
+        return FunctionGraph(data["inputs"], nodes, data["outputs"]).from_origin(Origin[origin])
     except GraphError:
         raise
     except ConfigError as error:

@@ -8,6 +8,7 @@ from compsparse.checks import input_names
 from compsparse.errors import DataError
 from compsparse.graph import FunctionGraph, single_node
 from compsparse.graph.parser import variables
+from compsparse.origin import Origin
 from compsparse.tables.columns import Table
 from compsparse.tables.targets import free_names
 
@@ -41,7 +42,7 @@ def matched_graph(graph: Any, table: Table) -> tuple[FunctionGraph, Table]:
 def _graph_of(graph: Any, table: Table, by_position: tuple[str, ...]) -> FunctionGraph:
     columns = by_position if table.names is None else table.names
     if graph is None:
-        return single_node(len(columns))
+        return single_node(len(columns)).from_origin(Origin.GIVEN)
     if isinstance(graph, FunctionGraph):
         return graph
     if isinstance(graph, str):

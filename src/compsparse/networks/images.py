@@ -25,6 +25,7 @@ from compsparse.networks.replicas import (
     per_replica_normal,
     replica_seeds,
 )
+from compsparse.origin import Origin
 from compsparse.parameters import check_parameters
 
 FirstLayer = Literal["dense", "local", "convolutional"]
@@ -215,7 +216,9 @@ def as_masked(network: ImageNetwork) -> MaskedNetwork:
     active = [torch.ones(len(m), dtype=torch.bool) for m in masks[:-1]]
     active.append(torch.zeros(network.n_outputs, dtype=torch.bool))
     like = network.weights[0]
-    masked = MaskedNetwork(masks, active, "relu", n_replicas=network.n_replicas, dtype=like.dtype).to(like.device)
+    masked = MaskedNetwork(
+        masks, active, "relu", n_replicas=network.n_replicas, dtype=like.dtype, mask_origin=Origin.GIVEN
+    ).to(like.device)
     masked.has_replicas = network.has_replicas
     for i, weight in enumerate(network.effective()):
         factor, bias = network.scale_and_bias(i)

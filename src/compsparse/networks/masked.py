@@ -22,6 +22,7 @@ from compsparse.networks.replicas import (
     per_replica_normal,
     replica_seeds,
 )
+from compsparse.origin import Origin
 from compsparse.parameters import check_parameters
 
 
@@ -32,6 +33,7 @@ class MaskedNetwork(ReplicatedNetwork):
         masks: per layer an (out, in) mask, or (R, out, in) where every replica has its own.
         active: per layer which units pass through the activation; the others are linear, so
             that a value can be carried past a layer unchanged.
+        mask_origin: where the masks come from; bounds pay for those that nobody vouches for.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class MaskedNetwork(ReplicatedNetwork):
         n_replicas: int | None = None,
         random_state: RandomState = None,
         dtype: torch.dtype = torch.float32,
+        mask_origin: Origin = Origin.UNKNOWN,
     ):
         masks, active = _tensors("masks", masks, (2, 3)), _tensors("active", active, (1,))
         check_parameters(n_replicas=n_replicas, random_state=random_state, dtype=dtype)
@@ -51,6 +54,7 @@ class MaskedNetwork(ReplicatedNetwork):
         check_weights(float(sum(mask.shape[-2] * mask.shape[-1] for mask in masks)), n_replicas)
         super().__init__(masks[0].shape[-1], masks[-1].shape[-2], n_replicas)
         self.activation = activation(activation_name)
+        self.mask_origin = check_kind("mask_origin", mask_origin, Origin)
         self.weights, self.biases = nn.ParameterList(), nn.ParameterList()
         self.all_active = [bool(units.all()) for units in active]
         # masks that hold nothing back cost a pass over the weights in every step
@@ -89,9 +93,9 @@ class MaskedNetwork(ReplicatedNetwork):
         """The masks of all layers as (R, out, in), which may be views of shared ones."""
         return [self.mask(i).expand(self.n_replicas, *self.mask(i).shape[-2:]) for i in range(self.n_layers)]
 
-    def set_masks(self, masks: Sequence[Tensor]) -> None:
+    def set_masks(self, masks: Sequence[Tensor], mask_origin: Origin = Origin.UNKNOWN) -> None:
         """Gives every replica masks of its own, (R, out, in) per layer."""
-        given = _tensors("masks", masks, (3,))
+        given, origin = _tensors("masks", masks, (3,)), check_kind("mask_origin", mask_origin, Origin)
         if len(given) != self.n_layers:
             raise ConfigError(f"{self.n_layers} layers need as many masks, got {len(given)}")
         for i, (mask, now) in enumerate(zip(given, self.masks(), strict=True)):
@@ -99,6 +103,7 @@ class MaskedNetwork(ReplicatedNetwork):
                 raise ConfigError(f"mask {i} must have shape {tuple(now.shape)}, got {tuple(mask.shape)}")
             self.all_in[i] = False
             setattr(self, f"mask_{i}", mask.to(device=now.device, dtype=now.dtype).clone())
+        self.mask_origin = origin
 
     def effective(self) -> list[Tensor]:
         """The weights that count, (R, out, in) per layer: zero where a mask is."""
@@ -152,10 +157,19 @@ def layered(
     if len(units) < 2:
         raise ConfigError(f"sizes go from the inputs to the outputs, at least these two, got {brief(sizes)}")
     check_weights(float(sum(a * b for a, b in pairwise(units))), n_replicas)
+    mask_origin = Origin.GIVEN if masks is None else Origin.UNKNOWN
     if masks is None:
         masks = [torch.ones(b, a) for a, b in pairwise(units)]
     active = [torch.ones(n, dtype=torch.bool) for n in units[1:-1]] + [torch.zeros(units[-1], dtype=torch.bool)]
-    network = MaskedNetwork(masks, active, activation, n_replicas=n_replicas, random_state=random_state, dtype=dtype)
+    network = MaskedNetwork(
+        masks,
+        active,
+        activation,
+        n_replicas=n_replicas,
+        random_state=random_state,
+        dtype=dtype,
+        mask_origin=mask_origin,
+    )
     return network.to(check_device(device))
 
 
@@ -216,6 +230,7 @@ def to_masked(network: MirrorNetwork) -> MaskedNetwork:
         network.config.activation,
         n_replicas=network.n_replicas,
         dtype=like.dtype,
+        mask_origin=network.graph.origin,
     ).to(like.device)
     masked.has_replicas = network.has_replicas
     for layer, weight, bias in zip(layers, masked.weights, masked.biases, strict=True):

@@ -18,6 +18,7 @@ from compsparse.networks.cells import Cells
 from compsparse.networks.plan import Group, NetworkPlan, Read, Sharing, make_plan
 from compsparse.networks.programs import ProgramBuilder
 from compsparse.networks.replicas import ReplicatedNetwork, check_weights, chosen_seeds, generators_for
+from compsparse.origin import Origin
 from compsparse.parameters import check_parameters
 
 
@@ -182,7 +183,7 @@ def mirror(
 def dense(n_inputs: int, width: int = 64, depth: int = 2, **options: Unpack[MirrorOptions]) -> MirrorNetwork:
     """An ordinary dense network: the mirror of a single node over all inputs."""
     check_options("dense", options, MirrorOptions.__annotations__)
-    return mirror(single_node(n_inputs), width, depth, **options)
+    return mirror(single_node(n_inputs).from_origin(Origin.GIVEN), width, depth, **options)
 
 
 def local(
@@ -190,7 +191,7 @@ def local(
 ) -> MirrorNetwork:
     """A locally connected network: the mirror of a convolutional pyramid, weights not shared."""
     check_options("local", options, MirrorOptions.__annotations__)
-    return mirror(pyramid(n_inputs, kernel, stride), width, depth, **options)
+    return mirror(pyramid(n_inputs, kernel, stride).from_origin(Origin.GIVEN), width, depth, **options)
 
 
 def convolutional(
@@ -198,4 +199,5 @@ def convolutional(
 ) -> MirrorNetwork:
     """A convolutional network: the same pyramid with the weights of each level shared."""
     check_options("convolutional", options, MirrorOptions.__annotations__)
-    return mirror(pyramid(n_inputs, kernel, stride), width, depth, share="level", **options)
+    graph = pyramid(n_inputs, kernel, stride).from_origin(Origin.GIVEN)
+    return mirror(graph, width, depth, share="level", **options)

@@ -29,10 +29,17 @@ def bounds_figure(bounds: BoundTable, of: str = "complexity") -> Figure:
     """
     check_choice("of", of, _AXES)
     rows = tuple(
-        {"bound": f"{row['bound']} ({row['status']})", of: row[of]} for row in bounds.rows() if not math.isnan(row[of])
+        {"bound": f"{bound.name} ({_standing(bounds, bound, of)})", of: row[of]}
+        for bound, row in zip(bounds.bounds, bounds.rows(), strict=True)
+        if of in bound.rigours
     )
     title = f"Bounds on {bounds.n_rows:,} rows (left is better)"
     return Figure(title, rows, "bound", of, mark="dots", log_y=True, y_title=_AXES[of])
+
+
+def _standing(bounds: BoundTable, bound: Bound, of: str) -> str:
+    """How sure a number is, and whether it says anything."""
+    return bound.rigours[of].value + ", vacuous" * (of in bounds.vacuous(bound))
 
 
 def bounds_page(path: str | Path, bounds: BoundTable, title: str) -> Path:
@@ -40,9 +47,8 @@ def bounds_page(path: str | Path, bounds: BoundTable, title: str) -> Path:
     has_losses = not math.isnan(bounds.training_loss)
     figures = [bounds_figure(bounds)] + ([bounds_figure(bounds, "gap")] if has_losses else [])
     columns = ["bound", "Rademacher complexity", "gap", "expected loss", "status"]
-    rows = [[_shown(value) for value in row.values()] for row in bounds.rows()]
     sections = [
-        Section("Side by side", _facts(bounds) + table(columns, rows), tuple(figures)),
+        Section("Side by side", _facts(bounds) + table(columns, bounds.cells()), tuple(figures)),
         Section("What each says and takes for granted", "".join(map(_described, bounds.bounds))),
     ]
     lead = (
@@ -54,8 +60,9 @@ def bounds_page(path: str | Path, bounds: BoundTable, title: str) -> Path:
 
 def _facts(bounds: BoundTable) -> str:
     told = [
-        "The gap says by how much the expected loss may exceed the training loss, with "
-        f"{bounds.confidence:.0%} confidence; a loss is at most 1, so that a gap above 1 promises nothing."
+        "The gap says by how much the expected loss may exceed the training loss; all rows hold at once, with "
+        f"{bounds.confidence:.0%} confidence. A loss is at most 1, and no complexity is above the range bound: what "
+        "says no more than that is vacuous."
     ]
     if math.isnan(bounds.training_loss):
         told = ["Without a target nothing is said of losses."]
@@ -71,9 +78,5 @@ def _described(bound: Bound) -> str:
     assumed = "".join(f"<li>{escape(sentence)}</li>" for sentence in bound.assumes)
     return (
         f"<h3>{escape(bound.name)}</h3><p>{escape(bound.says[0].upper() + bound.says[1:])}. "
-        f"Status: {bound.rigour.value} ({bound.rigour.sentence}).</p><p>{escape(terms)}</p><ul>{assumed}</ul>"
+        f"Status: {bound.status} ({bound.rigour.sentence}).</p><p>{escape(terms)}</p><ul>{assumed}</ul>"
     )
-
-
-def _shown(value: object) -> object:
-    return "" if isinstance(value, float) and math.isnan(value) else value

@@ -29,6 +29,7 @@ from compsparse.errors import ConfigError
 from compsparse.networks.masked import MaskedNetwork, to_masked
 from compsparse.networks.mirroring import MirrorNetwork
 from compsparse.networks.replicas import ReplicatedNetwork, chosen_seeds
+from compsparse.origin import Origin
 from compsparse.parameters import MOST_STEPS, check_parameters
 from compsparse.progress import Progress, Silent
 from compsparse.training.config import TrainingConfig
@@ -192,7 +193,7 @@ def maskable(network: ReplicatedNetwork) -> MaskedNetwork:
     if isinstance(network, MirrorNetwork):
         network = to_masked(network)
     found = copy.deepcopy(check_kind("network", network, MaskedNetwork))
-    found.set_masks([mask.clone() for mask in found.masks()])
+    found.set_masks([mask.clone() for mask in found.masks()], found.mask_origin)
     return found
 
 
@@ -253,7 +254,7 @@ class _Fit:
             scores = random_like(scores, self.seeds, number)
         for layer in range(network.n_layers - (not self.pruning.prune_output)):
             masks[layer] = without_smallest(masks[layer], scores[layer], self.pruning.share, layer)
-        network.set_masks(masks)
+        network.set_masks(masks, Origin.PRUNED)
 
 
 def without_smallest(mask: Tensor, score: Tensor, share: float, layer: int = 0) -> Tensor:

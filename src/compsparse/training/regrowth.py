@@ -19,6 +19,7 @@ from compsparse.checks import RandomState, check_choice, check_count, check_kind
 from compsparse.errors import ConfigError
 from compsparse.networks.masked import MaskedNetwork
 from compsparse.networks.replicas import chosen_seeds
+from compsparse.origin import Origin
 from compsparse.parameters import MOST_STEPS
 from compsparse.progress import Progress
 from compsparse.training.config import TrainingConfig
@@ -114,7 +115,7 @@ def _thin_(network: MaskedNetwork, density: float, seeds: Sequence[int]) -> None
             raise ConfigError(f"a density of {density:g} leaves no weight in layer {layer}: ask for more")
         masks[layer] = among_highest(score, torch.full((len(mask),), n, device=mask.device)).to(mask.dtype)
         network.weights[layer].mul_(density**-0.5)
-    network.set_masks(masks)
+    network.set_masks(masks, Origin.PRUNED)  # they change with what is learned
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from compsparse.graph import FunctionGraph
 from compsparse.networks.masked import MaskedNetwork, layered
 from compsparse.networks.replicas import only, replica_seeds
 from compsparse.networks.wiring import graph_of
+from compsparse.origin import Origin
 from compsparse.parameters import MOST_LAYERS
 from compsparse.progress import Progress
 from compsparse.training.config import TrainingConfig
@@ -177,7 +178,7 @@ def sparse_fit(
     points, networks = fit.candidates(method, tried)
     chosen = int(np.nanargmin([np.nan_to_num(p.validation_loss, nan=np.inf) for p in points]))
     kept = copy.deepcopy(networks[chosen]).cpu()
-    kept.set_masks([m * (w != 0) for m, w in zip(kept.masks(), kept.effective(), strict=True)])
+    kept.set_masks([m * (w != 0) for m, w in zip(kept.masks(), kept.effective(), strict=True)], Origin.PRUNED)
     labels = None if names is None else tuple(check_list("names", names))
     return SparseFit(method, kept, tuple(points), chosen, labels, x_centre, x_scale, y_centre, y_scale, is_classes)
 

@@ -26,6 +26,7 @@ from compsparse.claims.rules import (
 )
 from compsparse.claims.seeds import FIRST_SEED
 from compsparse.networks import MaskedNetwork
+from compsparse.origin import Origin
 from compsparse.progress import Progress
 from compsparse.report.figure import Figure
 
@@ -72,7 +73,8 @@ def local_digits(width: int) -> nn.Module:
         mask[place * width : (place + 1) * width, torch.as_tensor(pixels.copy())] = True
     masks = [mask, torch.ones(_CLASSES, len(mask), dtype=torch.bool)]
     active = [torch.ones(len(mask), dtype=torch.bool), torch.zeros(_CLASSES, dtype=torch.bool)]
-    return MaskedNetwork(masks, active, "relu", random_state=int(torch.randint(2**31, (1,))))
+    seed = int(torch.randint(2**31, (1,)))
+    return MaskedNetwork(masks, active, "relu", random_state=seed, mask_origin=Origin.GIVEN)
 
 
 def dense_digits(width: int) -> nn.Module:
@@ -351,59 +353,6 @@ def _judge_locality(found: dict[tuple[int, int], dict[str, np.ndarray]]) -> Find
     )  # fmt: skip
 
 
-# ---- the memo's theorem -------------------------------------------------------------------------
-
-
-def memo_theorem(profile: Profile, progress: Progress) -> Finding:
-    """The complexity of binary-tree networks, found by search, over what Theorem 12 allows."""
-    n_draws, rows = (64, 40) if profile == "full" else (16, 20)
-    depths = (2, 3, 4, 5) if profile == "full" else (2, 3, 4)
-    ratios: dict[tuple[int, str], Interval] = {}
-    for depth in depths:
-        rng = np.random.default_rng(FIRST_SEED + depth)
-        normal = rng.normal(size=(rows, 2**depth))
-        for name, X in (
-            ("Gaussian", normal),
-            ("positive", np.abs(normal)),
-            ("one input", normal * np.eye(2**depth)[0]),
-        ):
-            network = _binary_tree(depth)
-            found = empirical_rademacher(
-                network, X, weight_class="blocks", n_draws=n_draws, n_restarts=6, n_steps=120, random_state=FIRST_SEED
-            )
-            ratios[depth, name] = mean_interval(found.maxima / compare(network, X)["memo, Theorem 12"].complexity)
-        progress.update(depth - 1, len(depths), f"{depth} layers")
-    return _judge_memo(ratios)
-
-
-def _binary_tree(depth: int) -> nn.Module:
-    """Kernels of two places with stride two and norm 1, one channel, shared on each layer."""
-    kernels = [nn.Conv1d(1, 1, 2, 2, bias=False) for _ in range(depth)]
-    for kernel in kernels:
-        nn.init.constant_(kernel.weight, math.sqrt(0.5))
-    hidden = [layer for kernel in kernels[:-1] for layer in (kernel, nn.ReLU())]
-    return nn.Sequential(nn.Unflatten(1, (1, 2**depth)), *hidden, kernels[-1], nn.Flatten())
-
-
-def _judge_memo(ratios: dict[tuple[int, str], Interval]) -> Finding:
-    rows = tuple(
-        {"layers": depth, "found / bound": (r.low + r.high) / 2, "data": data} for (depth, data), r in ratios.items()
-    )
-    largest = max(ratios.values(), key=lambda r: r.high)
-    return Finding(
-        all_of(judge_at_most(ratio, 1.0) for ratio in ratios.values()),
-        expected="the complexity that a search finds is at most the bound of Theorem 12, for every depth and kind of "
-        "data by the 95% interval over signs; refuted if one is wholly above",
-        measured=f"the largest share of the bound is {largest.text(3)}",
-        numbers={f"found / bound, {d} layers, {data}": (r.low + r.high) / 2 for (d, data), r in ratios.items()},
-        figures=(
-            Figure("What a search finds of the memo's bound, binary-tree networks", rows, "layers", "found / bound",
-                   series="data"),
-        ),
-        caveats=("a search that finds no counterexample does not prove the theorem, whose proof is a sketch",),
-    )  # fmt: skip
-
-
 CLAIMS = [
     Claim(
         name="sparse-bound-below-dense",
@@ -437,15 +386,6 @@ CLAIMS = [
         source="Poggio 2023 Theorem 2 and section 3",
         status="memo",
         experiment=locality_and_sharing,
-        profiles=("quick", "full"),
-    ),
-    Claim(
-        name="kernel-norms-bound-complexity",
-        statement="The Rademacher complexity of a binary-tree network is at most (sqrt(2 log(2) L) + 1) times the "
-        "kernels' norms and the data term, without degrees.",
-        source="Poggio 2023 Theorems 11 and 12, with the sample size",
-        status="memo",
-        experiment=memo_theorem,
         profiles=("quick", "full"),
     ),
 ]
