@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from compsparse.tasks import Task
 
 DEMO_TABLE = Path("demo.csv")
-_DEMO_TARGET, _DEMO_ROWS, _DEMO_NOISE = "strength", 534, 0.05
+_DEMO_TARGET, _DEMO_ROWS, _DEMO_NOISE = "strength", 534, 0.02
 _ABOUT_DEMO = """\
-{table}: 534 glued joints, made up by a formula with 5% noise. 60 readings of the line stand beside the strength of
+{table}: 534 glued joints, made up by a formula with 2% noise. 60 readings of the line stand beside the strength of
 each joint. Which of them decide it, and which act together? The formula is hidden from the search.
 """
 
