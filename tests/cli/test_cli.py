@@ -441,10 +441,18 @@ def test_the_demo_gives_its_verdict_first(tmp_path, monkeypatch):
     shown = run("demo", "--seed", "1", *paths).output
     places = [
         shown.index(part)
-        for part in ("The modules found agree with the formula.", "R2 on 178 joints", "inert:", "test R2")
+        for part in (
+            "The modules found agree",
+            "5 of 60 readings act",
+            "R2 on 178",
+            "inert:",
+            "test R2",
+            "made up: strength = 18 +",
+        )
     ]
     assert places == sorted(places)
-    assert "The modules found agree with the formula." in page.read_text()
+    lead = "The function graph of y, found in 356 rows and tested on 178 others."
+    assert f'<p class="lead">{lead} The modules found agree with the formula.</p>' in page.read_text()
     assert f"compsparse predict {tmp_path / 'model.json'} {table}" in page.read_text()
     made = glued_joints(noise=0.02).sample(534, random_state=1)
     np.testing.assert_allclose(pandas.read_csv(table).to_numpy(), np.column_stack([made.X, made.y]), rtol=1e-5)

@@ -103,16 +103,18 @@ def demo(
     if not json_:
         say(_ABOUT_DEMO.format(table=table))
     found = _discovered(split, seed, json_)
-    known = agreement(found.graph, task.graph, split.X)
     write_text(model, found.to_json())
+    known = agreement(found.graph, task.graph, split.X)
     assessment = _assessed(found, split, seed)
     if not json_:
-        for sentence in (*known.sentences(), _prediction_sentence(assessment)):
-            say(sentence, style="bold")
-        out.print()
+        say("\n".join([*known.sentences(), *_demo_figures(found, assessment), ""]), style="bold")
         _print_discovery(found)
+    notes = (_demo_formula(), *comparison_notes(assessment.others, None))
     title = "Which readings decide how strong a glued joint is?"
-    _report(found, split, assessment, seed, json_, page=out_, model=model, title=title, data=table, known=known)
+    _report(
+        found, split, assessment, seed, json_,
+        page=out_, model=model, title=title, data=table, known=known, notes=notes,
+    )  # fmt: skip
 
 
 def _write_demo_table(path: Path, task: Task, seed: int) -> None:
@@ -123,10 +125,21 @@ def _write_demo_table(path: Path, task: Task, seed: int) -> None:
     write_text(path, "\n".join(lines) + "\n")
 
 
-def _prediction_sentence(assessment: Assessment) -> str:
-    """How well the graph predicts the rows it has not seen, and the others."""
-    others = ", ".join(f"{s.model.split(' (')[0]} {s.measured:.2f}" for s in assessment.others)
-    return f"R2 on {assessment.n_test} joints it had not seen: the graph {assessment.own.measured:.3f}, {others}."
+def _demo_formula() -> str:
+    from compsparse.tasks.engineering import GLUED_STRENGTH
+
+    return f"The table is made up: {_DEMO_TARGET} = {GLUED_STRENGTH}, and noise of {_DEMO_NOISE:.0%}."
+
+
+def _demo_figures(found: Discovery, assessment: Assessment) -> list[str]:
+    """Which readings act, and how well the graph and the others predict joints that none of them saw."""
+    used = [name for name in found.graph.inputs if name not in found.inert]
+    scores = [assessment.own, *assessment.others]
+    figures = ", ".join(f"{s.model.split(' (')[0]} {s.measured:.3f}" for s in scores)
+    return [
+        f"{len(used)} of {found.graph.n_inputs} readings act: {', '.join(used)}.",
+        f"R2 on {assessment.n_test} joints that none of them saw: {figures}. The other models are untuned.",
+    ]
 
 
 @app.command()

@@ -78,6 +78,12 @@ _READINGS = {
     "voltage": (380, 420),
 }
 
+GLUED_STRENGTH = (
+    "18 + 9*exp(-((resin_flow - 2*hardener_flow)/20)**2) "
+    "+ 8*exp(-((log(cure_time/20) + (cure_temperature - 150)/20)/0.7)**2) - 0.2*humidity"
+)
+"""The formula of :func:`glued_joints`."""
+
 
 def glued_joints(noise: float = 0.0) -> Task:
     """Strength (MPa) of glued joints, beside 60 readings of a line, five of which act; made up for the demo.
@@ -86,8 +92,6 @@ def glued_joints(noise: float = 0.0) -> Task:
     temperature (°C) and the time (min) in it, is right: 20 degrees more make up for a time shorter by a factor of e.
     Humidity (%) weakens it. Eleven readings at each of five stations do nothing.
     """
-    mixture = "9*exp(-((resin_flow - 2*hardener_flow)/20)**2)"
-    cure = "8*exp(-((log(cure_time/20) + (cure_temperature - 150)/20)/0.7)**2)"
     idle = {f"{station}_{name}": ends for station in _STATIONS for name, ends in _READINGS.items()}
-    graph = FunctionGraph.from_expression(f"18 + {mixture} + {cure} - 0.2*humidity", [*_GLUING, *idle])
+    graph = FunctionGraph.from_expression(GLUED_STRENGTH, [*_GLUING, *idle])
     return Task("glued_joints", graph, on([*_GLUING.values(), *idle.values()]), noise)
