@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from compsparse.models.scores import ClassScore, Score, score_classes, score_numbers, told_apart
+from compsparse.models.scores import ClassScore, Score, score_classes, score_numbers, distinct_texts
 from compsparse.tables.splitting import SplitTable
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Assessment:
         best = max(better, key=lambda score: "boosting" in score.model)
         name = best.model.split(" (")[0]
         who, short = ("Gradient boosting", "boosting") if "boosting" in name else (f"The {name}", f"the {name}")
-        figures = " against ".join(told_apart(best.measured, self.own.measured))
+        figures = " against ".join(distinct_texts(best.measured, self.own.measured))
         return f"{who} predicts better here: {best.measure} {figures}. The graph explains, {short} predicts."
 
 

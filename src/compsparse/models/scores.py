@@ -85,7 +85,7 @@ def score_classes(
     return ClassScore(model, accuracy, float(-np.log(given).mean()), constant, seconds)
 
 
-def told_apart(*figures: float) -> list[str]:
+def distinct_texts(*figures: float) -> list[str]:
     """Figures with as few decimals as tell them apart."""
     for decimals in range(_FEWEST_DECIMALS, _MOST_DECIMALS):
         texts = [f"{figure:.{decimals}f}" for figure in figures]
