@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from compsparse.models.scores import ClassScore, Score, score_classes, score_numbers, distinct_texts
+from compsparse.models.scores import ClassScore, Score, distinct_texts, score_classes, score_numbers
 from compsparse.tables.splitting import SplitTable
 
 if TYPE_CHECKING:
