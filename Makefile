@@ -3,19 +3,16 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# what the commands and the Python of README.md need; tests/test_readme.py runs them with nothing else installed
+DEMO_EXTRAS := export,lab
 # two workers on two cores: one thread each, or they wait for each other
 # neighbours stay in one process while there is work, so that what a module prepares is prepared once
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
 .PHONY: demo test test-quick test-all fuzz lint types docs bench browser clean
 
-demo: report.html
-	@cat $(VENV)/demo.txt
-
-# made again when the code changes, or when report.html is removed
-report.html: $(VENV)/.demo $(shell find src -name '*.py' -o -name '*.csv' -o -name '*.html')
-	@echo "discovering the graph of the demo's table: about two minutes on two cores"
-	@$(BIN)/compsparse demo --out $@ --model $(VENV)/demo-model.json > $(VENV)/demo.txt
+demo: $(VENV)/.demo
+	@$(BIN)/compsparse demo --model demo-model.json
 
 # with COVERAGE=1 also which lines of the package they run, a quarter longer
 test: $(VENV)/.dev browser
@@ -55,9 +52,9 @@ $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "compsparse needs Python 3.11 or newer")'
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.demo: $(VENV)/bin/python pyproject.toml constraints.txt
+$(VENV)/.demo: $(VENV)/bin/python pyproject.toml constraints.txt Makefile
 	@echo "installing compsparse and what it needs into $(VENV) (torch is large; this happens once)"
-	$(PIP) --editable '.[report]'
+	$(PIP) --editable '.[$(DEMO_EXTRAS)]'
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/bin/python pyproject.toml constraints.txt

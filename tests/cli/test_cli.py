@@ -9,18 +9,19 @@ import pandas
 import pytest
 from rich.console import Console
 from tests.browser import needs_browser, opened
+from tests.fitted import TINY, discovery_of
 from typer.testing import CliRunner
 
 from compsparse import cli
 from compsparse.cli import app
 from compsparse.cli.app import seconds
 from compsparse.cli.tables import CommandClock
-from compsparse.discovery import Discovery, DiscoveryStatus, discover
+from compsparse.discovery import Discovery, DiscoveryStatus
 from compsparse.errors import CompsparseError, ConfigError
 from compsparse.graph import FunctionGraph, Node
-from compsparse.models import FittedGraph
+from compsparse.models import FittedGraph, fit_model
 from compsparse.tables import embedded_table
-from compsparse.tasks import tanh_tree
+from compsparse.tasks import glued_joints, tanh_tree
 
 RUNNER = CliRunner()
 
@@ -379,15 +380,95 @@ def test_unreadable_files_are_one_sentence_and_status_two(name, content, message
     assert told.getvalue().count("\n") == 1
 
 
-def test_the_demo_compares_with_the_formula(tmp_path, monkeypatch):
-    def in_little_time(split, seed, quiet):
-        return discover(split.X, split.y, random_state=seed, effort=0.05, time_limit=6.0)
+def with_steps(folder):
+    """The inputs of a discovery beside another target, which trees learn and its model knows nothing of."""
+    frame = pandas.read_csv(folder / "data.csv")
+    return frame.assign(y=np.sign(frame["a"]) + 3 * np.sign(frame["c"]))
 
-    monkeypatch.setattr(cli.discover, "_discovered", in_little_time)
+
+def test_where_boosting_predicts_better_terminal_page_and_record_say_so(discovered, tmp_path, monkeypatch):
+    found = Discovery.from_json((discovered[0] / "model.json").read_text())
+    monkeypatch.setattr(cli.discover, "_discovered", lambda *_, **__: found)
+    with_steps(discovered[0]).to_csv(tmp_path / "steps.csv", index=False)
+    page, model = tmp_path / "page.html", tmp_path / "model.json"
+    arguments = ["--target", "y", "--random-state", "0", "--out", str(page), "--model", str(model)]
+    told = json.loads(run("discover", str(tmp_path / "steps.csv"), *arguments, "--json").output.splitlines()[-1])
+    boosted, own = (
+        told["scores"][name]["r2"] for name in ("gradient boosting (scikit-learn)", "discovered graph (compsparse)")
+    )
+    assert boosted > own
+    sentence = (
+        f"Gradient boosting predicts better here: R2 {boosted:.2f} against {own:.2f}. "
+        "The graph explains, boosting predicts."
+    )
+    assert told["caveats"] == [*found.caveats, sentence]
+    assert sentence in run("discover", str(tmp_path / "steps.csv"), *arguments).output.splitlines()
+    assert page.read_text().count(sentence) == 1
+    kept = Discovery.from_json(model.read_text())
+    assert kept.caveats == (*found.caveats, sentence)
+    # on its own target it predicts better itself, and nothing is said
+    told = json.loads(
+        run("discover", str(discovered[0] / "data.csv"), *arguments, "--exclude", "idle", "--json").output.splitlines()[
+            -1
+        ]
+    )
+    assert told["caveats"] == list(found.caveats)
+    assert "predicts better" not in page.read_text()
+
+
+def test_a_known_graph_that_boosting_beats_is_told(csv, tmp_path, monkeypatch):
+    monkeypatch.setattr(CommandClock, "left_to_learn", 0.3)
+    frame = pandas.read_csv(csv)
+    frame.assign(y=np.sign(frame["a"]) + 3 * np.sign(frame["c"])).to_csv(csv, index=False)
     page = tmp_path / "page.html"
-    output = run("demo", "--out", str(page), "--model", str(tmp_path / "model.json")).output
-    assert "formula" in output
-    assert "Beside the known formula" in page.read_text()
+    paths = ["--out", str(page), "--model", str(tmp_path / "model.json")]
+    shown = run("fit", str(csv), "--target", "y", "--graph", "a*b", "--time-limit", "100s", *paths).output
+    assert "\nGradient boosting predicts better here: R2 " in shown
+    assert page.read_text().count("The graph explains, boosting predicts.") == 1
+
+
+def test_the_demo_gives_its_verdict_first(tmp_path, monkeypatch):
+    groups = [["cure_temperature", "cure_time"], ["resin_flow", "hardener_flow"], "humidity"]
+    graph = FunctionGraph.from_groups(groups, glued_joints().graph.inputs)
+    graph = graph.rename(dict(zip(graph.outputs, ["strength"], strict=True)))
+
+    def in_no_time(split, seed, quiet):
+        model = fit_model(graph, split.X, split.y, outputs=["strength"], config=TINY, random_state=seed)
+        return discovery_of(graph, model, evidence=(), path=())
+
+    monkeypatch.setattr(cli.discover, "_discovered", in_no_time)
+    page, table = tmp_path / "page.html", tmp_path / "joints.csv"
+    paths = ["--out", str(page), "--model", str(tmp_path / "model.json"), "--table", str(table)]
+    shown = run("demo", "--seed", "1", *paths).output
+    places = [
+        shown.index(part)
+        for part in (
+            "The modules found agree",
+            "5 of 60 readings act",
+            "R2 on 178",
+            "inert:",
+            "test R2",
+            "made up: strength = 18 +",
+        )
+    ]
+    assert places == sorted(places)
+    lead = "The function graph of strength, found in 356 rows and tested on 178 others."
+    assert f'<p class="lead">{lead} The modules found agree with the formula.</p>' in page.read_text()
+    assert f"compsparse predict {tmp_path / 'model.json'} {table}" in page.read_text()
+    made = glued_joints(noise=0.02).sample(534, random_state=1)
+    np.testing.assert_allclose(pandas.read_csv(table).to_numpy(), np.column_stack([made.X, made.y]), rtol=1e-5)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("seed", range(3))
+def test_the_demo_is_right_under_any_seed(seed, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    told = json.loads(run("demo", "--seed", str(seed), "--json").output.splitlines()[-1])
+    assert told["beside_the_formula"][0] == "The modules found agree with the formula."
+    assert told["modules"] == [["cure_temperature", "cure_time"], ["hardener_flow", "resin_flow"]]
+    graph, *others = (score["r2"] for score in told["scores"].values())
+    assert graph > 0.98
+    assert max(others) < 0.7
 
 
 def test_claims_are_listed_and_bad_names_refused(tmp_path):

@@ -220,7 +220,7 @@ add(
 # ---- tasks --------------------------------------------------------------------------------------
 
 _TASK = tasks.tanh_tree(4)
-for name in ("shared_dag", "borehole", "friedman2", "friedman3"):
+for name in ("shared_dag", "borehole", "friedman2", "friedman3", "glued_joints"):
     add(name, getattr(tasks, name), lambda: {"noise": 0.1})
 for name, least in (("tanh_tree", 4), ("sincos_tree", 4), ("friedman1", 5)):
     add(name, getattr(tasks, name), lambda least=least: {"n_inputs": least, "noise": 0.1})

@@ -9,7 +9,7 @@ from sklearn.metrics import r2_score
 from tests.fitted import LABELS, TABLE, Y, classes_model, numbers_model
 
 from compsparse.errors import ConfigError, DataError
-from compsparse.models import ClassScore, Score, assess
+from compsparse.models import Assessment, ClassScore, Score, assess
 from compsparse.models.comparison import baseline_scores
 from compsparse.models.scores import score_classes, score_numbers
 from compsparse.tables import split_table
@@ -32,6 +32,38 @@ def test_r2_is_scikit_learn_s():
     observed[:, 1] = predicted[:, 2] = observed[:, 2] = 1.0
     each = r2_score(observed, predicted, multioutput="raw_values")
     np.testing.assert_allclose(score_numbers("m", observed, predicted, 0.0).by_output, each)
+
+
+def assessed(own, *others):
+    return Assessment(("y",), np.zeros((3, 1)), np.zeros((3, 1)), own, 6, others)
+
+
+BOOSTING, DENSE = "gradient boosting (scikit-learn)", "dense network (scikit-learn MLP)"
+
+
+@pytest.mark.parametrize(
+    ("own", "others", "sentence"),
+    [
+        (0.87, {BOOSTING: 0.914, DENSE: 0.4},
+         "Gradient boosting predicts better here: R2 0.91 against 0.87. The graph explains, boosting predicts."),
+        (0.8221, {DENSE: 0.876, BOOSTING: 0.8224},
+         "Gradient boosting predicts better here: R2 0.8224 against 0.8221. The graph explains, boosting predicts."),
+        (0.5, {DENSE: 0.6, BOOSTING: 0.5}, "The dense network predicts better here: R2 0.60 against 0.50. "
+         "The graph explains, the dense network predicts."),
+        (0.9, {BOOSTING: 0.9, DENSE: -1.0}, ""),
+        (0.9, {}, ""),
+    ],
+)  # fmt: skip
+def test_one_sentence_says_so_where_another_model_predicts_better(own, others, sentence):
+    scores = [Score(name, r2, 1.0) for name, r2 in others.items()]
+    assert assessed(Score("graph", own, 1.0), *scores).better_elsewhere == sentence
+
+
+def test_classes_are_compared_by_the_log_loss_by_which_they_are_ranked():
+    graph, boosting = ClassScore("graph", 0.95, 0.3, 0.7, 1.0), ClassScore(BOOSTING, 0.9, 0.21, 0.7, 1.0)
+    told = assessed(graph, boosting).better_elsewhere
+    assert told.startswith("Gradient boosting predicts better here: log loss 0.21 against 0.30.")
+    assert not assessed(boosting, graph).better_elsewhere
 
 
 def test_every_class_stays_in_the_rows_to_learn_from():

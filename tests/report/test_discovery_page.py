@@ -110,6 +110,17 @@ def test_agreement_with_the_formula():
     assert "differ" in wrong.sentences()[0]
 
 
+def test_an_input_that_the_formula_does_without_is_no_agreement():
+    known = FunctionGraph.from_expression("tanh(a*b) + c*d", list("abcde"))
+    with_more = found_graph([["a", "b"], ["c", "d"]])
+    with_more = FunctionGraph(list("abcde"), [*with_more.nodes[:-1], Node("y", (*with_more.nodes[-1].parents, "e"))])
+    assert with_more.modules == known.modules
+    result = agreement(with_more, known, ROWS)
+    assert not result.holds
+    assert result.idle == ("e",)
+    assert "The discovery also uses e, which the formula does not." in result.sentences()
+
+
 def test_a_complete_node_implies_modules_and_may_claim_too_much():
     nodes = [Node("y", tuple("abcd"), kind="complete")]
     result = agreement(FunctionGraph(list("abcde"), nodes), KNOWN, ROWS)

@@ -11,13 +11,14 @@ from compsparse.tasks import (
     friedman1,
     friedman2,
     friedman3,
+    glued_joints,
     random_target,
     shared_dag,
     sincos_tree,
     tanh_tree,
 )
 
-ALL = [tanh_tree(), sincos_tree(), shared_dag(), friedman1(), friedman2(), friedman3(), borehole()]
+ALL = [tanh_tree(), sincos_tree(), shared_dag(), friedman1(), friedman2(), friedman3(), borehole(), glued_joints()]
 
 
 @pytest.mark.parametrize(
@@ -52,6 +53,23 @@ def test_the_borehole_by_hand():
     expected = 2 * np.pi * Tu * (Hu - Hl) / (log * (1 + 2 * L * Tu / (log * rw**2 * Kw) + Tu / Tl))
     assert borehole().graph(np.array([[rw, r, Tu, Hu, Tl, Hl, L, Kw]]))[0] == pytest.approx(expected)
     assert {frozenset({"Hu", "Hl"}), frozenset({"L", "Kw"})} <= borehole().graph.modules
+
+
+def test_the_glued_joints_by_hand():
+    task = glued_joints()
+    best = dict.fromkeys(task.graph.inputs, 1.0) | {
+        "resin_flow": 200, "hardener_flow": 100, "cure_temperature": 150, "cure_time": 20, "humidity": 30
+    }  # fmt: skip
+    hotter = best | {"cure_temperature": 170, "cure_time": 20 / np.e}
+    off = best | {"resin_flow": 220, "cure_temperature": 164}
+    rows = np.array([list(row.values()) for row in (best, hotter, off)])
+    np.testing.assert_allclose(task.graph(rows), [29, 29, 12 + 9 / np.e + 8 / np.e])
+    assert task.graph.modules == {
+        frozenset({"resin_flow", "hardener_flow"}),
+        frozenset({"cure_temperature", "cure_time"}),
+    }
+    assert len(task.graph.inputs) == 60
+    assert len(task.graph.inert) == 55
 
 
 @pytest.mark.parametrize("task", ALL, ids=lambda t: t.name)

@@ -98,6 +98,8 @@ def fit(
         print_json(told | sizes | {"report": str(out_), "model": str(model)})
         return
     print_scores(assessment.scores)
+    if assessment.better_elsewhere:
+        say(assessment.better_elsewhere)
     for sentence in (_cut_short(fitted), *report.notes):
         if sentence:
             say(sentence, style="bold yellow")

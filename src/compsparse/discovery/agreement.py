@@ -23,6 +23,7 @@ class Agreement:
     Attributes:
         left_out: inputs of the formula that the discovery calls inert.
         left_out_share: how much of the target's variance goes when they are held at their medians.
+        idle: inputs that the discovery uses and the formula does not.
         confirmed: modules of the formula that were found.
         implied: modules of the formula that a complete node of the discovery contains.
         missing: modules of the formula that were not found.
@@ -32,6 +33,7 @@ class Agreement:
 
     left_out: tuple[str, ...]
     left_out_share: float
+    idle: tuple[str, ...]
     confirmed: tuple[Members, ...]
     implied: tuple[Members, ...]
     missing: tuple[Members, ...]
@@ -40,8 +42,8 @@ class Agreement:
 
     @property
     def holds(self) -> bool:
-        """Whether the modules are those of the formula."""
-        return not self.missing and not self.extra
+        """Whether the modules are those of the formula, and no input is used that the formula does without."""
+        return not (self.missing or self.extra or self.idle)
 
     def sentences(self) -> list[str]:
         """The verdict, and what it rests on."""
@@ -52,6 +54,8 @@ class Agreement:
                 f"{self.left_out_share:.2g} of the target's variance, and the discovery calls them inert."
             )
             told.append("The comparison is over the inputs that are left.")
+        if self.idle:
+            told.append(f"The discovery also uses {', '.join(self.idle)}, which the formula does not.")
         listed = (
             ("Modules of the formula that were found", self.confirmed),
             ("Modules of the formula that a complete node contains", self.implied),
@@ -66,7 +70,7 @@ class Agreement:
 
     def _verdict(self) -> str:
         if not self.holds:
-            return "The modules found differ from the formula's."
+            return "The graph found differs from the formula's."
         resolution = " at the resolution of the data" if self.left_out else ""
         more = ", but the discovery claims more than the formula says" if self.regrouped else ""
         return f"The modules found agree with the formula{resolution}{more}."
@@ -87,6 +91,7 @@ def agreement(found: FunctionGraph, known: FunctionGraph, table: Any) -> Agreeme
     return Agreement(
         left_out,
         _share_of_variance(known, table, left_out),
+        idle=tuple(name for name in found.inputs if name in active and name in known.inert),
         confirmed=tuple(m for m in true if m in found.modules),
         implied=tuple(implied),
         missing=tuple(m for m in not_stated if m not in implied),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from compsparse.models.scores import ClassScore, Score, score_classes, score_numbers
+from compsparse.models.scores import ClassScore, Score, distinct_texts, score_classes, score_numbers
 from compsparse.tables.splitting import SplitTable
 
 if TYPE_CHECKING:
@@ -47,6 +47,18 @@ class Assessment:
     def scores(self) -> list[Score | ClassScore]:
         """The model and the others, best first."""
         return sorted([self.own, *self.others], key=lambda score: score.unexplained)
+
+    @property
+    def better_elsewhere(self) -> str:
+        """One sentence where another model predicts the test rows better, boosting named first; else nothing."""
+        better = [score for score in self.others if score.unexplained < self.own.unexplained]
+        if not better:
+            return ""
+        best = max(better, key=lambda score: "boosting" in score.model)
+        name = best.model.split(" (")[0]
+        who, short = ("Gradient boosting", "boosting") if "boosting" in name else (f"The {name}", f"the {name}")
+        figures = " against ".join(distinct_texts(best.measured, self.own.measured))
+        return f"{who} predicts better here: {best.measure} {figures}. The graph explains, {short} predicts."
 
 
 def assess(

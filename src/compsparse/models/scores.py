@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 _LEAST_PROBABILITY = 1e-6
+_FEWEST_DECIMALS, _MOST_DECIMALS = 2, 15
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,12 @@ class Score:
     r2: float
     seconds: float
     by_output: tuple[float, ...] = ()
+    measure: ClassVar[str] = "R2"
+
+    @property
+    def measured(self) -> float:
+        """The figure by which models are told apart."""
+        return self.r2
 
     @property
     def unexplained(self) -> float:
@@ -43,6 +51,12 @@ class ClassScore:
     log_loss: float
     constant_log_loss: float
     seconds: float
+    measure: ClassVar[str] = "log loss"
+
+    @property
+    def measured(self) -> float:
+        """The figure by which models are told apart."""
+        return self.log_loss
 
     @property
     def unexplained(self) -> float:
@@ -69,3 +83,12 @@ def score_classes(
     accuracy = float((probabilities.argmax(1) == observed).mean())
     constant = float(-np.log(class_shares[observed]).mean())
     return ClassScore(model, accuracy, float(-np.log(given).mean()), constant, seconds)
+
+
+def distinct_texts(*figures: float) -> list[str]:
+    """Figures with as few decimals as tell them apart."""
+    for decimals in range(_FEWEST_DECIMALS, _MOST_DECIMALS):
+        texts = [f"{figure:.{decimals}f}" for figure in figures]
+        if len(set(texts)) == len(texts):
+            return texts
+    return [repr(figure) for figure in figures]

@@ -87,7 +87,8 @@ def _lead(report: DiscoveryReport) -> str:
     rows = "" if report.learned is None else f" in {report.learned.n_rows:,} rows"
     test = "" if report.assessment is None else f" and tested on {report.assessment.n_test:,} others"
     account = found.account.removesuffix(" in data") if rows else found.account
-    return f"The function graph of {listed(found.graph.outputs)}, {account}{rows}{test}."
+    verdict = "" if report.agreement is None else f" {report.agreement.sentences()[0]}"
+    return f"The function graph of {listed(found.graph.outputs)}, {account}{rows}{test}.{verdict}"
 
 
 def _banner(found: Discovery) -> str:

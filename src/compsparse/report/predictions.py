@@ -23,7 +23,8 @@ _CALIBRATION_BINS = 10
 
 def predictions_section(assessment: Assessment) -> Section:
     """The part of a page on how well a model predicts."""
-    html = _scores(assessment) + _confusion(assessment)
+    better = assessment.better_elsewhere
+    html = _scores(assessment) + f"<p>{escape(better)}</p>" * bool(better) + _confusion(assessment)
     return Section("How well it predicts", html, (*fit_figures(assessment), *score_figures(assessment)))
 
 

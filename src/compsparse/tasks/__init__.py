@@ -4,7 +4,7 @@ from compsparse.tasks.catalogue import Quantity, TextbookLaw, formula, formulas,
 from compsparse.tasks.circuits import comparator, majority_vote, multiplexer, parity_tree, ripple_adder
 from compsparse.tasks.compositional import random_target, shared_dag, sincos_tree, tanh_tree
 from compsparse.tasks.dense import dense_target
-from compsparse.tasks.engineering import borehole, friedman1, friedman2, friedman3
+from compsparse.tasks.engineering import borehole, friedman1, friedman2, friedman3, glued_joints
 from compsparse.tasks.hierarchy import (
     HierarchySample,
     RandomHierarchy,
@@ -45,6 +45,7 @@ __all__ = [
     "friedman2",
     "friedman3",
     "gaussian_twin",
+    "glued_joints",
     "hat_sum",
     "hats",
     "law",

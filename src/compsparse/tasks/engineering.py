@@ -1,4 +1,4 @@
-"""Known formulas of statistics and engineering: Friedman's three, and the borehole."""
+"""Known formulas of statistics and engineering: Friedman's three, the borehole, and a line that glues."""
 
 from __future__ import annotations
 
@@ -54,3 +54,44 @@ def borehole(noise: float = 0.0) -> Task:
         ]
     )
     return Task("borehole", FunctionGraph.from_expression(text, _BOREHOLE_INPUTS), bounds, noise)
+
+
+_GLUING = {
+    "resin_flow": (160, 240),
+    "hardener_flow": (80, 120),
+    "cure_temperature": (120, 180),
+    "cure_time": (10, 40),
+    "humidity": (20, 80),
+}
+_STATIONS = ("mixer", "robot", "press", "oven", "conveyor")
+_READINGS = {
+    "air_temperature": (18, 32),
+    "bearing_temperature": (35, 70),
+    "current": (2, 14),
+    "coolant_flow": (4, 9),
+    "noise_level": (60, 85),
+    "oil_pressure": (2, 6),
+    "power": (0.5, 5),
+    "speed": (200, 900),
+    "supply_pressure": (4, 8),
+    "vibration": (0.1, 3),
+    "voltage": (380, 420),
+}
+
+GLUED_STRENGTH = (
+    "18 + 9*exp(-((resin_flow - 2*hardener_flow)/20)**2) "
+    "+ 8*exp(-((log(cure_time/20) + (cure_temperature - 150)/20)/0.7)**2) - 0.2*humidity"
+)
+"""The formula of :func:`glued_joints`."""
+
+
+def glued_joints(noise: float = 0.0) -> Task:
+    """Strength (MPa) of glued joints, beside 60 readings of a line, five of which act; made up for the demo.
+
+    A joint is strong where resin and hardener (g/min) come two to one, and where the heat of the oven, by its
+    temperature (°C) and the time (min) in it, is right: 20 degrees more make up for a time shorter by a factor of e.
+    Humidity (%) weakens it. Eleven readings at each of five stations do nothing.
+    """
+    idle = {f"{station}_{name}": ends for station in _STATIONS for name, ends in _READINGS.items()}
+    graph = FunctionGraph.from_expression(GLUED_STRENGTH, [*_GLUING, *idle])
+    return Task("glued_joints", graph, on([*_GLUING.values(), *idle.values()]), noise)
