@@ -15,6 +15,7 @@ from compsparse.construct.search import LargestError
 from compsparse.errors import ConfigError, DataError, GraphError
 from compsparse.graph import Constituent, FunctionGraph, Node
 from compsparse.networks import ExplicitReLU, load_explicit, save_explicit
+from compsparse.progress import TimeIsOver
 
 
 def steep(a):
@@ -231,3 +232,20 @@ def test_functions_that_no_file_holds_are_asked_for(tmp_path):
     with pytest.raises(ConfigError, match="which no file holds: give the function"):
         cs.construct.verify(tmp_path / "net.safetensors")
     assert cs.construct.verify(tmp_path / "net.safetensors", graph).holds
+
+
+# ---- time ---------------------------------------------------------------------------------------
+
+
+def test_a_time_limit_ends_what_is_not_built_and_keeps_what_is(monkeypatch):
+    with pytest.raises(TimeIsOver, match="time for this work was over"):
+        cs.compile("sin(a*b) + exp(c)", (-1, 1), time_limit=1e-9)
+
+    def over(*_):
+        raise TimeIsOver("over")
+
+    full = cs.compile("sin(a*b)", (-1, 1), 0.05)
+    monkeypatch.setattr(compiling, "_cheaper_on_a_grid", over)
+    built = cs.compile("sin(a*b)", (-1, 1), 0.05, time_limit=60)
+    assert built.certificate.upper <= 0.05
+    assert built.size.units >= full.size.units

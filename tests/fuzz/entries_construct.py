@@ -39,6 +39,7 @@ add(
         "declared": None,
         "estimate": False,
         "n_points": 50,
+        "time_limit": 5.0,
         "random_state": 0,
     },
 )

@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
-from compsparse.cli.app import JsonOption, app, say
+from compsparse.cli.app import JsonOption, app, say, seconds
 from compsparse.cli.graph import graph_from
+from compsparse.cli.tables import TimeLimitOption
 from compsparse.errors import CompsparseError, ConfigError
 from compsparse.files import check_outputs
 
@@ -26,6 +27,7 @@ def compile_command(
     weights: Annotated[Path | None, typer.Option(help="Write the network to a safetensors file.")] = None,
     dtype: Annotated[str, typer.Option(help="float64 or float32: what the network computes in.")] = "float64",
     report: Annotated[Path | None, typer.Option(help="Write a page.")] = None,
+    time_limit: TimeLimitOption = None,
     json_: JsonOption = False,
 ) -> None:
     """Build an explicit ReLU network for a function, with a certified error."""
@@ -34,7 +36,7 @@ def compile_command(
     check_outputs([onnx, weights, report])
     graph = graph_from(expression)
     sides = read_domain(domain)
-    built = compile_graph(graph, sides, tol, method, dtype=dtype)  # type: ignore[arg-type]
+    built = compile_graph(graph, sides, tol, method, dtype=dtype, time_limit=seconds(time_limit))  # type: ignore[arg-type]
     if onnx is not None:
         built.to_onnx(onnx)
     if weights is not None:

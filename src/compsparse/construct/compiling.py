@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -19,6 +21,7 @@ from compsparse.checks import (
     check_flag,
     check_mapping,
     check_number,
+    deadline_in,
 )
 from compsparse.construct.assembly import stacked
 from compsparse.construct.building import Built, build
@@ -36,9 +39,11 @@ from compsparse.errors import ConfigError
 from compsparse.graph import FunctionGraph, Node
 from compsparse.models import FittedGraph
 from compsparse.networks import MirrorNetwork
+from compsparse.progress import TimeIsOver, within
 
 CompileMethod = Literal["auto", "steps", "uniform", "kuhn"]
 _MOST_POINTS = 10_000_000
+_SHORT_SEARCH = 1000
 _LARGEST_GRID = 4
 """Arguments beyond which a node is never put on a grid by itself."""
 
@@ -53,6 +58,7 @@ def compile(
     declared: Mapping[str, DeclaredBounds] | None = None,
     estimate: bool = False,
     n_points: int = 20_000,
+    time_limit: float | None = None,
     random_state: RandomState = 0,
 ) -> Compiled:
     """An explicit sparse ReLU network whose largest error on a box is certified to be at most ``tol``.
@@ -71,12 +77,15 @@ def compile(
         estimate: take bounds of nodes without a formula and without declared ones from samples. The certificate is
             then an estimate.
         n_points: points at which the error is searched. What the search sees can refute the certificate.
+        time_limit: seconds for the construction. When they are over, the first network that keeps the tolerance is
+            returned instead of a smaller one, after a short search.
 
     Raises:
         GraphError: a node has a pole or a jump on the domain, or no formula and no bounds; or the function does not
             answer as its graph does.
         ConfigError: the domain is not a bounded box, ``tol`` is too small for the precision, or bounds that were
             declared or estimated do not hold.
+        TimeIsOver: no network was built in time.
 
     >>> built = compile("max(a, b) - abs(c)", (-1, 1))
     >>> built.bound, built.size.units
@@ -95,8 +104,12 @@ def compile(
     graph = subject.graph
     box = check_domain(domain, graph.inputs)
     sides = _sides_held(graph, box, kind)
-    opaque = _opaque(graph, sides, known, estimate, random_state)
-    program, built = _compiled(graph, sides, tol, method, kind, opaque)
+    deadline = deadline_in(time_limit)
+    with within(time_limit):
+        opaque = _opaque(graph, sides, known, estimate, random_state)
+        program, built = _compiled(graph, sides, tol, method, kind, opaque)
+    if deadline is not None and time.perf_counter() > deadline:
+        n_points = min(n_points, _SHORT_SEARCH)
     network = stacked(graph.n_inputs, built.gadgets, built.outputs, kind)
     seen = search(network, subject, box, n_points=n_points, random_state=random_state)
     bound = max(built.bounds, default=0.0)
@@ -193,14 +206,16 @@ def _compiled(
             if method != "auto" or error.node in grids or not 2 <= graph[error.node].arity <= _LARGEST_GRID:
                 raise
             grids |= {error.node}
-    if method == "auto":
-        cheaper = grids | _cheaper_on_a_grid(graph, box, *best)
-        if cheaper != grids:
-            other = with_grids(cheaper)
-            best = min(best, other, key=lambda pair: sum(g.n_units for g in pair[1].gadgets.values()))
-    program, built = best
-    rebuild = partial(build, program, list(built.outputs), dtype=kind, uniform=method == "uniform")
-    return program, tightened(graph, opaque, box, built, tol, rebuild)
+    with contextlib.suppress(TimeIsOver):  # what is built keeps the tolerance; what follows makes it smaller
+        if method == "auto":
+            cheaper = grids | _cheaper_on_a_grid(graph, box, *best)
+            if cheaper != grids:
+                other = with_grids(cheaper)
+                best = min(best, other, key=lambda pair: sum(g.n_units for g in pair[1].gadgets.values()))
+        program, built = best
+        rebuild = partial(build, program, list(built.outputs), dtype=kind, uniform=method == "uniform")
+        best = program, tightened(graph, opaque, box, built, tol, rebuild)
+    return best
 
 
 def _cheaper_on_a_grid(

@@ -28,6 +28,7 @@ from compsparse.errors import ConfigError
 from compsparse.graph.formula import Formula
 from compsparse.networks.explicit import SparseLayer
 from compsparse.networks.rounding import rounding_error
+from compsparse.progress import look_at_clock
 
 _MOST_POINTS = 300_000
 _AT_ONCE = 50_000
@@ -96,6 +97,7 @@ def _measured(formula: Formula | Opaque, box: Box, cells: tuple[int, ...]) -> Ku
     edges, sides = found.edges, [float(np.max(np.diff(e))) for e in found.edges]
     worst = 0.0
     for start in range(0, int(np.prod(cells)), _AT_ONCE):
+        look_at_clock()
         index = np.unravel_index(np.arange(start, min(start + _AT_ONCE, int(np.prod(cells)))), cells)
         boxes = [IntervalArray(e[i], e[i + 1]) for e, i in zip(edges, index, strict=True)]
         worst = max(worst, float(np.max(cell_errors(enclose(formula, boxes), sides))))

@@ -25,6 +25,7 @@ from compsparse.construct.splines import mesh_on
 from compsparse.errors import GraphError
 from compsparse.graph import FunctionGraph, Node
 from compsparse.graph.formula import Apply, Argument, Constant, Formula, render, walk
+from compsparse.progress import look_at_clock
 
 Side = tuple[float, float]
 StepKind = Literal["relu", "curve", "square", "product", "grid"]
@@ -107,6 +108,7 @@ class _Lowering:
 
     def program(self) -> Program:
         for node in self.graph.nodes:
+            look_at_clock()
             formula = self.opaque[node.name] if node.name in self.opaque else formula_of(node)
             box = [self.places[p] for p in node.parents]
             self.bounds[node.name] = bounds = self.checked(node, formula, box)

@@ -23,6 +23,7 @@ from compsparse.construct.opaque import Opaque
 from compsparse.construct.tolerances import Place
 from compsparse.graph import FunctionGraph
 from compsparse.graph.formula import Formula
+from compsparse.progress import look_at_clock
 
 _SAMPLED = 500
 """Points at which it is seen whether dividing the box can pay."""
@@ -194,6 +195,7 @@ def divided(propagation: Propagation, box: Sequence[tuple[float, float]], errors
     bounds = total(propagation, lows, highs, errors)
     first = bounds.max()
     while len(bounds) < (_MOST_CELLS if bounds.max() <= _FALLEN * first else _TRIED):
+        look_at_clock()
         worst = np.argsort(bounds)[-_AT_ONCE:]
         middles = 0.5 * lows[worst] + 0.5 * highs[worst]
         if bounds.max() <= _CLOSE * total(propagation, middles, middles, errors, is_exact=True).max():

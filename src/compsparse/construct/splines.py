@@ -20,6 +20,7 @@ from compsparse.construct.intervals import IntervalArray
 from compsparse.construct.opaque import Opaque
 from compsparse.errors import ConfigError
 from compsparse.graph.formula import Formula
+from compsparse.progress import look_at_clock
 
 _START_CELLS = 256
 _MOST_CELLS = 400_000
@@ -71,6 +72,7 @@ def refined_mesh(
     """Cells short enough that several make up one piece of error eps; all inner edges are numbers of the type."""
     mesh = mesh_on(formula, _edges(low, high, _START_CELLS, dtype))
     while True:
+        look_at_clock()
         rough = mesh.bounds > eps / _CELLS_A_PIECE
         middles = held_by(0.5 * mesh.edges[:-1] + 0.5 * mesh.edges[1:], dtype)
         new = middles[rough & (middles > mesh.edges[:-1]) & (middles < mesh.edges[1:])]
@@ -132,6 +134,7 @@ def uniform_knots(
     """The fewest equal pieces, up to a few percent, whose certified error is at most eps."""
     pieces = 1
     while pieces <= _MOST_CELLS // 4:
+        look_at_clock()
         mesh = mesh_on(formula, _edges(low, high, pieces, dtype))
         worst = float(mesh.bounds.max())
         if worst <= eps:
