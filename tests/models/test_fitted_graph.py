@@ -50,6 +50,21 @@ def test_a_file_holds_the_whole_model(make, tmp_path):
     np.testing.assert_equal(loaded.validation_loss, model.validation_loss)
 
 
+def test_predicting_needs_the_columns_that_the_graph_reads():
+    model, expected = numbers_model(), numbers_model().predict(TABLE)
+    assert model.graph.inert == ("idle",)
+    used = TABLE.drop(columns="idle")
+    for table in (used, used[used.columns[::-1]], used.assign(more="text"), TABLE.assign(idle=np.nan)):
+        np.testing.assert_array_equal(model.predict(table), expected)
+        assert model.code.new_levels(table, model.graph.inert) == {}
+    with pytest.raises(DataError, match=r"no columns 'a', 'metal'; the columns are b, .* \(the model needs them\)"):
+        model.predict(used.drop(columns=["a", "metal"]))
+    with pytest.raises(DataError, match="has 4 columns, but the model was fitted on 5"):
+        model.predict(used.to_numpy())
+    with pytest.raises(DataError, match="column 'b' has a missing value"):
+        model.predict(used.assign(b=np.nan))
+
+
 def damaged(change):
     data = numbers_model().to_dict()
     change(data)
