@@ -15,7 +15,7 @@ from compsparse.text import printable
 
 SEAL = "digest"
 """The key under which a JSON object or the description of a binary file keeps the digest of all the rest."""
-ACCEPT = "if the change is meant, run 'compsparse accept' on the file"
+TO_ACCEPT = "if the change is meant, run 'compsparse accept' on the file"
 """What to do about a file that was changed, where it is one that may be changed by hand."""
 
 
@@ -66,7 +66,7 @@ def sealed(data: Mapping[str, Any]) -> dict[str, Any]:
     return {**content, SEAL: found}
 
 
-def check_seal(data: Any, source: str, remedy: str = ACCEPT) -> dict[str, Any]:
+def check_seal(data: Any, source: str, remedy: str = TO_ACCEPT) -> dict[str, Any]:
     """The content of an object that :func:`sealed` closed, without the digest.
 
     Raises:
@@ -83,7 +83,7 @@ def check_seal(data: Any, source: str, remedy: str = ACCEPT) -> dict[str, Any]:
     return content
 
 
-def check_digest(written: object, found: str, source: str, remedy: str = ACCEPT) -> None:
+def check_digest(written: object, found: str, source: str, remedy: str = TO_ACCEPT) -> None:
     """Compares the digest that a file states with that of its content.
 
     Args:

@@ -91,7 +91,10 @@ def predict(
     ] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Also give the probability of every class.")] = False,
 ) -> None:
-    """Predict the target of every row of a table with a saved model."""
+    """Predict the target of every row of a table with a saved model.
+
+    The table needs the columns that the model uses; others may be there or not.
+    """
     from compsparse.files import write_text
     from compsparse.models import FittedGraph
     from compsparse.tables import read_table
@@ -99,7 +102,7 @@ def predict(
     check_outputs([out_], [model, data])
     fitted = FittedGraph.load(model)
     table = read_table(data)
-    for name, levels in fitted.code.new_levels(table).items():
+    for name, levels in fitted.code.new_levels(table, fitted.graph.inert).items():
         shown = ", ".join(levels[:5]) + (", …" if len(levels) > 5 else "")
         say(f"note: column {name!r} holds levels never seen: {shown}", to=err)
     text = _predictions(fitted, table, proba)
@@ -170,6 +173,8 @@ def _report(
     if not as_json:
         _print_discovery(found)
     write_text(model, found.to_json())
+    if not as_json:
+        say(f"model: {model}")
     assert found.model is not None
     others = baseline_scores(split, seed, deadline)
     name = "discovered graph (compsparse)"
@@ -192,7 +197,7 @@ def _report(
     print_scores(assessment.scores)
     for sentence in (*report.notes, *(known.sentences() if known else ())):
         say(sentence)
-    say(f"report: {page}\nmodel: {model}")
+    say(f"report: {page}")
 
 
 def _print_discovery(found: Discovery) -> None:
