@@ -12,6 +12,7 @@ import pandas
 import pytest
 from rich.console import Console
 from tests.browser import needs_browser, opened
+from tests.fitted import TINY, discovery_of
 from typer.testing import CliRunner
 
 from compsparse import cli
@@ -21,7 +22,7 @@ from compsparse.cli.tables import CommandClock
 from compsparse.discovery import Discovery, DiscoveryStatus, discover
 from compsparse.errors import CompsparseError, ConfigError
 from compsparse.graph import FunctionGraph, Node
-from compsparse.models import FittedGraph
+from compsparse.models import FittedGraph, fit_model
 from compsparse.tables import embedded_table
 from compsparse.tasks import tanh_tree
 
@@ -58,6 +59,11 @@ def test_graph_draws_and_counts(tmp_path):
     assert data["modules"] == [["a", "b"]]
     (tmp_path / "g.json").write_text(json.dumps(data["graph"]))
     assert "a*b" in run("graph", str(tmp_path / "g.json")).output
+    (tmp_path / "g.json").write_text(json.dumps(data["graph"]).replace("*", "+"))
+    with pytest.raises(
+        CompsparseError, match=r"cannot read .*g\.json: the graph .* 'compsparse accept'"
+    ):
+        run("graph", str(tmp_path / "g.json"))
 
 
 def test_odd_names_infinite_counts_and_bad_paths(tmp_path):
@@ -179,7 +185,12 @@ def test_a_disk_too_full_for_the_page_has_the_model(command, csv, tmp_path, monk
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return path.write_bytes(text.encode())
 
+    def found_at_once(split, *given, **settings):
+        model = fit_model("a*b + c*d", split.X, split.y, width=4, config=TINY, random_state=0)
+        return discovery_of(model.graph, model, evidence=(), path=())
+
     monkeypatch.setattr(Path, "write_text", write_what_fits)
+    monkeypatch.setattr(cli.discover, "_discovered", found_at_once)
     monkeypatch.setattr("compsparse.models.comparison.baseline_scores", lambda *asked: [])
     page, model = _into(tmp_path, "full")[1::2]
     arguments = [command[0], str(csv), "--target", "y", *command[1:], "--time-limit", "1s", *_into(tmp_path, "full")]
