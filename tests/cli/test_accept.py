@@ -128,7 +128,7 @@ def test_what_was_stated_of_a_network_goes(tmp_path):
     network = ExplicitReLU([SparseLayer.of([[1.5]], [0.5], relu=False)])
     save_explicit(network, path)
     bare, tensors = read_tensors(path)
-    write_sealed({**bare, "certificate": "rigorous"}, tensors, path)
+    write_sealed({**bare, "compsparse.certificate": "rigorous"}, tensors, path)
     assert "there is nothing to accept" in accept(path)
     save_file({**tensors, "bias_0": tensors["bias_0"] + 1}, path, metadata={**about_of(path), "digest": "0"})
     told = accept(path)

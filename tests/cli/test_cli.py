@@ -60,9 +60,7 @@ def test_graph_draws_and_counts(tmp_path):
     (tmp_path / "g.json").write_text(json.dumps(data["graph"]))
     assert "a*b" in run("graph", str(tmp_path / "g.json")).output
     (tmp_path / "g.json").write_text(json.dumps(data["graph"]).replace("*", "+"))
-    with pytest.raises(
-        CompsparseError, match=r"cannot read .*g\.json: the graph .* 'compsparse accept'"
-    ):
+    with pytest.raises(CompsparseError, match=r"cannot read .*g\.json: the graph .* 'compsparse accept'"):
         run("graph", str(tmp_path / "g.json"))
 
 

@@ -159,6 +159,7 @@ def test_onnx_runs_elsewhere_with_the_same_answers(name, tmp_path):
         (out,) = session.run(None, {"x": x.numpy()})
         np.testing.assert_allclose(out, network(x).detach().numpy(), rtol=1e-4, atol=1e-5)
     assert [p.name for p in tmp_path.iterdir()] == ["net.onnx"]
+    assert b".py" not in (tmp_path / "net.onnx").read_bytes()  # torch's notes on where its users keep their code
 
 
 @pytest.mark.parametrize(

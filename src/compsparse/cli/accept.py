@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -29,6 +29,8 @@ _CAVEAT = (
 )
 
 
+_WORDS = {"format", "graph", "config", "n_inputs", "n_layers"}
+"""What a network cannot be read without; other words beside its weights state something of them."""
 _Way = tuple[str, Callable[[Any], Any], Callable[..., Any]]
 """What a file holds, how it is read and how it is written."""
 
@@ -140,7 +142,7 @@ def _stated_of(model: FittedGraph | None) -> list[str]:
 
 def _accept_tensors(file: Path) -> Accepted:
     from compsparse.networks import load, load_explicit, save, save_explicit
-    from compsparse.networks.tensor_files import read_tensors, read_unchecked, write_sealed
+    from compsparse.networks.tensor_files import read_unchecked, write_sealed
 
     about, tensors = read_unchecked(file)
     ways: dict[str, _Way] = {
@@ -150,10 +152,11 @@ def _accept_tensors(file: Path) -> Accepted:
     kind, read, write = _way(ways, about.get("format", "").partition("/")[0])
     if _reads(read, file):
         return Accepted(kind)
+    words = {key: text for key, text in about.items() if key in _WORDS}
     with tempfile.TemporaryDirectory() as folder:
-        write_sealed(about, tensors, Path(folder) / file.name)
+        write_sealed(words, tensors, Path(folder) / file.name)
         write(read(Path(folder) / file.name), file)
-    return Accepted(kind, sorted(about.keys() - read_tensors(file)[0].keys() - {SEAL}))
+    return Accepted(kind, _stated(about.keys() - words.keys()))
 
 
 def _accept_onnx(file: Path) -> Accepted:
@@ -167,4 +170,8 @@ def _accept_onnx(file: Path) -> Accepted:
         raise DataError(_UNKNOWN) from None
     del model.metadata_props[:]
     write_program(model, {}, file)
-    return Accepted("an ONNX model", sorted(about.keys() - {"format", SEAL}))
+    return Accepted("an ONNX model", _stated(about.keys() - {"format"}))
+
+
+def _stated(words: Iterable[str]) -> list[str]:
+    return sorted(word.removeprefix("compsparse.") for word in words if word != SEAL)

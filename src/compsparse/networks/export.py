@@ -107,7 +107,10 @@ def write_onnx(module: torch.nn.Module, n_inputs: int, path: str | os.PathLike[s
         )
         if program is None:
             raise ConfigError("torch made no ONNX program of the network")
-    write_program(program.model_proto, {}, path)
+    model = program.model_proto
+    for part in (*model.graph.node, *model.graph.value_info):
+        del part.metadata_props[:]  # torch's notes for its own developers, with paths of this machine
+    write_program(model, {}, path)
     module.train(was_training)
 
 
