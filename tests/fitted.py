@@ -1,8 +1,10 @@
 """A table with texts, a graph over it and models of it, for the tests of models and of pages."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import onnx
 import pandas
 
 from compsparse.discovery import Cost, Discovery, DiscoveryStatus, Evidence, Step
@@ -56,3 +58,14 @@ def numbers_model() -> FittedGraph:
 
 def classes_model() -> FittedGraph:
     return model_of(CLASS_GRAPH, LABELS)
+
+
+def doubling() -> Any:
+    """An ONNX model made by hand: torch takes seconds to make one."""
+    tensor = onnx.helper.make_tensor_value_info
+    factor = onnx.numpy_helper.from_array(np.array([2.0, 0.5]), "factor")
+    node, kind = onnx.helper.make_node("Mul", ["x", "factor"], ["y"]), onnx.TensorProto.DOUBLE
+    shape = ["batch", 2]
+    return onnx.helper.make_model(
+        onnx.helper.make_graph([node], "doubling", [tensor("x", kind, shape)], [tensor("y", kind, shape)], [factor])
+    )

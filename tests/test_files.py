@@ -1,9 +1,13 @@
+import contextlib
 import os
+import resource
 
+import numpy as np
 import pytest
 
 from compsparse.errors import ConfigError, DataError
 from compsparse.files import check_outputs, check_place, check_writable, read_text, whole_file, write_text
+from compsparse.networks import ExplicitReLU, SparseLayer, explicit_to_onnx, save_explicit
 from compsparse.progress import ProgressBar
 from compsparse.text import printable
 
@@ -90,6 +94,35 @@ def test_a_link_is_written_through_and_long_names_work(tmp_path):
         write_text(tmp_path / "a", 3)
     assert (tmp_path / "a").read_text() == "new"
     assert len(list(tmp_path.iterdir())) == 3
+
+
+@contextlib.contextmanager
+def room_for(n_bytes):
+    """No file grows longer, as on a disk that is nearly full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("writes", ["text", "tensors", "ONNX"])
+def test_a_full_disk_is_named_with_the_file(writes, tmp_path):
+    path = tmp_path / "wanted"
+    path.write_text("old")
+    network = ExplicitReLU([SparseLayer.of(np.ones((40, 40)), np.zeros(40))])
+    write = {
+        "text": lambda: write_text(path, "x" * 4000),
+        "tensors": lambda: save_explicit(network, path),
+        "ONNX": lambda: explicit_to_onnx(network, path),
+    }[writes]
+    with pytest.raises(ConfigError, match=f"^cannot write {path}: .*(File too large|os error 27)"), room_for(2000):
+        write()
+    assert path.read_text() == "old"
+    assert len(list(tmp_path.iterdir())) == 1
+    write()
+    assert path.stat().st_size > 2000
 
 
 def test_what_cannot_be_read(tmp_path):

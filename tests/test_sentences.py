@@ -220,3 +220,5 @@ def test_predicting_asks_for_its_columns(tmp_path):
         model.predict(X[["a"]])
     with pytest.raises(DataError, match=sentence):
         shout("predict", str(tmp_path / "model.json"), str(tmp_path / "new.csv"))
+    with pytest.raises(DataError, match=r"there are no columns 'a', 'b'; the columns are q \(the model needs them\)"):
+        model.predict(X.rename(columns={"a": "q"})[["q"]])

@@ -19,12 +19,18 @@ _MOST_BYTES_OF_A_NAME = 255
 
 @contextlib.contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A temporary path that becomes ``path`` only if the block succeeds; where that is a link, what it points to."""
+    """A temporary path that becomes ``path`` only if the block succeeds; where that is a link, what it points to.
+
+    Raises:
+        ConfigError: the system refused to write, as on a full disk; the sentence names ``path``.
+    """
     target = Path(os.path.realpath(check_place("a file to write", path)))
     temporary = target.with_name(f".compsparse-{os.getpid()}-{uuid.uuid4().hex[:12]}.part")
     try:
         yield temporary
         os.replace(temporary, target)
+    except OSError as error:
+        raise ConfigError(f"cannot write {printable(path)}: {error.strerror or error}") from None
     finally:
         temporary.unlink(missing_ok=True)
 

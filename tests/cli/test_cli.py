@@ -1,8 +1,11 @@
+import errno
 import io
 import json
+import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas
@@ -56,6 +59,9 @@ def test_graph_draws_and_counts(tmp_path):
     assert data["modules"] == [["a", "b"]]
     (tmp_path / "g.json").write_text(json.dumps(data["graph"]))
     assert "a*b" in run("graph", str(tmp_path / "g.json")).output
+    (tmp_path / "g.json").write_text(json.dumps(data["graph"]).replace("*", "+"))
+    with pytest.raises(CompsparseError, match=r"cannot read .*g\.json: the graph .* 'compsparse accept'"):
+        run("graph", str(tmp_path / "g.json"))
 
 
 def test_odd_names_infinite_counts_and_bad_paths(tmp_path):
@@ -159,6 +165,8 @@ def test_fit_keeps_its_model_and_predicts_with_it(tmp_path):
     assert "random_state 3" in shown
     assert f"model: {model}" in shown.replace("\n", " ").replace("model:  ", "model: ")
     printed = pandas.read_csv(io.StringIO(run("predict", model, data).stdout))
+    frame[["x", "metal"]].to_csv(tmp_path / "used.csv", index=False)
+    assert run("predict", model, str(tmp_path / "used.csv")).stdout == run("predict", model, data).stdout
     np.testing.assert_allclose(printed["heat"], FittedGraph.load(model).predict(frame))
     assert 'class="pic"' in (tmp_path / "page.html").read_text()
     told = json.loads(run("fit", *common, "--target", "glow", "--exclude", "heat", "--json").output.splitlines()[-1])
@@ -166,6 +174,30 @@ def test_fit_keeps_its_model_and_predicts_with_it(tmp_path):
     assert told["random_state"] == 3
     answer = pandas.read_csv(io.StringIO(run("predict", model, data, "--proba").stdout))
     assert list(answer.columns) == ["glow", "glow=False", "glow=True"]
+
+
+@pytest.mark.parametrize("command", [["discover"], ["fit", "--graph", "a*b + c*d"]])
+def test_a_disk_too_full_for_the_page_has_the_model(command, csv, tmp_path, monkeypatch):
+    def write_what_fits(path, text, **options):
+        if len(text) > 200_000:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return path.write_bytes(text.encode())
+
+    def found_at_once(split, *given, **settings):
+        model = fit_model("a*b + c*d", split.X, split.y, width=4, config=TINY, random_state=0)
+        return discovery_of(model.graph, model, evidence=(), path=())
+
+    monkeypatch.setattr(Path, "write_text", write_what_fits)
+    monkeypatch.setattr(cli.discover, "_discovered", found_at_once)
+    monkeypatch.setattr("compsparse.models.comparison.baseline_scores", lambda *asked: [])
+    page, model = _into(tmp_path, "full")[1::2]
+    arguments = [command[0], str(csv), "--target", "y", *command[1:], "--time-limit", "1s", *_into(tmp_path, "full")]
+    result = RUNNER.invoke(app, arguments)
+    assert isinstance(result.exception, CompsparseError)
+    assert str(result.exception) == f"cannot write {page}: {os.strerror(errno.ENOSPC)}"
+    assert f"model: {model}" in result.output
+    assert FittedGraph.load(model).code.names == ("a", "b", "c", "d")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["data.csv", "full.json"]
 
 
 def test_a_seed_that_was_drawn_is_told(csv, tmp_path):

@@ -5,6 +5,7 @@ import math
 
 import pytest
 
+from compsparse.digest import sealed
 from compsparse.discovery import AnswerNoise, Cost, Discovery, DiscoveryStatus, Evidence, Step
 from compsparse.errors import DataError
 from compsparse.graph import FunctionGraph
@@ -41,7 +42,7 @@ def test_figures_are_worded_by_who_measured_them():
 
 
 def changed(**changes):
-    return json.dumps(FOUND.to_dict() | changes)
+    return json.dumps(sealed(FOUND.to_dict() | changes))
 
 
 def with_evidence(**changes):

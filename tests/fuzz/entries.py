@@ -17,6 +17,7 @@ from odd import Entry
 
 from compsparse import bounds, discovery, estimators, graph, measures, networks, sparse, tasks, training
 from compsparse.certificate import Certificate, Rigour, weakest
+from compsparse.digest import SEAL, sealed
 from compsparse.graph.formula import Argument
 from compsparse.networks import symbols
 from compsparse.origin import Origin
@@ -47,6 +48,12 @@ def add(
     slow: bool = False,
 ) -> None:
     ENTRIES.append(Entry(name, call, arguments, frozenset(own), slow))
+
+
+def _with(record: dict[str, Any], field: str, value: Any) -> dict[str, Any]:
+    """A record with another value, and a digest that fits where it is not the digest that changes."""
+    changed = {**record, field: value}
+    return changed if field == SEAL else sealed(changed)
 
 
 # ---- certificates -------------------------------------------------------------------------------
@@ -720,7 +727,7 @@ add("Memorised.from_dict", memorisation.Memorised.from_dict, lambda: {"data": _M
 for field in _MEMORISED.to_dict():
     add(
         f"Memorised.from_dict, {field}",
-        lambda value, field=field: memorisation.Memorised.from_dict({**_MEMORISED.to_dict(), field: value}),
+        lambda value, field=field: memorisation.Memorised.from_dict(_with(_MEMORISED.to_dict(), field, value)),
         lambda field=field: {"value": _MEMORISED.to_dict()[field]},
     )
 add(
@@ -886,7 +893,7 @@ add("Discovery.from_dict", discovery.Discovery.from_dict, lambda: {"data": _FOUN
 for field in _FOUND.to_dict():
     add(
         f"Discovery.from_dict, {field}",
-        lambda value, field=field: discovery.Discovery.from_dict({**_FOUND.to_dict(), field: value}),
+        lambda value, field=field: discovery.Discovery.from_dict(_with(_FOUND.to_dict(), field, value)),
         lambda field=field: {"value": _FOUND.to_dict()[field]},
     )
 add("Discovery.to_json", _FOUND.to_json, lambda: {"indent": 2})

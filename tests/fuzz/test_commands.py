@@ -33,6 +33,7 @@ LEARNING = [
         )
     ),
     Command(("predict", "model.json", "d.csv", "--out", "p.csv")),
+    Command(("accept", "model.json")),
     Command(("graph", "tanh(a*b)", "--eps", "0.1", "--svg", "g.svg")),
 ]
 

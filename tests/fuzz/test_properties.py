@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 import compsparse as cs
 from compsparse.cli import app
+from compsparse.digest import sealed
 from compsparse.errors import ConfigError, DataError
 from compsparse.tables import coded_table, split_table
 from compsparse.training import FitConfig, TrainingConfig
@@ -158,6 +159,10 @@ DAMAGES = {
 def test_damaged_models_do_not_predict(plain, damage, tmp_path):
     record = copy.deepcopy(plain.to_dict())
     damage(record["model"])
+    with pytest.raises(DataError, match="run 'compsparse accept'"):
+        cs.Discovery.from_dict(json.loads(json.dumps(record)))
+    record["model"] = sealed(record["model"])
+    record = sealed(record)
     with pytest.raises(DataError) as caught:
         cs.Discovery.from_dict(json.loads(json.dumps(record)))
     assert "Error(" not in str(caught.value)

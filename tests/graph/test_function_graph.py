@@ -1,3 +1,4 @@
+import json
 import pickle
 import subprocess
 import sys
@@ -135,6 +136,53 @@ def test_json_keeps_everything_a_formula_graph_has():
     ],
 )
 def test_bad_json_is_refused(text, message):
+    with pytest.raises(GraphError, match=message):
+        FunctionGraph.from_json(text)
+
+
+BY_HAND = {
+    "format": "compsparse.graph",
+    "version": 1,
+    "inputs": ["a", "b"],
+    "nodes": [{"name": "y", "parents": ["a", "b"], "constituent": {"name": "product", "expression": "a*b"}}],
+    "outputs": ["y"],
+}
+
+
+def test_a_graph_may_be_written_by_hand_but_not_changed_unseen():
+    graph = FunctionGraph.from_json(json.dumps(BY_HAND))
+    assert graph["y"].label == "a*b"
+    again = json.loads(graph.to_json())
+    assert again["version"] == 2
+    node = BY_HAND["nodes"][0]
+    for change, message in (
+        ({"digest": "0" * 64}, "its digest does not fit"),
+        ({"version": 2}, "it has no digest"),
+        ({"output": ["y"]}, "a graph has no entry 'output'; did you mean 'outputs'"),
+        ({"nodes": [node | {"kinb": "prime"}]}, "a node has no entry 'kinb'; did you mean 'kind'"),
+        ({"nodes": [node | {"constituent": {"name": "f", "expresion": "a"}}]}, "no entry 'expresion'"),
+    ):
+        with pytest.raises(GraphError, match=message):
+            FunctionGraph.from_json(json.dumps(BY_HAND | change))
+    for key in again:
+        with pytest.raises(GraphError, match=r"expected a JSON object|version|digest"):
+            FunctionGraph.from_json(json.dumps({k: v for k, v in again.items() if k != key}))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"inputs": ["a"], "inputs": ["b"]}', "the key 'inputs' stands twice in one object"),
+        ('{"nodes": [{"kind": "prime", "kind": "complete"}]}', "the key 'kind' stands twice"),
+        ('{"version": NaN}', "NaN is no number"),
+        ('{"version": -Infinity}', "-Infinity is no number"),
+        ('{"version": 1e999}', "1e999 is no number"),
+        ("[" * 100_000, "it nests too deep"),
+        ('{"version": ' + "9" * 5000 + "}", "not a graph in JSON"),
+        (b"\xff\xfe\xff", "not a graph in JSON"),
+    ],
+)
+def test_json_that_says_two_things_or_none_is_refused(text, message):
     with pytest.raises(GraphError, match=message):
         FunctionGraph.from_json(text)
 

@@ -6,11 +6,12 @@ import pandas
 import pytest
 from tests.fitted import GRAPH, LABELS, TABLE, TINY, Y, classes_model, numbers_model
 
+from compsparse.digest import sealed
 from compsparse.errors import ConfigError, DataError
 from compsparse.graph import FunctionGraph, Node, balanced_tree
 from compsparse.models import FittedGraph, fit_model
 from compsparse.models.matching import matched_graph
-from compsparse.networks import count
+from compsparse.networks import check_onnx, count
 from compsparse.tables import Table, coded_table
 from compsparse.tasks import tanh_tree
 from compsparse.training import TrainingStatus
@@ -49,10 +50,25 @@ def test_a_file_holds_the_whole_model(make, tmp_path):
     np.testing.assert_equal(loaded.validation_loss, model.validation_loss)
 
 
+def test_predicting_needs_the_columns_that_the_graph_reads():
+    model, expected = numbers_model(), numbers_model().predict(TABLE)
+    assert model.graph.inert == ("idle",)
+    used = TABLE.drop(columns="idle")
+    for table in (used, used[used.columns[::-1]], used.assign(more="text"), TABLE.assign(idle=np.nan)):
+        np.testing.assert_array_equal(model.predict(table), expected)
+        assert model.code.new_levels(table, model.graph.inert) == {}
+    with pytest.raises(DataError, match=r"no columns 'a', 'metal'; the columns are b, .* \(the model needs them\)"):
+        model.predict(used.drop(columns=["a", "metal"]))
+    with pytest.raises(DataError, match="has 4 columns, but the model was fitted on 5"):
+        model.predict(used.to_numpy())
+    with pytest.raises(DataError, match="column 'b' has a missing value"):
+        model.predict(used.assign(b=np.nan))
+
+
 def damaged(change):
     data = numbers_model().to_dict()
     change(data)
-    return json.dumps(data)
+    return json.dumps(sealed(data))
 
 
 @pytest.mark.parametrize(
@@ -87,6 +103,7 @@ def test_onnx_holds_the_scaling_and_the_mean_over_networks(y, tmp_path):
     model = small(balanced_tree(4), X=X, y=y, validation_fraction=0.0)
     assert model.network.n_replicas > 1
     model.to_onnx(tmp_path / "model.onnx")
+    assert check_onnx(tmp_path / "model.onnx") == {"format": "compsparse.onnx/1"}
     session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
     for rows in (X, X[:1]):
         (answer,) = session.run(None, {"x": rows})

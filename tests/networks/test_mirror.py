@@ -5,6 +5,7 @@ import torch
 from compsparse.errors import ConfigError, DataError
 from compsparse.graph import FunctionGraph, Node, balanced_tree, chain, pyramid, random_dag, single_node
 from compsparse.networks import (
+    check_onnx,
     convolutional,
     count,
     dense,
@@ -151,12 +152,14 @@ def test_onnx_runs_elsewhere_with_the_same_answers(name, tmp_path):
     graph, settings = GRAPHS[name]
     network = mirror(graph, width=4, random_state=0, **settings)
     to_onnx(network, tmp_path / "net.onnx")
+    assert check_onnx(tmp_path / "net.onnx") == {"format": "compsparse.onnx/1"}
     session = onnxruntime.InferenceSession(tmp_path / "net.onnx")
     for batch in (1, 13):
         x = torch.randn(batch, graph.n_inputs)
         (out,) = session.run(None, {"x": x.numpy()})
         np.testing.assert_allclose(out, network(x).detach().numpy(), rtol=1e-4, atol=1e-5)
     assert [p.name for p in tmp_path.iterdir()] == ["net.onnx"]
+    assert b".py" not in (tmp_path / "net.onnx").read_bytes()  # torch's notes on where its users keep their code
 
 
 @pytest.mark.parametrize(

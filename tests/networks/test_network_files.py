@@ -9,6 +9,7 @@ from safetensors.torch import save_file
 from compsparse.errors import DataError
 from compsparse.graph import balanced_tree
 from compsparse.networks import load, mirror, save
+from compsparse.networks.tensor_files import write_sealed
 
 NETWORK = mirror(balanced_tree(4), width=3, depth=1, n_replicas=2, random_state=0)
 CONFIG = {
@@ -28,7 +29,7 @@ def written(path, *, config=None, graph=None, tensors=None):
         "graph": NETWORK.graph.to_json() if graph is None else graph,
         "config": json.dumps(CONFIG if config is None else config),
     }
-    save_file(dict(NETWORK.state_dict()) if tensors is None else tensors, str(path), metadata=about)
+    write_sealed(about, dict(NETWORK.state_dict()) if tensors is None else tensors, path)
     return path
 
 
@@ -67,5 +68,9 @@ def test_files_that_are_no_networks_are_named(tmp_path):
     (tmp_path / "text").write_text("no network")
     with pytest.raises(DataError, match="no whole safetensors file"):
         load(tmp_path / "text")
+    for about in (None, {"format": "pt"}):
+        save_file(dict(NETWORK.state_dict()), str(tmp_path / "foreign"), metadata=about)
+        with pytest.raises(DataError, match=r"holds no network that compsparse wrote$"):
+            load(tmp_path / "foreign")
     with pytest.raises(DataError, match="there is no such file"):
         load(tmp_path / "nothing")

@@ -73,7 +73,7 @@ def discover(
     found = _discovered(split, seed, json_, effort=effort, device=device, time_limit=clock.left_to_learn)
     if not json_:
         _print_discovery(found)
-    write_text(model, found.to_json())
+    _keep(found, model, json_)
     assessment = _assessed(found, split, seed, clock.end_of_comparison)
     notes = comparison_notes(assessment.others, clock.end_of_comparison)
     _report(found, split, assessment, seed, json_, page=out_, model=model, title=data.name, data=data, notes=notes)
@@ -103,7 +103,7 @@ def demo(
     if not json_:
         say(_ABOUT_DEMO.format(table=table))
     found = _discovered(split, seed, json_)
-    write_text(model, found.to_json())
+    _keep(found, model, json_)
     known = agreement(found.graph, task.graph, split.X)
     assessment = _assessed(found, split, seed)
     if not json_:
@@ -115,6 +115,13 @@ def demo(
         found, split, assessment, seed, json_,
         page=out_, model=model, title=title, data=table, known=known, notes=notes,
     )  # fmt: skip
+
+
+def _keep(found: Discovery, model: Path, as_json: bool) -> None:
+    """The model first: what took long must not be lost to what follows."""
+    write_text(model, found.to_json())
+    if not as_json:
+        say(f"model: {model}")
 
 
 def _write_demo_table(path: Path, task: Task, seed: int) -> None:
@@ -151,14 +158,17 @@ def predict(
     ] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Also give the probability of every class.")] = False,
 ) -> None:
-    """Predict the target of every row of a table with a saved model."""
+    """Predict the target of every row of a table with a saved model.
+
+    The table needs the columns that the model uses; others may be there or not.
+    """
     from compsparse.models import FittedGraph
     from compsparse.tables import read_table
 
     check_outputs([out_], [model, data])
     fitted = FittedGraph.load(model)
     table = read_table(data)
-    for name, levels in fitted.code.new_levels(table).items():
+    for name, levels in fitted.code.new_levels(table, fitted.graph.inert).items():
         shown = ", ".join(levels[:5]) + (", …" if len(levels) > 5 else "")
         say(f"note: column {name!r} holds levels never seen: {shown}", to=err)
     text = _predictions(fitted, table, proba)
@@ -257,7 +267,7 @@ def _report(
     print_scores(assessment.scores)
     for sentence in filter(None, (better, *notes)):
         say(sentence)
-    say(f"report: {page}\nmodel: {model}")
+    say(f"report: {page}")
 
 
 def _print_discovery(found: Discovery) -> None:

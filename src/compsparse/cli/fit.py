@@ -78,6 +78,8 @@ def fit(
             time_limit=clock.left_to_learn,
         )
     fitted.save(model)
+    if not json_:
+        say(f"model: {model}")
     others = baseline_scores(split, seed, clock.end_of_comparison)
     assessment = assess(fitted, split, name="mirrored network (compsparse)", others=others)
     report = FitReport(
@@ -103,7 +105,7 @@ def fit(
     for sentence in (_cut_short(fitted), *report.notes):
         if sentence:
             say(sentence, style="bold yellow")
-    say(f"report: {out_}\nmodel: {model}")
+    say(f"report: {out_}")
 
 
 def _cut_short(model: FittedGraph) -> str:

@@ -10,8 +10,10 @@ from typing import Annotated
 import typer
 
 from compsparse.cli.app import JsonOption, app, out, print_json, say
+from compsparse.errors import GraphError
 from compsparse.files import check_writable, read_text, write_text
 from compsparse.graph import FunctionGraph, draw_svg
+from compsparse.text import printable
 
 
 @app.command()
@@ -60,4 +62,9 @@ def _finite(value: float) -> float | None:
 
 def graph_from(text: str) -> FunctionGraph:
     """The graph of an expression, or of a .json file."""
-    return FunctionGraph.from_json(read_text(text)) if text.endswith(".json") else FunctionGraph.from_expression(text)
+    if not text.endswith(".json"):
+        return FunctionGraph.from_expression(text)
+    try:
+        return FunctionGraph.from_json(read_text(text))
+    except GraphError as error:
+        raise GraphError(f"cannot read {printable(text)}: {error}") from None

@@ -10,6 +10,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from compsparse.checks import brief, check_count, check_name_list, check_text
+from compsparse.digest import check_seal, parse_json, sealed
 from compsparse.errors import DataError
 from compsparse.graph import FunctionGraph
 from compsparse.graph.function_graph import Kind
@@ -210,29 +211,31 @@ class Discovery:
         return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain data."""
-        return {
-            "format": _FORMAT,
-            "version": _VERSION,
-            "graph": graph_to_dict(self.graph),
-            "evidence": [_plain(asdict(e)) for e in self.evidence],
-            "status": self.status.name,
-            "cost": asdict(self.cost),
-            "source": self.source,
-            "account": self.account,
-            "path": [_plain(asdict(s)) for s in self.path],
-            "noise": None if self.noise is None else asdict(self.noise),
-            "caveats": list(self.caveats),
-            "advice": list(self.advice),
-            "model": None if self.model is None else self.model.to_dict(),
-        }
+        """The same as plain data, with its digest."""
+        return sealed(
+            {
+                "format": _FORMAT,
+                "version": _VERSION,
+                "graph": graph_to_dict(self.graph),
+                "evidence": [_plain(asdict(e)) for e in self.evidence],
+                "status": self.status.name,
+                "cost": asdict(self.cost),
+                "source": self.source,
+                "account": self.account,
+                "path": [_plain(asdict(s)) for s in self.path],
+                "noise": None if self.noise is None else asdict(self.noise),
+                "caveats": list(self.caveats),
+                "advice": list(self.advice),
+                "model": None if self.model is None else self.model.to_dict(),
+            }
+        )
 
     @classmethod
     def from_json(cls, text: str) -> Discovery:
         """Reads what :meth:`to_json` wrote."""
         try:
-            data = json.loads(check_text("the JSON of a discovery", text))
-        except (json.JSONDecodeError, RecursionError) as error:
+            data = parse_json(check_text("the JSON of a discovery", text))
+        except DataError as error:
             raise DataError(f"not a discovery in JSON: {error}") from None
         return cls.from_dict(data)
 
@@ -241,7 +244,8 @@ class Discovery:
         """Reads what :meth:`to_dict` gave.
 
         Raises:
-            DataError: it is no discovery, it is of another version, or something in it is missing or wrong.
+            DataError: it is no discovery, it is of another version, it was changed since it was written, or something
+                in it is missing or wrong.
         """
         if not isinstance(data, dict) or not _is(data.get("format"), _FORMAT):
             raise DataError(f"not a discovery: expected a JSON object with format {_FORMAT!r}")
@@ -250,6 +254,7 @@ class Discovery:
                 f"the discovery has format version {brief(data.get('version'))}, and this compsparse reads version "
                 f"{_VERSION}: discover again"
             )
+        data = check_seal(data, "the discovery")
         try:
             return cls(
                 graph=graph_from_dict(data["graph"]),

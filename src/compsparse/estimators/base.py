@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -16,11 +18,33 @@ from compsparse.errors import DataError
 from compsparse.models import FittedGraph, fit_model
 from compsparse.networks import Sharing
 from compsparse.progress import shown
-from compsparse.tables import Table
+from compsparse.tables import Table, TableCode
 from compsparse.tables.targets import free_names, names_in
 from compsparse.tables.values import check_cells, even_array, holds_text, is_numeric, plain_values
 from compsparse.training import FitConfig, TrainingConfig, TrainingStatus
 from compsparse.training.recipes import HALVING_TWICE, usual_steps
+
+Estimator = TypeVar("Estimator", bound=BaseEstimator)
+Given = ParamSpec("Given")
+Answer = TypeVar("Answer")
+
+
+def whole_or_not_at_all(
+    fit: Callable[Concatenate[Estimator, Given], Answer],
+) -> Callable[Concatenate[Estimator, Given], Answer]:
+    """A fit that fails or is interrupted leaves the estimator as it was, names and number of columns included."""
+
+    @functools.wraps(fit)
+    def fit_whole(self: Estimator, /, *args: Given.args, **options: Given.kwargs) -> Answer:
+        before = dict(vars(self))
+        try:
+            return fit(self, *args, **options)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    return fit_whole
 
 
 class TableEstimator(BaseEstimator):
@@ -40,6 +64,12 @@ class TableEstimator(BaseEstimator):
         values = validate_data(self, X, reset=reset, **options)
         names = getattr(self, "feature_names_in_", None)
         return Table(None if names is None else tuple(names), tuple(values.T), len(values))
+
+    def _table_for(self, code: TableCode, X: Any) -> Table:
+        """Rows to predict, every column checked as in the fit: also one that the graph does not read."""
+        table = self._table(X, reset=False)
+        code.encoded(table)
+        return table
 
     def _target(self, y: Any, *, classification: bool) -> np.ndarray:
         if y is None:
@@ -218,4 +248,4 @@ class GraphEstimator(TableEstimator):
 
     def _rows_to_predict(self, X: Any) -> Table:
         check_is_fitted(self, "model_")
-        return self._table(X, reset=False)
+        return self._table_for(self.model_.code, X)

@@ -18,6 +18,7 @@ from compsparse.estimators.base import (
     classes_like,
     drawn_seed,
     target_names,
+    whole_or_not_at_all,
 )
 from compsparse.graph import FunctionGraph
 from compsparse.models import FittedGraph
@@ -76,8 +77,7 @@ class _CompositionalEstimator(TableEstimator):
             warnings.warn(self.discovery_.status.value, UserWarning, stacklevel=3)
 
     def _rows_to_predict(self, X: Any) -> Table:
-        check_is_fitted(self, "discovery_")
-        return self._table(X, reset=False)
+        return self._table_for(self.model_.code, X)
 
     @property
     def graph_(self) -> FunctionGraph:
@@ -115,6 +115,7 @@ class CompositionalRegressor(PredictsNumbers, _CompositionalEstimator):
     [['x0', 'x1'], ['x2', 'x3']]
     """
 
+    @whole_or_not_at_all
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CompositionalRegressor:
         """Finds the graph of the rows and fits the networks to them."""
         self._discover(X, y, sample_weight, classification=False)
@@ -128,6 +129,7 @@ class CompositionalClassifier(PredictsClasses, _CompositionalEstimator):
     Arguments and attributes are those of :class:`CompositionalRegressor`; also ``classes_``.
     """
 
+    @whole_or_not_at_all
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CompositionalClassifier:
         """Finds the graph of the labelled rows and fits the networks to them."""
         self._discover(X, y, sample_weight, classification=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from compsparse.estimators.base import GraphEstimator, PredictsClasses, classes_like
+from compsparse.estimators.base import GraphEstimator, PredictsClasses, classes_like, whole_or_not_at_all
 
 
 class GraphClassifier(PredictsClasses, GraphEstimator):
@@ -20,6 +20,7 @@ class GraphClassifier(PredictsClasses, GraphEstimator):
         graph_, network_: the graph and the ensemble of networks that mirror it.
     """
 
+    @whole_or_not_at_all
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> GraphClassifier:
         """Fits the networks to labelled rows."""
         self._fit(X, y, sample_weight, classification=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from compsparse.estimators.base import GraphEstimator, PredictsNumbers
+from compsparse.estimators.base import GraphEstimator, PredictsNumbers, whole_or_not_at_all
 
 
 class GraphRegressor(PredictsNumbers, GraphEstimator):
@@ -50,6 +50,7 @@ class GraphRegressor(PredictsNumbers, GraphEstimator):
     True
     """
 
+    @whole_or_not_at_all
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> GraphRegressor:
         """Fits the networks to rows of numbers."""
         self._fit(X, y, sample_weight, classification=False)

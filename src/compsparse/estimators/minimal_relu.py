@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from compsparse.checks import legacy_generator_from
+from compsparse.estimators.base import whole_or_not_at_all
 from compsparse.sparse.memorisation import memorise
 from compsparse.sparse.memorisation.problem import Bias, Norm
 
@@ -57,6 +58,7 @@ class MinimalReLURegressor(RegressorMixin, BaseEstimator):
         self.tol = tol
         self.random_state = random_state
 
+    @whole_or_not_at_all
     def fit(self, X: Any, y: Any) -> MinimalReLURegressor:
         """Finds the network."""
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from compsparse.checks import check_choice, check_count, check_numbers, legacy_generator_from
 from compsparse.errors import DataError
+from compsparse.estimators.base import whole_or_not_at_all
 from compsparse.sizes import check_size
 from compsparse.sparse.penalised import lasso
 from compsparse.sparse.pursuit import basis_pursuit, omp
@@ -75,6 +76,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         self.fit_transform(X, y)
         return self
 
+    @whole_or_not_at_all
     def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
         """Codes of the rows that the dictionary is fitted to."""
         check_choice("method", self.method, get_args(CoderMethod))

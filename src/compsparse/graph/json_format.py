@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Collection
 from typing import Any
 
-from compsparse.checks import brief, check_choice, check_count
-from compsparse.errors import ConfigError, GraphError
+from compsparse.checks import brief, check_choice, check_count, check_known
+from compsparse.digest import SEAL, check_seal, parse_json, sealed
+from compsparse.errors import ConfigError, DataError, GraphError
 from compsparse.graph.constituent import Constituent, argument_names
 from compsparse.graph.formula import render
 from compsparse.graph.function_graph import FunctionGraph, Node
@@ -15,7 +17,9 @@ from compsparse.graph.parser import parse_formula
 from compsparse.origin import Origin
 
 _FORMAT = "compsparse.graph"
-_VERSION = 1
+_VERSION = 2
+_BY_HAND = 1
+"""Graphs of this version may be written by hand: their digest may be left out, but not be wrong."""
 
 
 def dumps(graph: FunctionGraph, indent: int | None = None) -> str:
@@ -32,42 +36,55 @@ def loads(text: str) -> FunctionGraph:
     if not isinstance(text, (str, bytes, bytearray)):
         raise GraphError(f"not a graph in JSON: expected a text, got {brief(text)}")
     try:
-        data = json.loads(text)
-    except (ValueError, RecursionError):
-        raise GraphError("not a graph in JSON: the text cannot be read as JSON") from None
+        data = parse_json(text)
+    except DataError as error:
+        raise GraphError(f"not a graph in JSON: {error}") from None
     return from_dict(data)
 
 
 def to_dict(graph: FunctionGraph) -> dict[str, Any]:
-    """The graph as plain lists and dictionaries, as JSON holds them."""
-    return {
-        "format": _FORMAT,
-        "version": _VERSION,
-        "inputs": list(graph.inputs),
-        "nodes": [_node_to_dict(n) for n in graph.nodes],
-        "outputs": list(graph.outputs),
-        "origin": graph.origin.name,
-    }
+    """The graph as plain lists and dictionaries, as JSON holds them, with their digest."""
+    return sealed(
+        {
+            "format": _FORMAT,
+            "version": _VERSION,
+            "inputs": list(graph.inputs),
+            "nodes": [_node_to_dict(n) for n in graph.nodes],
+            "outputs": list(graph.outputs),
+            "origin": graph.origin.name,
+        }
+    )
 
 
 def from_dict(data: Any) -> FunctionGraph:
-    """The graph that :func:`to_dict` took apart."""
+    """The graph that :func:`to_dict` took apart, or one of version 1 that was written by hand."""
     if not isinstance(data, dict) or data.get("format") != _FORMAT:
         raise GraphError(f"not a graph: expected a JSON object with format {_FORMAT!r}")
     if data.get("version") not in range(1, _VERSION + 1):
         raise GraphError(f"the graph has format version {data.get('version')}; this compsparse reads up to {_VERSION}")
     try:
+        if SEAL in data or data["version"] != _BY_HAND:
+            check_seal(data, "the graph")
+        _check_keys("a graph", data, {"format", "version", "inputs", "nodes", "outputs", "origin", SEAL})
         nodes = [_node_from_dict(n) for n in data["nodes"]]
         origin = check_choice("its origin", data.get("origin", Origin.UNKNOWN.name), Origin.__members__)
         return FunctionGraph(data["inputs"], nodes, data["outputs"]).from_origin(Origin[origin])
     except GraphError:
         raise
+    except DataError as error:
+        raise GraphError(str(error)) from None
     except ConfigError as error:
         raise GraphError(f"the graph's JSON is damaged or incomplete: {error}") from None
     except KeyError as error:
         raise GraphError(f"the graph's JSON is incomplete: {error.args[0]!r} is missing") from None
     except (TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError):
         raise GraphError("the graph's JSON is damaged or incomplete: some value is of another kind") from None
+
+
+def _check_keys(what: str, data: dict[str, Any], known: Collection[str]) -> None:
+    """What may be left out must not go unread because its name is misspelled."""
+    for name in data:
+        check_known(name, known, f"{what} has no entry")
 
 
 def _node_to_dict(node: Node) -> dict[str, Any]:
@@ -82,6 +99,7 @@ def _node_to_dict(node: Node) -> dict[str, Any]:
 
 
 def _node_from_dict(data: dict[str, Any]) -> Node:
+    _check_keys("a node", data, {"name", "parents", "kind", "channels", "constituent"})
     parents = tuple(data["parents"])
     constituent = _constituent_from_dict(data["constituent"], len(parents)) if "constituent" in data else None
     return Node(data["name"], parents, constituent, data.get("kind"), data.get("channels", 1))
@@ -101,6 +119,7 @@ def _constituent_to_dict(constituent: Constituent) -> dict[str, Any]:
 
 
 def _constituent_from_dict(data: dict[str, Any], arity: int) -> Constituent:
+    _check_keys("a constituent", data, {"name", "expression", "smoothness", "range", "lipschitz"})
     ends = [_number_in(v) for v in data["range"]] if "range" in data else None
     return Constituent(
         name=data["name"],

@@ -59,9 +59,13 @@ class FittedGraph:
     # ---- predicting ----------------------------------------------------------------------
 
     def outputs(self, X: Any) -> np.ndarray:
-        """Raw outputs of the ensemble, (rows, outputs); logits for classes."""
+        """Raw outputs of the ensemble, (rows, outputs); logits for classes.
+
+        A table with names needs the columns that the graph reads, and no others; an array needs all.
+        """
         with torch.no_grad():
-            mean: np.ndarray = self.network(torch.as_tensor(self.code.encoded(X))).mean(0).numpy()
+            codes = torch.as_tensor(self.code.encoded(X, self.graph.inert))
+            mean: np.ndarray = self.network(codes).mean(0).numpy()
         return mean
 
     def predict(self, X: Any) -> np.ndarray:
@@ -107,7 +111,7 @@ class FittedGraph:
         """Reads what :meth:`to_dict` made.
 
         Raises:
-            DataError: the values are damaged or incomplete, or of a format that is not known.
+            DataError: the values are damaged or incomplete, were changed, or are of a format that is not known.
         """
         from compsparse.models.json_format import model_from_dict
 

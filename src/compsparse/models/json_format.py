@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -14,6 +13,7 @@ import numpy as np
 import torch
 
 from compsparse.checks import check_count
+from compsparse.digest import check_seal, parse_json, sealed
 from compsparse.errors import CompsparseError, ConfigError, DataError
 from compsparse.graph import FunctionGraph
 from compsparse.graph.json_format import from_dict as graph_from_dict
@@ -29,38 +29,41 @@ _DAMAGE = (KeyError, TypeError, ValueError, AttributeError, IndexError, RuntimeE
 
 
 def model_to_dict(model: FittedGraph) -> dict[str, Any]:
-    """A model as JSON values."""
+    """A model as JSON values, with their digest."""
     config = model.network.config
     if not isinstance(config.share, str):
         raise ConfigError("only models whose sharing is 'none', 'level' or 'all' can be written")
-    return {
-        "format": MODEL_FORMAT,
-        "version": MODEL_VERSION,
-        "graph": graph_to_dict(model.graph),
-        "inputs": [asdict(column) for column in model.code.inputs],
-        "shape": {**asdict(config), "n_replicas": model.network.n_replicas},
-        "weights": {name: _packed(value) for name, value in model.network.state_dict().items()},
-        "targets": list(model.targets),
-        "centre": list(model.centre),
-        "scale": list(model.scale),
-        "classes": None if model.classes is None else list(model.classes),
-        "status": model.status.name,
-        "seconds": model.seconds,
-        "validation_loss": None if math.isnan(model.validation_loss) else model.validation_loss,
-        "n_iter": model.n_iter,
-    }
+    return sealed(
+        {
+            "format": MODEL_FORMAT,
+            "version": MODEL_VERSION,
+            "graph": graph_to_dict(model.graph),
+            "inputs": [asdict(column) for column in model.code.inputs],
+            "shape": {**asdict(config), "n_replicas": model.network.n_replicas},
+            "weights": {name: _packed(value) for name, value in model.network.state_dict().items()},
+            "targets": list(model.targets),
+            "centre": list(model.centre),
+            "scale": list(model.scale),
+            "classes": None if model.classes is None else list(model.classes),
+            "status": model.status.name,
+            "seconds": model.seconds,
+            "validation_loss": None if math.isnan(model.validation_loss) else model.validation_loss,
+            "n_iter": model.n_iter,
+        }
+    )
 
 
-def model_from_dict(data: Any) -> FittedGraph:
-    """The model that :func:`model_to_dict` wrote."""
+def model_from_dict(data: Any, source: str = "the model") -> FittedGraph:
+    """The model that :func:`model_to_dict` wrote; ``source`` begins the sentence about one that was changed."""
     if not isinstance(data, Mapping) or data.get("format") != MODEL_FORMAT:
         raise DataError(f"expected a JSON object with format {MODEL_FORMAT!r}")
     if data.get("version") not in range(1, MODEL_VERSION + 1):
         raise DataError(
             f"format version {data.get('version')!r} is unknown; this compsparse reads up to {MODEL_VERSION}"
         )
+    content = check_seal(data, source)
     try:
-        return _model(data)
+        return _model(content)
     except _DAMAGE as error:
         raise DataError(f"the model's JSON is damaged or incomplete: {_first_line(error)}") from None
 
@@ -68,13 +71,13 @@ def model_from_dict(data: Any) -> FittedGraph:
 def model_from_text(text: str, source: str) -> FittedGraph:
     """The model in a JSON text, or in a record there that holds one; ``source`` names it in errors."""
     try:
-        data = json.loads(text)
+        data = parse_json(text)
         if isinstance(data, dict) and data.get("format") != MODEL_FORMAT and "model" in data:
             if data["model"] is None:
                 raise DataError("it is a graph without a fitted model")
-            data = data["model"]
-        return model_from_dict(data)
-    except (DataError, json.JSONDecodeError, RecursionError) as error:
+            data = check_seal(data, "it")["model"]
+        return model_from_dict(data, "it")
+    except DataError as error:
         raise DataError(f"{source} holds no model that compsparse wrote: {_first_line(error)}") from None
 
 

@@ -29,7 +29,7 @@ def matched_graph(graph: Any, table: Table) -> tuple[FunctionGraph, Table]:
     by_position = input_names(len(table.columns))
     found = _graph_of(graph, table, by_position)
     if table.names is not None and (found.inputs != by_position or set(by_position) <= set(table.names)):
-        return found, table.chosen([table.place(name, "the graph") for name in found.inputs])
+        return found, table.chosen(table.places(found.inputs, "the graph"))
     if found.n_inputs != len(table.columns):
         raise DataError(f"the graph has {found.n_inputs} inputs, but X has {len(table.columns)} features")
     if table.names is None:
@@ -48,8 +48,7 @@ def _graph_of(graph: Any, table: Table, by_position: tuple[str, ...]) -> Functio
     if isinstance(graph, str):
         used = variables(graph)
         if table.names is not None:
-            for name in used:
-                table.place(name, "the graph")
+            table.places(used, "the graph")
         is_free = table.names is None and not set(by_position).issuperset(used)
         return FunctionGraph.from_expression(graph, None if is_free else columns)
     return FunctionGraph.from_groups(graph, columns)

@@ -28,6 +28,7 @@ from compsparse.networks.mirroring import (
 )
 from compsparse.networks.nodes import node_function, node_values
 from compsparse.networks.normalisation import ReplicaBatchNorm
+from compsparse.networks.onnx_files import check_onnx
 from compsparse.networks.plan import NetworkPlan, Sharing, make_plan
 from compsparse.networks.replicas import ReplicatedNetwork, only, replica_seeds, select
 from compsparse.networks.rounding import RoundedRange, rounding_error
@@ -62,6 +63,7 @@ __all__ = [
     "StraightPieces",
     "as_masked",
     "chained",
+    "check_onnx",
     "compile_circuit",
     "convolutional",
     "count",

@@ -12,10 +12,12 @@ from collections.abc import Iterator
 import torch
 
 from compsparse.checks import check_device, check_kind
+from compsparse.digest import parse_json
 from compsparse.errors import ConfigError, DataError
-from compsparse.files import check_place, whole_file
+from compsparse.files import check_place
 from compsparse.graph import FunctionGraph
 from compsparse.networks.mirroring import MirrorConfig, MirrorNetwork, n_weights
+from compsparse.networks.onnx_files import write_program
 from compsparse.networks.plan import make_plan
 from compsparse.networks.replicas import ReplicatedNetwork, check_network
 from compsparse.networks.tensor_files import read_tensors, write_tensors
@@ -58,7 +60,7 @@ def load(path: str | os.PathLike[str], device: str | torch.device | None = None)
 def _network(about: dict[str, str], tensors: dict[str, torch.Tensor], source: str) -> MirrorNetwork:
     """What a damaged file asks for is compared with the weights it has before anything is made."""
     try:
-        config = json.loads(about["config"])
+        config = parse_json(about["config"])
         replicas = config.pop("n_replicas")
         graph, shape = FunctionGraph.from_json(about["graph"]), MirrorConfig(**config)
         check_parameters(n_replicas=replicas)
@@ -78,7 +80,10 @@ def _network(about: dict[str, str], tensors: dict[str, torch.Tensor], source: st
 
 
 def to_onnx(network: ReplicatedNetwork, path: str | os.PathLike[str]) -> None:
-    """Writes the network as an ONNX model with a free batch size: ``x`` (batch, inputs) -> ``y``."""
+    """Writes the network as an ONNX model with a free batch size: ``x`` (batch, inputs) -> ``y``.
+
+    Its metadata hold a digest, by which :func:`~compsparse.networks.check_onnx` sees whether the file was changed.
+    """
     check_network(network)
     write_onnx(network, network.n_inputs, check_place("path", path))
 
@@ -90,7 +95,7 @@ def write_onnx(module: torch.nn.Module, n_inputs: int, path: str | os.PathLike[s
     was_training = module.training
     parameter = next(module.parameters())
     sample = torch.zeros(3, n_inputs, dtype=parameter.dtype, device=parameter.device)
-    with whole_file(path) as temporary, _quiet():
+    with _quiet():
         program = torch.onnx.export(
             module.eval(),
             (sample,),
@@ -102,7 +107,10 @@ def write_onnx(module: torch.nn.Module, n_inputs: int, path: str | os.PathLike[s
         )
         if program is None:
             raise ConfigError("torch made no ONNX program of the network")
-        program.save(str(temporary))
+    model = program.model_proto
+    for part in (*model.graph.node, *model.graph.value_info):
+        del part.metadata_props[:]  # torch's notes for its own developers, with paths of this machine
+    write_program(model, {}, path)
     module.train(was_training)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,28 +83,40 @@ class TableCode:
             for c in self.inputs
         }
 
-    def encoded(self, X: Any) -> np.ndarray:
-        """The table as numbers, (rows, encoded columns); columns are found by name where there are names."""
-        chosen = self.chosen(X).columns
-        return np.concatenate([c.encoded(v) for c, v in zip(self.inputs, chosen, strict=True)], axis=1)
+    def encoded(self, X: Any, unused: Collection[str] = ()) -> np.ndarray:
+        """The table as numbers, (rows, encoded columns); columns are found by name where there are names.
 
-    def chosen(self, X: Any) -> Table:
-        """The columns of a table that are the inputs, in their order."""
+        Args:
+            unused: columns that nobody reads: they may be missing or hold anything, and become zeros.
+        """
+        table = self.chosen(X, unused)
+        found = dict(zip(table.names or (), table.columns, strict=True))
+        parts = [
+            column.encoded(found[column.name]) if column.name in found else np.zeros((table.n_rows, column.width))
+            for column in self.inputs
+        ]
+        return np.concatenate(parts, axis=1)
+
+    def chosen(self, X: Any, unused: Collection[str] = ()) -> Table:
+        """The columns of a table that are the inputs, in their order, without those that are ``unused``."""
         table = Table.of(X)
+        kept = [i for i, name in enumerate(self.names) if name not in unused]
         if table.names is not None:
-            return table.chosen([table.place(name, "the model") for name in self.names])
+            return table.chosen(table.places([self.names[i] for i in kept], "the model"))
         if len(table.columns) != len(self.inputs):
             raise DataError(
                 f"the table has {len(table.columns)} columns, but the model was fitted on {len(self.inputs)}"
             )
-        return table.named(self.names)
+        return table.named(self.names).chosen(kept)
 
-    def new_levels(self, X: Any) -> dict[str, tuple[str, ...]]:
+    def new_levels(self, X: Any, unused: Collection[str] = ()) -> dict[str, tuple[str, ...]]:
         """Texts that were never seen, by column; they are coded as none of the known levels."""
+        table = self.chosen(X, unused)
+        values = dict(zip(table.names or (), table.columns, strict=True))
         found = {
-            column.name: column.new_levels(values)
-            for column, values in zip(self.inputs, self.chosen(X).columns, strict=True)
-            if isinstance(column, TextColumn)
+            column.name: column.new_levels(values[column.name])
+            for column in self.inputs
+            if isinstance(column, TextColumn) and column.name in values
         }
         return {name: levels for name, levels in found.items() if levels}
 

@@ -65,12 +65,14 @@ class Table:
         """The rows for which ``kept`` is true."""
         return Table(self.names, tuple(column[kept] for column in self.columns), int(kept.sum()))
 
-    def place(self, name: str, needed_by: str) -> int:
-        """Where a column stands that something needs, as in "the graph"."""
-        if name not in (self.names or ()):
-            raise DataError(f"{no_such_column(name, self.names or ())} ({needed_by} needs it)")
-        assert self.names is not None
-        return self.names.index(name)
+    def places(self, names: Sequence[str], needed_by: str) -> list[int]:
+        """Where the columns stand that something needs, as in "the graph"."""
+        there = {name: i for i, name in enumerate(self.names or ())}
+        missing = [name for name in names if name not in there]
+        if missing:
+            which = "it" if len(missing) == 1 else "them"
+            raise DataError(f"{no_such_columns(missing, list(there))} ({needed_by} needs {which})")
+        return [there[name] for name in names]
 
 
 def rows_of(table: Any, kept: np.ndarray) -> Any:
@@ -84,9 +86,10 @@ def rows_of(table: Any, kept: np.ndarray) -> Any:
     return np.asarray(table)[kept]
 
 
-def no_such_column(name: str, columns: Sequence[str]) -> str:
-    """What to say of a column that is not there."""
-    return f"there is no column {name!r}; the columns are {', '.join(columns)}"
+def no_such_columns(names: Sequence[str], columns: Sequence[str]) -> str:
+    """What to say of columns that are not there."""
+    what = "there is no column" if len(names) == 1 else "there are no columns"
+    return f"{what} {', '.join(map(repr, names))}; the columns are {', '.join(columns)}"
 
 
 def _checked_names(names: Sequence[str]) -> tuple[str, ...]:

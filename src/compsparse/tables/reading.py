@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from compsparse.errors import DataError
 from compsparse.optional import needs
-from compsparse.tables.columns import no_such_column
+from compsparse.tables.columns import no_such_columns
 
 if TYPE_CHECKING:
     import pandas
@@ -65,9 +65,9 @@ def inputs_and_targets(
         DataError: names the column that is not there.
     """
     frame = frame.rename(columns=str)
-    for name in (*targets, *exclude):
-        if name not in frame.columns:
-            raise DataError(no_such_column(name, list(frame.columns)))
+    missing = [name for name in dict.fromkeys((*targets, *exclude)) if name not in frame.columns]
+    if missing:
+        raise DataError(no_such_columns(missing, list(frame.columns)))
     both = [name for name in targets if name in exclude]
     if both:
         raise DataError(f"the target {both[0]!r} cannot be left out as well")

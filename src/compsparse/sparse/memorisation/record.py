@@ -13,6 +13,7 @@ import torch
 
 from compsparse.certificate import Certificate
 from compsparse.checks import check_numbers
+from compsparse.digest import check_seal, sealed
 from compsparse.errors import DataError
 from compsparse.networks import MirrorNetwork, dense
 from compsparse.sparse.memorisation.problem import Bias, Goal, Norm, with_one
@@ -119,10 +120,10 @@ class Memorised:
         return net
 
     def to_dict(self) -> dict[str, Any]:
-        """The record as JSON values."""
+        """The record as JSON values, with the digest of network and certificate together."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         plain = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in values.items()}
-        return {**plain, "certificate": self.certificate.to_dict(), "status": self.status.name.lower()}
+        return sealed({**plain, "certificate": self.certificate.to_dict(), "status": self.status.name.lower()})
 
     def to_json(self) -> str:
         """The record as a text."""
@@ -130,7 +131,8 @@ class Memorised:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Memorised:
-        """Reads what :meth:`to_dict` wrote."""
+        """Reads what :meth:`to_dict` wrote; the certificate is that of this network, so one that was changed is not."""
+        data = check_seal(data, "the record of a memorised network", "memorise the data again")
         try:
             arrays = {k: np.array(data[k], dtype=np.float64) for k in ("z", "multipliers", "balance")}
             arrays["theta"] = np.array(data["theta"], dtype=np.float64).reshape(len(data["z"]), -1)
