@@ -69,6 +69,15 @@ def discovered() -> Discovery:
     return found
 
 
+@cache
+def compiled() -> cs.construct.Compiled:
+    return cs.compile("tanh(a)*b", (-1, 1), 0.1, n_points=50)
+
+
+def verified(path: Path) -> cs.construct.Verification:
+    return cs.construct.verify(path, n_points=20)
+
+
 # ---- what a file says, read without compsparse ---------------------------------------------------
 
 
@@ -116,6 +125,8 @@ KINDS = {
     ),
     "mirrored network": Kind(lambda path: save(NETWORK, path), load, tensor_content),
     "explicit network": Kind(lambda path: save_explicit(explicit(), path), load_explicit, tensor_content),
+    "compiled network": Kind(lambda path: compiled().save(path), verified, tensor_content),
+    "compiled network, in ONNX": Kind(lambda path: compiled().to_onnx(path), verified, onnx_content),
     "ONNX": Kind(lambda path: write_program(doubling(), {"bound": "0.5"}, path), check_onnx, onnx_content),
 }
 

@@ -21,6 +21,7 @@ from compsparse.files import check_place
 from compsparse.graph import FunctionGraph
 from compsparse.graph.json_format import from_dict as graph_from_dict
 from compsparse.networks.explicit_files import read_explicit, read_onnx_statement
+from compsparse.networks.tensor_files import is_tensor_file
 from compsparse.optional import needs
 
 _MOST_POINTS = 100_000_000
@@ -104,7 +105,7 @@ def verify(
 
 
 def _read(source: Path) -> tuple[Network, dict[str, Any] | None]:
-    if source.suffix.lower() != ".onnx":
+    if is_tensor_file(source):
         return read_explicit(source)
     model, statement = read_onnx_statement(source)
     return _called(model), statement

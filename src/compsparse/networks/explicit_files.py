@@ -5,21 +5,23 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
 from compsparse.checks import check_device, check_kind
-from compsparse.digest import arrays_digest, check_digest, check_seal, digest_of, sealed
+from compsparse.digest import parse_json
 from compsparse.errors import ConfigError, DataError
-from compsparse.files import check_place, whole_file
+from compsparse.files import check_place
 from compsparse.networks.explicit import ExplicitReLU, SparseLayer
+from compsparse.networks.onnx_files import read_program, write_program
 from compsparse.networks.tensor_files import read_tensors, write_tensors
 from compsparse.optional import needs
 
 _FORMAT = "compsparse.explicit/1"
-_STATEMENT, _NETWORK = "compsparse.statement", "network"
+_STATEMENT = "compsparse.statement"
 _OPSET = 18
 _DENSE_ENTRIES = 250_000
 """A layer with at most so many entries, zeros included, is written as a matrix product."""
@@ -31,14 +33,14 @@ def save_explicit(
     """Writes an explicit network to one safetensors file, which appears whole or not at all.
 
     Args:
-        statement: what is known of the network, as JSON values; it is tied to these weights by their digest.
+        statement: what is known of the network, as JSON values; the file's digest ties it to these weights.
     """
     needs("safetensors", "saved networks", "export")
     check_kind("network", network, ExplicitReLU)
     place = check_place("path", path)
     about = {"format": _FORMAT, "n_inputs": str(network.n_inputs), "n_layers": str(network.n_layers)}
     if statement is not None:
-        about[_STATEMENT] = _tied(statement, _tensors_digest(network.state_dict()))
+        about[_STATEMENT] = json.dumps(dict(statement), allow_nan=False)
     write_tensors(network, about, place)
 
 
@@ -67,8 +69,7 @@ def read_explicit(
         network = ExplicitReLU(layers, tensors["bias_0"].dtype).to(place)
     except (KeyError, ValueError, TypeError, AttributeError):
         raise DataError(f"the network in {source} is damaged or incomplete") from None
-    text = about.get(_STATEMENT)
-    return network, None if text is None else _statement(text, _tensors_digest(tensors), str(source))
+    return network, _statement(about, source)
 
 
 def explicit_to_onnx(
@@ -81,7 +82,7 @@ def explicit_to_onnx(
     alone. To add products into their rows by an index would be shorter, but programs do so in parallel and lose some.
 
     Args:
-        statement: what is known of the network, as JSON values; it is tied to this model by its digest.
+        statement: what is known of the network, as JSON values; the file's digest ties it to this program.
     """
     onnx = needs("onnx", "ONNX models", "export")
     check_kind("network", network, ExplicitReLU)
@@ -91,53 +92,27 @@ def explicit_to_onnx(
         raise ConfigError(f"ONNX models are written in float32 or float64, got {kind}")
     model = _Program(onnx, np.float32 if kind == torch.float32 else np.float64).model(network)
     onnx.checker.check_model(model)
-    if statement is not None:
-        onnx.helper.set_model_props(model, {_STATEMENT: _tied(statement, _graph_digest(model))})
-    with whole_file(place) as temporary:
-        onnx.save_model(model, str(temporary))
+    words = {} if statement is None else {_STATEMENT: json.dumps(dict(statement), allow_nan=False)}
+    write_program(model, words, place)
 
 
 def read_onnx_statement(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any] | None]:
     """The ONNX model that :func:`explicit_to_onnx` wrote, and what the file says of it."""
-    onnx = needs("onnx", "ONNX models", "export")
     source = check_place("path", path)
+    about, model = read_program(source)
+    return model, _statement(about, source)
+
+
+def _statement(about: Mapping[str, str], source: Path) -> dict[str, Any] | None:
+    if _STATEMENT not in about:
+        return None
     try:
-        model = onnx.load_model_from_string(source.read_bytes())
-        onnx.checker.check_model(model)
-    except OSError as error:
-        raise DataError(f"cannot read a network from {source}: {error.strerror}") from None
-    except Exception:  # the reader's and the checker's own errors, of several kinds
-        raise DataError(f"cannot read a network from {source}: it is no whole ONNX model") from None
-    text = next((entry.value for entry in model.metadata_props if entry.key == _STATEMENT), None)
-    return model, None if text is None else _statement(text, _graph_digest(model), str(source))
-
-
-# ---- statements ---------------------------------------------------------------------------------
-
-
-def _tied(statement: Mapping[str, Any], network: str) -> str:
-    return json.dumps(sealed({**statement, _NETWORK: network}), allow_nan=False)
-
-
-def _statement(text: str, network: str, source: str) -> dict[str, Any]:
-    try:
-        found = json.loads(text)
-        content = check_seal(found, f"the statement in {source}")
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        if isinstance(error, DataError):
-            raise
-        raise DataError(f"the statement in {source} is damaged or incomplete") from None
-    check_digest(content.pop(_NETWORK, None), network, f"the network in {source}")
-    return content
-
-
-def _tensors_digest(tensors: Mapping[str, torch.Tensor]) -> str:
-    return arrays_digest({name: t.detach().cpu().numpy() for name, t in tensors.items()})
-
-
-def _graph_digest(model: Any) -> str:
-    imports = [opset.SerializeToString(deterministic=True) for opset in model.opset_import]
-    return digest_of(b"".join([model.graph.SerializeToString(deterministic=True), *imports]))
+        found = parse_json(about[_STATEMENT])
+    except DataError as error:
+        raise DataError(f"the statement in {source} is damaged: {error}") from None
+    if not isinstance(found, dict):
+        raise DataError(f"the statement in {source} must be a JSON object")
+    return found
 
 
 # ---- ONNX ---------------------------------------------------------------------------------------

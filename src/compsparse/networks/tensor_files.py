@@ -50,6 +50,16 @@ def read_tensors(source: Path) -> tuple[dict[str, str], dict[str, Tensor]]:
     return about, tensors
 
 
+def is_tensor_file(source: Path) -> bool:
+    """Whether a file begins as a safetensors file does: eight bytes for the length of the JSON that follows."""
+    try:
+        with source.open("rb") as opened:
+            start = opened.read(9)
+    except OSError as error:
+        raise DataError(f"cannot read {printable(source)}: {error.strerror}") from None
+    return start[8:] == b"{" and int.from_bytes(start[:8], "little") < 2**32
+
+
 def read_unchecked(source: Path) -> tuple[dict[str, str], dict[str, Tensor]]:
     """The same whatever the digest says, which stays among the words."""
     needs("safetensors", "saved networks", "export")
