@@ -10,12 +10,12 @@ from __future__ import annotations
 import difflib
 import math
 import numbers
-import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
+from compsparse.clock import now
 from compsparse.errors import CompsparseError, ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -225,9 +225,9 @@ def check_time_limit(time_limit: Any) -> float | None:
 
 
 def deadline_in(time_limit: Any) -> float | None:
-    """When a limit of so many seconds from now is over, on the clock of :func:`time.perf_counter`."""
+    """When a limit of so many seconds from now is over, on the :mod:`~compsparse.clock`."""
     seconds = check_time_limit(time_limit)
-    return None if seconds is None else time.perf_counter() + seconds
+    return None if seconds is None else now() + seconds
 
 
 def check_device(device: Any) -> torch.device | None:

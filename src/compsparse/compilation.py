@@ -10,6 +10,8 @@ from typing import Any
 from numba import njit
 from numba.core import event
 
+from compsparse.clock import go_on, stop
+
 
 class _Notice(event.Listener):
     """Says once that kernels are being compiled, which nobody expects of a first call; never where they were kept."""
@@ -19,8 +21,7 @@ class _Notice(event.Listener):
 
     def on_start(self, event: Any) -> None:
         """Numba begins to compile a function, of this package or another."""
-        module = str(getattr(event.data["dispatcher"].py_func, "__module__", ""))
-        if self.given or not module.startswith("compsparse."):
+        if self.given or not _is_ours(event):
             return
         self.given = True
         sentence = "compiling kernels: seconds, at most two minutes, once on this machine"
@@ -32,8 +33,27 @@ class _Notice(event.Listener):
         """Nothing is said of the end."""
 
 
+class _Pause(event.Listener):
+    """Stops the clock of time limits while kernels are compiled."""
+
+    def on_start(self, event: Any) -> None:
+        """Numba begins to compile a function."""
+        if _is_ours(event):
+            stop()
+
+    def on_end(self, event: Any) -> None:
+        """It is compiled, or could not be."""
+        if _is_ours(event):
+            go_on()
+
+
+def _is_ours(event: Any) -> bool:
+    return str(getattr(event.data["dispatcher"].py_func, "__module__", "")).startswith("compsparse.")
+
+
 NOTICE = _Notice()
-event.register("numba:compile", NOTICE)  # type: ignore[no-untyped-call]
+for listener in (NOTICE, _Pause()):
+    event.register("numba:compile", listener)  # type: ignore[no-untyped-call]
 
 
 def compiled(function: Any, may: Iterable[str] = ()) -> Any:

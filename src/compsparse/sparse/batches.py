@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ import numpy as np
 
 from compsparse.blas import one_blas_thread
 from compsparse.checks import deadline_in
+from compsparse.clock import now
 
 _BATCH = 32  # signals between two looks at the clock
 _SINGLE = 1e-8  # relative gaps down to this are met with correlations in single precision
@@ -31,7 +31,7 @@ def in_batches(
 
     def run(first: int) -> None:
         batch = slice(first, first + _BATCH)
-        if time.perf_counter() > deadline:
+        if now() > deadline:
             left[batch] = True
         else:
             work(batch)
@@ -60,7 +60,7 @@ def _threads(n_threads: int | None) -> int:
     return torch.get_num_threads()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Gram:
     """Signals against a dictionary, as the kernels want them: G = W'W, B = XW."""
 
@@ -95,7 +95,7 @@ class Gram:
         return in_batches(len(self.X), work, self.n_threads, self.deadline)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Paths:
     """codes (n, n_stops, n_atoms), the lam each stop was reached at (n, n_stops), steps, signals left out."""
 

@@ -8,7 +8,6 @@ needs no bound M; where not, the answer holds within the bound, and its status a
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
@@ -19,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from compsparse.certificate import Certificate, Rigour
 from compsparse.checks import check_number, check_numbers, check_time_limit
+from compsparse.clock import now
 from compsparse.errors import DataError
 from compsparse.sparse.signals import check_n_atoms, check_signals, per_signal
 from compsparse.sparse.supports import code_on, entry_bound, residual_of, rule_out, slack_of
@@ -41,7 +41,7 @@ _LARGEST_BOX = 1e3  # times the first guess: the tolerances of HiGHS are lost in
 _DOUBLE = ("entries are not so large that 1e-9 of the signal is lost in double precision",)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SparsestCode:
     """The sparsest code that was found.
 
@@ -62,7 +62,7 @@ class SparsestCode:
     seconds: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BestSubset:
     """The best code of at most k entries that was found.
 
@@ -111,7 +111,7 @@ def sparsest(
     >>> sparsest([1.2, 1.6], np.array([[1.0, 0.0, 0.6], [0.0, 1.0, 0.8]])).size
     1
     """
-    started = time.perf_counter()
+    started = now()
     signal, dictionary = _checked(x, W, time_limit)
     eps = float(per_signal("noise", noise, 1, zero=True)[0])
     box = math.inf if largest is None else check_number("largest", largest, above=0)
@@ -119,7 +119,7 @@ def sparsest(
     if np.abs(signal).max() <= search.slack:
         zero = Certificate.exact(_SIZE, 0.0, Rigour.PROVED, obtained="no code has fewer entries than none")
         return search.solution(np.zeros(dictionary.shape[1]), zero, box, SearchStatus.OPTIMAL)
-    known = _feasible(signal, dictionary, eps, search.slack)
+    known = _feasible(signal, dictionary, eps, search.slack, search.deadline)
     if largest is not None:
         return search.by_program(known, box, 0)
     ruled = rule_out(signal, dictionary, search.slack, int(np.count_nonzero(known)), search.deadline)
@@ -129,7 +129,7 @@ def sparsest(
     return search.by_program(known, 10 * float(np.abs(known).max()), ruled.least)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Search:
     x: np.ndarray
     W: np.ndarray
@@ -143,8 +143,7 @@ class _Search:
         x, W, n = self.x, self.W, self.W.shape[1]
         rows = [(np.hstack([W, np.zeros_like(W)]), x - self.slack, x + self.slack)]
         cost = np.concatenate([np.zeros(n), np.ones(n)])
-        left = None if self.deadline == math.inf else max(self.deadline - time.perf_counter(), 0.01)
-        result = _program(cost, rows, n, box, 0, left)
+        result = _program(cost, rows, n, box, 0, self.deadline)
         found: list[np.ndarray | None] = [known]
         if result.x is not None:
             chosen = result.x[n:] > 0.5
@@ -182,7 +181,7 @@ class _Search:
             residual=residual_of(self.x, self.W, code),
             largest=box,
             status=status,
-            seconds=time.perf_counter() - self.started,
+            seconds=now() - self.started,
         )
 
 
@@ -194,12 +193,13 @@ def best_subset(
     >>> best_subset([3.0, 0.1], np.eye(2), k=1).code
     array([3., 0.])
     """
-    started = time.perf_counter()
+    started = now()
     signal, dictionary = _checked(x, W, time_limit)
+    deadline = started + (time_limit or math.inf)
     d, n = dictionary.shape
     k = check_n_atoms("k", k, dictionary)
     known = _greedy(signal, dictionary, k)
-    big, follows = _box_of_subset(signal, dictionary, k, known, largest)
+    big, follows = _box_of_subset(signal, dictionary, k, known, largest, deadline)
     # variables z, u, e with |x - Wz| <= e, sum u <= k
     blank, eye = np.zeros((d, n)), np.eye(d)
     rows = [
@@ -208,7 +208,7 @@ def best_subset(
         (np.concatenate([np.zeros(n), np.ones(n), np.zeros(d)])[None], 0, k),
     ]
     cost = np.concatenate([np.zeros(2 * n), np.ones(d)])
-    result = _program(cost, rows, n, big, d, time_limit)
+    result = _program(cost, rows, n, big, d, deadline)
     found = known
     if result.x is not None:
         code = np.where(result.x[n : 2 * n] > 0.5, result.x[:n], 0.0)
@@ -224,7 +224,7 @@ def best_subset(
         _certified(quantity, error, least, None if follows else big),
         largest=big,
         status=status,
-        seconds=time.perf_counter() - started,
+        seconds=now() - started,
     )
 
 
@@ -245,7 +245,7 @@ def _certified(quantity: str, value: float, lower: float, box: float | None) -> 
 
 
 def _program(
-    cost: np.ndarray, rows: list[tuple[Any, Any, Any]], n: int, big: float, extra: int, time_limit: float | None
+    cost: np.ndarray, rows: list[tuple[Any, Any, Any]], n: int, big: float, extra: int, deadline: float
 ) -> Any:
     """Variables z (free), u (0 or 1) and ``extra`` errors (>= 0), with |z| <= big u."""
     from scipy.optimize import Bounds, LinearConstraint, milp
@@ -263,15 +263,20 @@ def _program(
         constraints=linked + [LinearConstraint(*row) for row in rows],
         bounds=Bounds(lower, upper),
         integrality=whole,
-        options={"mip_rel_gap": 1e-6} | ({} if time_limit is None else {"time_limit": time_limit}),
+        options={"mip_rel_gap": 1e-6} | _limit(deadline),
     )
 
 
-def _feasible(x: np.ndarray, W: np.ndarray, noise: float, slack: float) -> np.ndarray:
+def _limit(deadline: float) -> dict[str, float]:
+    """The option of HiGHS that says how much time is left."""
+    return {} if deadline == math.inf else {"time_limit": max(deadline - now(), 0.01)}
+
+
+def _feasible(x: np.ndarray, W: np.ndarray, noise: float, slack: float, deadline: float) -> np.ndarray:
     """The sparsest of what matching pursuit, reweighted l1 and least squares find."""
     from compsparse.sparse.pursuit import omp
 
-    supports = [np.flatnonzero(omp(x[None], W, residual=slack).codes[0]), *_supports_by_l1(x, W, slack)]
+    supports = [np.flatnonzero(omp(x[None], W, residual=slack).codes[0]), *_supports_by_l1(x, W, slack, deadline)]
     for support in sorted([*supports, np.arange(W.shape[1])], key=len):
         code = code_on(x, W, support, slack)
         if code is not None:
@@ -279,7 +284,7 @@ def _feasible(x: np.ndarray, W: np.ndarray, noise: float, slack: float) -> np.nd
     raise DataError(f"no code brings every entry of x - Wz to within noise {noise:g}: give a larger noise")
 
 
-def _supports_by_l1(x: np.ndarray, W: np.ndarray, slack: float) -> Iterator[np.ndarray]:
+def _supports_by_l1(x: np.ndarray, W: np.ndarray, slack: float, deadline: float) -> Iterator[np.ndarray]:
     """Supports of min sum w_j |z_j| s.t. |x - Wz| <= slack, weights 1, then 1 / |z_j| (Candes, Wakin, Boyd 2008)."""
     from scipy.optimize import linprog
 
@@ -287,8 +292,11 @@ def _supports_by_l1(x: np.ndarray, W: np.ndarray, slack: float) -> Iterator[np.n
     both, weights = np.hstack([W, -W]), np.ones(n)
     bounds = np.concatenate([x + slack, slack - x]) / scale
     for _ in range(_REWEIGHTED):
-        result = linprog(np.tile(weights, 2), A_ub=np.vstack([both, -both]), b_ub=bounds, method="highs")
-        if result.x is None:
+        if now() > deadline:
+            return
+        rows, options = np.vstack([both, -both]), _limit(deadline)
+        result = linprog(np.tile(weights, 2), A_ub=rows, b_ub=bounds, method="highs", options=options)
+        if result.x is None or result.status != 0:
             return
         sizes = np.abs(result.x[:n] - result.x[n:])
         yield np.flatnonzero(sizes > 1e-9 * sizes.max())
@@ -302,7 +310,7 @@ def _greedy(x: np.ndarray, W: np.ndarray, k: int) -> np.ndarray:
 
 
 def _box_of_subset(
-    x: np.ndarray, W: np.ndarray, k: int, known: np.ndarray, largest: float | None
+    x: np.ndarray, W: np.ndarray, k: int, known: np.ndarray, largest: float | None, deadline: float
 ) -> tuple[float, bool]:
     """A bound on the entries, and whether it follows from the data.
 
@@ -311,7 +319,7 @@ def _box_of_subset(
     if largest is not None:
         return check_number("largest", largest, above=0), False
     guess = 10 * float(np.abs(known).max()) or 1.0
-    proved = entry_bound(W, k, float(np.abs(x).sum() + np.abs(x - W @ known).sum()))
+    proved = entry_bound(W, k, float(np.abs(x).sum() + np.abs(x - W @ known).sum()), deadline)
     return (max(guess, proved), True) if proved <= _LARGEST_BOX * guess else (guess, False)
 
 

@@ -10,7 +10,6 @@ scaling with 1/2, and the support does not change for small changes of x, W and 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -19,6 +18,7 @@ import torch
 from torch import Tensor
 
 from compsparse.checks import check_numbers
+from compsparse.clock import now
 from compsparse.errors import DataError
 from compsparse.sizes import check_size
 from compsparse.sparse.signals import per_signal
@@ -133,7 +133,7 @@ class _Batch:
                 found, good = self._finish(rows, z, settled)
                 codes[rows] = torch.where(good[:, None], found, z)
                 iterations[rows] = count
-                out_of_time = time.perf_counter() > deadline
+                out_of_time = now() > deadline
                 left[rows] = ~good if out_of_time else False
                 if count >= max_iter or out_of_time:
                     return

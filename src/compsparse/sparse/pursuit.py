@@ -6,7 +6,6 @@ Basis pursuit, :math:`\min \|z\|_1` s.t. :math:`\|x - W z\| \le \epsilon`, is wh
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import Literal, get_args
 
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from compsparse.checks import check_choice, row_text
+from compsparse.clock import now
 from compsparse.errors import ConfigError, DataError
 from compsparse.parameters import check_parameters
 from compsparse.sparse.batches import Gram, Paths, deadline_of, paths
@@ -55,7 +55,7 @@ def basis_pursuit(
     >>> basis_pursuit(np.array([[1.2, 1.6]]), W).codes.round(6)
     array([[0., 0., 2.]])
     """
-    started = time.perf_counter()
+    started = now()
     deadline = deadline_of(time_limit)
     check_choice("method", method, get_args(PursuitMethod))
     signals, dictionary = check_signals(X, W)
@@ -101,7 +101,7 @@ def omp(
     """
     from compsparse.sparse.kernels import pursue
 
-    started = time.perf_counter()
+    started = now()
     signals, dictionary = check_signals(X, W)
     check_parameters(n_threads=n_threads)
     most = _most_atoms(n_nonzero, residual, dictionary)
@@ -115,7 +115,7 @@ def omp(
 
     gram.each_batch(work)
     norms = np.linalg.norm(signals - codes @ dictionary.T, axis=1)
-    return GreedySolution(codes, residual=norms, support_sizes=counts, seconds=time.perf_counter() - started)
+    return GreedySolution(codes, residual=norms, support_sizes=counts, seconds=now() - started)
 
 
 # ---- homotopy ----------------------------------------------------------------------------
@@ -187,7 +187,7 @@ def _mend(
         code = _before_the_end(few, found.codes[i, -2])
         value, distance = _certified(few, one, code[None], eps[i : i + 1])
         if _short(few, code[None], eps[i : i + 1])[0] or distance[0] > tols[i] * value[0]:
-            if time.perf_counter() > gram.deadline:
+            if now() > gram.deadline:
                 found.left[i] = True
                 continue
             solved = _linear_program(gram.X[i], gram.W, gram.deadline)
@@ -230,7 +230,7 @@ def _solution(
         lam=lam,
         status=statuses(relative, tols, found.left),
         iterations=found.steps,
-        seconds=time.perf_counter() - started,
+        seconds=now() - started,
         quantity="least l1 norm of a code",
     )
 
@@ -244,7 +244,7 @@ def _by_linear_programs(
     codes, theta = np.zeros((len(X), W.shape[1])), np.zeros_like(X)
     left, unsolved = np.zeros(len(X), dtype=bool), np.zeros(len(X), dtype=bool)
     for i, x in enumerate(X):
-        solved = None if time.perf_counter() > deadline else _linear_program(x, W, deadline)
+        solved = None if now() > deadline else _linear_program(x, W, deadline)
         if solved is None:
             unsolved[i], left[i] = True, deadline < np.inf
         else:
@@ -260,7 +260,7 @@ def _linear_program(x: np.ndarray, W: np.ndarray, deadline: float) -> tuple[np.n
     from scipy.optimize import linprog
 
     n = W.shape[1]
-    limit = {} if deadline == np.inf else {"time_limit": max(deadline - time.perf_counter(), 1e-3)}
+    limit = {} if deadline == np.inf else {"time_limit": max(deadline - now(), 1e-3)}
     scale = float(np.abs(x).max()) or 1.0
     result = linprog(np.ones(2 * n), A_eq=np.hstack([W, -W]), b_eq=x / scale, method="highs", options=limit)
     if result.status == 2:

@@ -26,7 +26,7 @@ from compsparse.sparse.dictionaries import check_dictionary
 Amplitudes = Literal["gaussian", "signs", "uniform", "sphere"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CodedSignals:
     """Signals in the rows of ``X`` (m, d) and the codes they were made of in those of ``Z`` (m, n)."""
 

@@ -27,7 +27,7 @@ class SignalStatus(Enum):
     TIME_LIMIT = "the time limit was reached; the gap says how good the code is"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CodeSolution:
     """Codes with their certificates. Arrays have one entry per signal.
 
@@ -84,7 +84,7 @@ class CodeSolution:
         return self.certificate(int(np.argmax(self.relative_gap)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PathSolution:
     """Codes (n_signals, n_lams, n_atoms) along falling penalties; other arrays are (n_signals, n_lams)."""
 
@@ -115,7 +115,7 @@ class PathSolution:
         return self.certificate(int(i), int(p))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Breakpoints:
     """The whole path of one signal: between two of its penalties the code is linear in the penalty.
 
@@ -146,7 +146,7 @@ class Breakpoints:
         return np.asarray((1 - share) * self.codes[k - 1] + share * self.codes[k])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GreedySolution:
     """Codes of orthogonal matching pursuit, with the norm of the residual and the number of atoms of each."""
 

@@ -7,12 +7,13 @@ out s entries it is enough to rule out every support of s columns, each by its l
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator
 from itertools import chain, combinations, islice
 from typing import NamedTuple
 
 import numpy as np
+
+from compsparse.clock import now
 
 _MOST_SUPPORTS = 2_000_000
 _MOST_CAREFUL = 2_000  # supports that are looked at one by one
@@ -81,7 +82,7 @@ def rule_out(x: np.ndarray, W: np.ndarray, slack: float, below: int, deadline: f
         if looked > _MOST_SUPPORTS:
             return Ruled(s, None)
         for firsts in _chunks(n, s - 1, max(_AT_ONCE // W.size, 1)):
-            if time.perf_counter() > deadline:
+            if now() > deadline:
                 return Ruled(s, None)
             for support in _possible(x, unit, firsts, allowed):
                 careful += 1
@@ -117,11 +118,11 @@ def _possible(x: np.ndarray, unit: np.ndarray, firsts: np.ndarray, allowed: floa
     return np.hstack([firsts[rows], lasts[:, None]])
 
 
-def entry_bound(W: np.ndarray, k: int, size: float) -> float:
+def entry_bound(W: np.ndarray, k: int, size: float, deadline: float = math.inf) -> float:
     """A bound on the entries of codes of at most k independent columns with |W z| <= size, from all of them.
 
     |z| <= size / s, s the least singular value of the columns; of k of them, the least for any fewer. Supports that
-    are dependent to rounding are none that a code needs. Infinite where there are too many supports.
+    are dependent to rounding are none that a code needs. Infinite where there are too many supports, or time is over.
     """
     n, k = W.shape[1], min(k, *W.shape)
     if k == 0:
@@ -131,6 +132,8 @@ def entry_bound(W: np.ndarray, k: int, size: float) -> float:
     least = math.inf
     for s in range(1, k + 1):
         for supports in _chunks(n, s, max(_AT_ONCE // W.size, 1)):
+            if now() > deadline:
+                return math.inf
             values = np.linalg.svd(np.moveaxis(W[:, supports], 0, 1), compute_uv=False)
             independent = values[:, -1] > 1e-12 * values[:, 0]
             least = min(least, float(values[independent, -1].min(initial=math.inf)))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
+from compsparse.clock import now
 from compsparse.discovery.forest import Members, users_of_modules
 from compsparse.discovery.record import DiscoveryStatus, Evidence
 from compsparse.graph import Constituent, FunctionGraph
@@ -145,6 +145,6 @@ class _Decomposition:
             return decompose(cube, self._stop)
 
     def _stop(self) -> bool:
-        if self.deadline is not None and time.perf_counter() > self.deadline:
+        if self.deadline is not None and now() > self.deadline:
             self.status = DiscoveryStatus.OUT_OF_TIME
         return self.status is not DiscoveryStatus.FINISHED

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypedDict, Unpack
 
@@ -10,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from compsparse.checks import check_input_and_output_names, deadline_in
+from compsparse.clock import now
 from compsparse.discovery.boolean.circuits import decomposed
 from compsparse.discovery.record import Cost, Discovery
 from compsparse.discovery.strategy import Findings, assembled, check_no_target, is_function
@@ -119,7 +119,7 @@ class TruthTableStrategy:
 
     def search(self, data: Any, y: Any = None, **options: Unpack[BooleanOptions]) -> Findings:
         """Decomposes every output; options as in :func:`from_boolean_callable`."""
-        started = time.perf_counter()
+        started = now()
         deadline = deadline_in(options.get("time_limit"))
         check_no_target(y, "a callable" if is_function(data) else "a truth table")
         outputs = options.get("outputs")
@@ -137,7 +137,7 @@ class TruthTableStrategy:
             same=circuit.same,
             evidence=circuit.evidence(),
             status=circuit.status,
-            cost=Cost(time.perf_counter() - started, evaluations=len(table) if is_function(data) else 0),
+            cost=Cost(now() - started, evaluations=len(table) if is_function(data) else 0),
             complete=circuit.completed,
         )
 

@@ -34,11 +34,18 @@ class Differentiator(Protocol):
         margin: how far from the faces of the cube points must stay, per input.
         readings: how many independent readings each point gets.
         null_turn: the largest z that was seen without a turn.
+        usual, error: usual size of every partial derivative, and its error at such points, ``(k, d)``.
     """
 
     margin: np.ndarray
     readings: int
     null_turn: float
+
+    @property
+    def usual(self) -> np.ndarray: ...
+
+    @property
+    def error(self) -> np.ndarray: ...
 
     def cost(self, n_coordinates: int) -> int:
         """Evaluations per point."""
@@ -74,6 +81,17 @@ class Autograd:
     def value_error(self, size: np.ndarray) -> np.ndarray:
         """Rounding error of values of that size, per output."""
         return self._precision * size
+
+    @property
+    def usual(self) -> np.ndarray:
+        """Usual size of every partial derivative, ``(k, d)``: that of the first points asked."""
+        assert self._usual is not None
+        return self._usual
+
+    @property
+    def error(self) -> np.ndarray:
+        """Error of every partial derivative where it has its usual size, ``(k, d)``."""
+        return self._precision * (1 + CANCELLED_SHARE) * self.usual
 
     def __call__(self, u: np.ndarray, coordinates: np.ndarray) -> Slopes:
         values, gradients = self._oracle.gradients(u)

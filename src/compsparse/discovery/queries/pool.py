@@ -88,8 +88,13 @@ class Pool:
 
     def change(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
         """Size of the differences of answers in units of their standard error."""
-        change: np.ndarray = np.abs(one - other) / (np.sqrt(2) * self.value_error)
+        change: np.ndarray = np.abs(one - other) / self.unit_effect()
         return change
+
+    def unit_effect(self) -> np.ndarray:
+        """The standard error of a difference of two answers, per output."""
+        unit: np.ndarray = np.sqrt(2) * self.value_error
+        return unit
 
     def note_effects(self, inputs: np.ndarray, effects: np.ndarray) -> None:
         """Takes note of effects ``(len(inputs), k)`` that were seen outside the sheets."""
@@ -131,7 +136,7 @@ class Pool:
 
     def _effects(self, sheet: Sheet, slopes: Slopes) -> tuple[np.ndarray, np.ndarray]:
         p, q, k = sheet.edges.T
-        change = (slopes.values[:, p] - slopes.values[:, q]) / (np.sqrt(2) * self.value_error)
+        change = (slopes.values[:, p] - slopes.values[:, q]) / self.unit_effect()
         d = sheet.points.shape[1]
         effects, counts = np.zeros((change.shape[2], d)), np.zeros((change.shape[2], d))
         if self.noisy:
@@ -164,9 +169,12 @@ def turn_between_outputs(pool: Pool, members: np.ndarray, one: int, other: int) 
 
 
 def rare_effects(
-    oracle: Oracle, pool: Pool, idle: np.ndarray, active: float, rng: np.random.Generator
+    oracle: Oracle, pool: Pool, idle: np.ndarray, needed: np.ndarray, rng: np.random.Generator
 ) -> dict[int, np.ndarray]:
-    """A last look at inputs that seem inert: swaps them together at many points, then singly where that changed much.
+    """A last look at inputs that seem inert or weak: swaps them together at many points, then singly at the liveliest.
+
+    Args:
+        needed: the effect of every input from which it counts, ``(k, d)``.
 
     Returns:
         For each input that acts after all, a point at which it does; its effect is noted in the pool.
@@ -176,13 +184,13 @@ def rare_effects(
     u = random_points(RARE_PAIRS, np.zeros(oracle.d), rng)
     swapped = u.copy()
     swapped[:, idle] = random_points(RARE_PAIRS, np.zeros(oracle.d), rng)[:, idle]
-    change = pool.change(oracle(u), oracle(swapped))
-    changed = np.flatnonzero((change > active).any(axis=1))[:RARE_FOLLOWED]
+    change = (pool.change(oracle(u), oracle(swapped)) / needed[:, idle].min(axis=1)).max(axis=1)
+    liveliest = np.argsort(-change, kind="stable")[:RARE_FOLLOWED]
     found: dict[int, np.ndarray] = {}
-    for p in changed:
+    for p in liveliest[change[liveliest] > 1]:
         singly = np.repeat(u[p][None], len(idle), axis=0)
         singly[np.arange(len(idle)), idle] = swapped[p, idle]
         effects = pool.change(oracle(u[p][None]), oracle(singly))
         pool.note_effects(idle, effects)
-        found |= {int(i): u[p] for i in idle[(effects > active).any(axis=1)]}
+        found |= {int(i): u[p] for i in idle[(effects > needed[:, idle].T).any(axis=1)]}
     return found

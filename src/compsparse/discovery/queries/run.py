@@ -83,6 +83,8 @@ class Run:
 
     def __init__(self, question: Question, oracle: Oracle, rng: np.random.Generator):
         self._question, self.oracle, self.rng = question, oracle, rng
+        # the same points for every seed: what they decide, steps and which inputs are too weak, must not depend on it
+        self._prelude = np.random.default_rng(0)
         self.names: tuple[str, ...] = ()
         self.outputs: tuple[str, ...] = ()
         self.status = DiscoveryStatus.FINISHED
@@ -121,7 +123,7 @@ class Run:
         d, asked = self.oracle.d, self._question
         if self.oracle.left < prelude_cost(d):
             raise self._budget_error(least_budget(d))
-        answers = self._answers = first_answers(self.oracle, asked.f, self.rng)
+        answers = self._answers = first_answers(self.oracle, asked.f, self._prelude)
         self._name(len(answers.spread))
         self._check_constant(answers)
         sigma = answers.noise if asked.noise is None else asked.noise * answers.spread
@@ -142,7 +144,7 @@ class Run:
         answers = self._answers
         assert answers is not None
         try:
-            slopes = exact_differences(self.oracle, answers.spread, self.rng)
+            slopes = exact_differences(self.oracle, answers.spread, self._prelude)
         except OutOfQueries:
             return search, False
         pool = Pool(slopes.value_error(answers.size), noisy=False)
@@ -154,16 +156,16 @@ class Run:
 
     def _exact(self, answers: Answers) -> tuple[Differentiator, np.ndarray]:
         """How to take gradients of a function that repeats its answers, and the error of one answer."""
-        slopes = exact_differentiator(self.oracle, answers, self.rng)
+        slopes = exact_differentiator(self.oracle, answers, self._prelude)
         return slopes, slopes.value_error(answers.size)
 
     def _noisy(self, answers: Answers, sigma: np.ndarray) -> tuple[Differentiator, np.ndarray]:
         if self._question.noise is None:
-            sigma = measured_noise(self.oracle, self.rng)
+            sigma = measured_noise(self.oracle, self._prelude)
         sigma = np.maximum(sigma, FAINTEST_NOISE * answers.spread)  # one output may be exact
         level = float(np.max(sigma / answers.spread))
         self.noise = AnswerNoise(level, "estimated" if self._question.noise is None else "assumed")
-        return noisy_differences(self.oracle, sigma, answers.spread, self.rng), sigma
+        return noisy_differences(self.oracle, sigma, answers.spread, self._prelude), sigma
 
     def _budget_error(self, needed: int) -> ConfigError:
         return ConfigError(
@@ -349,6 +351,11 @@ class _Reading:
             sentences.append(
                 f"{output}: weak interactions would not be seen, for directions are known to "
                 f"{search.smallest_visible_turn(o):.2g} radians only"
+            )
+        for name, (seen, needed) in search.set_aside(o).items():
+            sentences.append(
+                f"{output}: {name} is set aside and not in the graph: it changes {output} by {seen:.2e} at most, and "
+                f"rounding hides the place of what changes it by less than about {needed:.2e}"
             )
         flat = [search.names[i] for i in search.flat(o)]
         if flat:

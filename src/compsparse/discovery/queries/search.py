@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from compsparse.discovery.queries.gradients import CentralDifferences, Different
 from compsparse.discovery.queries.oracle import Oracle, OutOfQueries
 from compsparse.discovery.queries.pool import Pool, rare_effects
 from compsparse.discovery.queries.settings import (
+    ASLEEP,
     COMPANIONS,
     FEWEST_UNITS,
     FIRST_SWAPS,
@@ -19,6 +21,7 @@ from compsparse.discovery.queries.settings import (
     SLOPE_TOLD_FROM_ZERO,
     TURN,
     UNITS_GROWTH,
+    WEAK_SHARE,
 )
 from compsparse.discovery.queries.sheets import Sheet, draw_sheet, n_points, random_points, swaps_per_input
 
@@ -36,6 +39,7 @@ class QuerySearch:
     ):
         self.oracle, self.slopes, self.pool, self.names, self.rng = oracle, slopes, pool, names, rng
         self.limits = Limits.of_noisy_answers(len(names)) if pool.noisy else Limits.of_exact_answers(slopes.null_turn)
+        self._at_first = slopes
         self.decisions: list[Decision] = []
         self._rarely_active: dict[int, np.ndarray] = {}
         self._step_check: StepCheck | None = None
@@ -155,11 +159,11 @@ class QuerySearch:
         """Asks for the effect of inputs that seem inert; True if one is not."""
         if self.pool.noisy:
             return False
-        before = self.pool.effect_scores() > self.limits.active
+        before = self._has_place()
         for idle in np.unique(~before, axis=0):
-            found = rare_effects(self.oracle, self.pool, np.flatnonzero(idle), self.limits.active, self.rng)
+            found = rare_effects(self.oracle, self.pool, np.flatnonzero(idle), self._least_effects, self.rng)
             self._rarely_active |= found
-        return bool(((self.pool.effect_scores() > self.limits.active) & ~before).any())
+        return bool((self._has_place() & ~before).any())
 
     # ---- deciding ------------------------------------------------------------------------
 
@@ -180,8 +184,43 @@ class QuerySearch:
         return inside
 
     def active(self, output: int) -> np.ndarray:
-        """Inputs that were seen to change the output."""
-        return np.flatnonzero(self.pool.effect_scores()[output] > self.limits.active)
+        """Inputs that were seen to change the output by enough for their place to be told."""
+        return np.flatnonzero(self._has_place()[output])
+
+    def set_aside(self, output: int) -> dict[str, tuple[float, float]]:
+        """Inputs that change the output by too little: the change that was seen, and the slope that is needed."""
+        seen = self.pool.effect_scores()[output]
+        weak = np.flatnonzero((seen > self.limits.active) & ~self._has_place()[output])
+        sizes = seen * self.pool.unit_effect()[output]
+        return {self.names[i]: (float(sizes[i]), float(self._least_slopes[output, i])) for i in weak}
+
+    def _has_place(self) -> np.ndarray:
+        """Which inputs act on which outputs by enough, ``(k, d)``."""
+        seen, steep = self.pool.effect_scores(), self._at_first.usual > self._least_slopes
+        placed: np.ndarray = (seen > self.limits.active) & (steep | (seen > self._least_effects))
+        return placed
+
+    @cached_property
+    def _least_slopes(self) -> np.ndarray:
+        """The usual slope along every input from which its place can be told, ``(k, d)``; the unit is the whole range.
+
+        A turn by TURN, of the direction of its slope or by its swap, must stand clear of rounding: the slope must be
+        so many times its error, or what errors usually are. Inputs not much weaker than the strongest stay anyway.
+        """
+        if self.pool.noisy:
+            return np.zeros_like(self._at_first.error)
+        error, usual = self._at_first.error, self._at_first.usual
+        error = np.maximum(error, np.median(error, axis=1, keepdims=True))
+        told: np.ndarray = np.minimum(
+            self.limits.clear_gap * self.limits.low / TURN * error, WEAK_SHARE * usual.max(axis=1, keepdims=True)
+        )
+        return told
+
+    @property
+    def _least_effects(self) -> np.ndarray:
+        """The score of an effect so large that its input has a place whatever its usual slope, ``(k, d)``."""
+        asleep: np.ndarray = ASLEEP * self._least_slopes / self.pool.unit_effect()[:, None]
+        return np.asarray(np.maximum(asleep, self.limits.active))
 
     def active_names(self, output: int) -> tuple[str, ...]:
         """Their names."""

@@ -73,7 +73,11 @@ THRESHOLDS_TRIED = 25
 LEAST_NULL_SCORE, ABOVE_NULL_TURN = 6.0, 3.0
 """No null score is expected above the first, nor above so many times what was seen without a turn."""
 ACTIVE_SCORE = 30.0
-"""Effect of an input, in units of its error, from which the input is active."""
+"""Effect of an input, in units of its error, from which the input is seen to act."""
+WEAK_SHARE = 1e-2
+"""Share of the strongest input's usual slope from which no input is too weak for a place in the graph."""
+ASLEEP = 3.0
+"""Effect, over the usual slope that a place needs, from which an input has one: it slept where slopes were taken."""
 CLEAR_GAP, CLEAR_GAP_IN_NOISE = 10.0, 1.5
 """Ratio of true to null scores at which the search may stop."""
 ABOVE_LARGEST_NORMAL = 1.5

@@ -22,13 +22,19 @@ from compsparse.sparse.memorisation.checking import PrimalBound, primal_bound, s
 from compsparse.sparse.memorisation.columns import Generated
 from compsparse.sparse.memorisation.norms import balanced_label_noise_penalty, neuron_costs
 from compsparse.sparse.memorisation.problem import Problem
+from compsparse.sparse.memorisation.stopping import (
+    StoppingRule,
+    seconds_of_atoms,
+    seconds_of_check,
+    seconds_of_fit,
+)
 
 _SNAPS = (ON_HYPERPLANE, 1e-9, 1e-11, 0.0)
 _FITS = 1e-8
 _GOOD_ENOUGH = 2e-9  # relative gap of a network beside which no other is tried
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class AssembledNetwork:
     """A network, its cost and what it proves."""
 
@@ -40,28 +46,42 @@ class AssembledNetwork:
     multipliers: np.ndarray
 
 
-def best_network(problem: Problem, atoms: Atoms, start: AtomSolution | None, done: Generated) -> AssembledNetwork:
+def best_network(
+    problem: Problem, atoms: Atoms, start: AtomSolution | None, done: Generated, rule: StoppingRule
+) -> AssembledNetwork:
     """The basic solution of least upper bound, over the cone program's neurons or, if they do not fit, with others.
 
     Kinks nearly at a point go through it, which gives the sparsest network; where points are that close to each other
-    less is moved.
+    less is moved. What there is no time for is left out.
     """
     tried, pool = [], atoms
     if done.cone is not None and done.cone.solved:
         for near in _SNAPS:
-            neurons, answer = _basic(problem, done, near)
+            if not rule.has_time_for(_seconds(problem, len(done.blocks))):
+                break
+            neurons, answer = _basic(problem, done, near, rule)
             tried.append(_summed_up(problem, *answer))
             is_best = tried[-1].proved.upper <= done.lower * (1 + _GOOD_ENOUGH)
             if (is_best or done.ended.is_cut_short) and meets_labels(problem, tried[-1]):
                 return tried[-1]
             pool = joined(neurons, pool)
-        start = solve_atoms(problem, pool) or start
+        if rule.has_time_for(seconds_of_atoms(problem.n, len(pool.u))):
+            start = solve_atoms(problem, pool, rule.seconds_left) or start
     if start is not None:
         of = pool if len(start.z) == len(pool.u) else atoms
-        tried += [_summed_up(problem, *polished(problem, of, start, near)) for near in _SNAPS]
-    if not any(np.isfinite(network.proved.upper) for network in tried):
+        if rule.deadline is not None:
+            tried.append(_summed_up(problem, of, start))
+        for near in _SNAPS:
+            if rule.has_time_for(_seconds(problem, int(np.count_nonzero(start.z)))):
+                tried.append(_summed_up(problem, *polished(problem, of, start, near)))
+    if not any(meets_labels(problem, network) for network in tried):
         tried.append(_along_a_line(problem))
     return min(tried, key=lambda network: (not meets_labels(problem, network), network.proved.upper))
+
+
+def _seconds(problem: Problem, n_neurons: int) -> float:
+    """To correct so many neurons, as often as is done, and to sum them up."""
+    return 6 * seconds_of_fit(problem.n, n_neurons * problem.charts[0].Z.shape[1]) + seconds_of_check(problem.n)
 
 
 def _summed_up(problem: Problem, atoms: Atoms, solution: AtomSolution) -> AssembledNetwork:
@@ -98,11 +118,13 @@ def _along_a_line(problem: Problem) -> AssembledNetwork:
     return AssembledNetwork(theta, z, constant, value, proved, np.zeros(problem.n))
 
 
-def _basic(problem: Problem, done: Generated, near: float) -> tuple[Atoms, tuple[Atoms, AtomSolution]]:
+def _basic(
+    problem: Problem, done: Generated, near: float, rule: StoppingRule
+) -> tuple[Atoms, tuple[Atoms, AtomSolution]]:
     """The neurons of the cone program, and a basic solution over them."""
     assert done.cone is not None
     final, feasible = fitted(problem, *_in_use(problem, done, near), done.cone.constant, near)
-    basic = solve_atoms(problem, final)
+    basic = solve_atoms(problem, final, rule.seconds_left)
     if basic is None or basic.value > feasible.value * (1 + 1e-9):
         basic = reduced(problem, final, feasible)
     return final, polished(problem, final, basic, near)

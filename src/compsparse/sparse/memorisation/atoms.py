@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import qr, solve_triangular
 from scipy.optimize import linprog
 
 from compsparse.sparse.memorisation.norms import costs
@@ -18,7 +19,7 @@ _CORRECTIONS = 3
 _MOST_AT_START = 2000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Atoms:
     """Neurons (z_i . u)_+ of unit cost.
 
@@ -56,7 +57,7 @@ def make_atoms(problem: Problem, candidates: Sequence[tuple[int, np.ndarray]]) -
     return Atoms(np.concatenate([*chart, np.zeros(0, int)]), kept, np.concatenate([*columns, np.zeros((n, 0))], axis=1))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class AtomSolution:
     """A basic solution: coefficients of the atoms, the constant, and multipliers."""
 
@@ -93,7 +94,7 @@ def solve_atoms(problem: Problem, atoms: Atoms, time_limit: float | None = None)
     if found.x is None or found.status != 0:
         return None
     if problem.goal == "interpolate":
-        lam = unit * (np.asarray(found.eqlin.marginals) @ problem.differences)
+        lam = unit * (problem.differences.T @ np.asarray(found.eqlin.marginals))
     else:
         lam = -unit * np.asarray(found.ineqlin.marginals) * problem.y
     z = scale * unit * (found.x[:K] - found.x[K : 2 * K])
@@ -232,31 +233,83 @@ def merged(u: np.ndarray, same: float) -> list[np.ndarray]:
 
 
 def reduced(problem: Problem, atoms: Atoms, solution: AtomSolution) -> AtomSolution:
-    """At most n atoms by Caratheodory's argument: moves along dependencies, never at a higher cost."""
-    z, constant = solution.z.copy(), solution.constant
-    while len(support := np.flatnonzero(z)) > problem.n - problem.has_constant:
-        A = atoms.columns[:, support]
-        A = np.column_stack([A, np.ones(problem.n)]) if problem.has_constant else A
-        move = np.linalg.svd(A)[2][-1]
-        step = move[: len(support)]
-        if np.sign(z[support]) @ step > 0:
-            move, step = -move, -step
-        shrinks = step * z[support] < 0
+    """At most n atoms by Caratheodory's argument: moves along dependencies, never at a higher cost.
+
+    The dependencies are found once; each move takes an atom away, and one of them.
+    """
+    support, constant = np.flatnonzero(solution.z), solution.constant
+    kept = solution.z[support].copy()
+    A = atoms.columns[:, support]
+    A = np.column_stack([A, np.ones(problem.n)]) if problem.has_constant else A
+    moves = np.linalg.svd(A)[2][problem.n :].T
+    while moves.shape[1] and np.count_nonzero(kept) > problem.n - problem.has_constant:
+        move = moves[:, -1] if np.sign(kept) @ moves[: len(kept), -1] <= 0 else -moves[:, -1]
+        step = move[: len(kept)]
+        shrinks = step * kept < 0
         if not shrinks.any():
             break
-        ratio = np.where(shrinks, -z[support] / np.where(shrinks, step, 1.0), np.inf)
+        ratio = np.where(shrinks, -kept / np.where(shrinks, step, 1.0), np.inf)
         first = int(ratio.argmin())
-        z[support] += ratio[first] * step
-        z[support[first]] = 0.0
+        kept += ratio[first] * step
         constant += ratio[first] * float(move[-1]) * problem.has_constant
+        kept[first] = 0.0
+        moves = _without(moves, first)
+    z = np.zeros_like(solution.z)
+    z[support] = kept
     return AtomSolution(z, constant, solution.multipliers)
 
 
-def starting_atoms(problem: Problem, rng: np.random.Generator) -> Atoms:
-    """Random neurons with kinks among the data, and a staircase along one line that fits any data."""
+def _without(moves: np.ndarray, row: int) -> np.ndarray:
+    """A basis of those combinations of the columns whose entry in the row is zero, by one reflection."""
+    reflection = moves[row].copy()
+    reflection[-1] += np.copysign(np.linalg.norm(reflection), reflection[-1])
+    size = float(reflection @ reflection)
+    if size > 0:
+        moves = moves - np.outer(moves @ reflection, 2 / size * reflection)
+    moves = moves[:, :-1]
+    moves[row] = 0.0
+    return moves
+
+
+def eliminated(problem: Problem, atoms: Atoms, pivots: bool) -> AtomSolution | None:
+    """A solution of n atoms by one QR factorisation: dearer than the least, and fast.
+
+    Args:
+        pivots: whether they choose the atoms; else the first n are taken.
+    """
+    if len(atoms.u) < problem.n:
+        return None
+    constant = float(problem.y.mean()) if problem.has_constant else 0.0
+    if pivots:
+        Q, R, order = qr(atoms.columns, mode="economic", pivoting=True)
+        chosen = order[: problem.n]
+    else:
+        chosen = np.arange(problem.n)
+        Q, R = qr(atoms.columns[:, chosen], mode="economic")
+    z = np.zeros(len(atoms.u))
+    try:
+        z[chosen] = solve_triangular(R[:, : problem.n], Q.T @ (problem.y - constant))
+    except (np.linalg.LinAlgError, ValueError):  # the atoms cannot tell all points apart
+        return None
+    return AtomSolution(z, constant, np.zeros(problem.n)) if np.isfinite(z).all() else None
+
+
+def n_starting_atoms(problem: Problem) -> int:
+    """How many there are."""
+    lines = problem.n if problem.bias == "penalised" else len(problem.charts)
+    return 2 * (min(30 * problem.n, _MOST_AT_START) + lines)
+
+
+def starting_atoms(problem: Problem, rng: np.random.Generator, most: int | None = None) -> Atoms:
+    """Random neurons with kinks among the data, and a staircase along one line that fits any data.
+
+    Args:
+        most: so many at most, and all of them random.
+    """
     line = _line(problem, rng)
     candidates = []
-    count = max(1, min(30 * problem.n, _MOST_AT_START) // len(problem.charts))
+    wanted = min(30 * problem.n, _MOST_AT_START) if most is None else most
+    count = max(1, wanted // len(problem.charts))
     for k, chart in enumerate(problem.charts):
         u = rng.normal(size=(count, chart.Z.shape[1]))
         if problem.bias == "penalised":
@@ -264,19 +317,11 @@ def starting_atoms(problem: Problem, rng: np.random.Generator) -> Atoms:
             through = share * chart.Z[rng.integers(problem.n, size=count)]
             through += (1 - share) * chart.Z[rng.integers(problem.n, size=count)]
             u -= ((u * through).sum(1) / np.maximum((through**2).sum(1), 1e-300))[:, None] * through
-            u = np.concatenate([u, _staircase(problem.X, line) @ chart.embed])
-        else:
+            u = np.concatenate([u, _staircase(problem.X, line) @ chart.embed]) if most is None else u
+        elif most is None:
             u = np.concatenate([u, line[None] @ chart.embed[:-1]])
-        candidates.append((k, np.concatenate([u, -u])))
+        candidates.append((k, np.concatenate([u, -u]) if most is None else u))
     return make_atoms(problem, candidates)
-
-
-def line_atoms(problem: Problem, rng: np.random.Generator) -> Atoms:
-    """Neurons along one line, few and enough to fit any data."""
-    line = _line(problem, rng)
-    if problem.bias == "penalised":
-        return make_atoms(problem, [(0, _staircase(problem.X, line) @ problem.charts[0].embed)])
-    return make_atoms(problem, [(k, line[None] @ chart.embed[:-1]) for k, chart in enumerate(problem.charts)])
 
 
 def _line(problem: Problem, rng: np.random.Generator) -> np.ndarray:

@@ -8,6 +8,7 @@ not in general position) they are the cells of the arrangement that these make a
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -18,6 +19,7 @@ from compsparse.checks import check_count, check_numbers
 from compsparse.errors import DataError
 from compsparse.sizes import check_work
 from compsparse.sparse.memorisation.problem import Chart, checked_points, penalised_chart
+from compsparse.sparse.memorisation.stopping import never
 
 MOST_INCIDENCES = 1_000_000
 """Most (ray, cell) pairs that are worth enumerating."""
@@ -27,7 +29,11 @@ _EXACT, _CLEAR = 4e-15, 1e-8  # between them rounding may decide
 _ROWS_AT_ONCE = 20_000
 
 
-@dataclass(frozen=True)
+class ListingCutShort(Exception):
+    """The time limit has passed."""
+
+
+@dataclass(frozen=True, eq=False)
 class HyperplaneCells:
     """The cells of one chart, one of each opposite pair s, -s.
 
@@ -125,11 +131,15 @@ def enumerate_cells(X: object) -> HyperplaneCells:
     return cells_of(chart)
 
 
-def cells_of(chart: Chart) -> HyperplaneCells:
-    """The cells of one chart."""
+def cells_of(chart: Chart, is_late: Callable[[], bool] = never) -> HyperplaneCells:
+    """The cells of one chart.
+
+    Raises:
+        ListingCutShort: it was late before all were listed.
+    """
     rows = chart.rows
     unit = chart.Z[rows] / np.linalg.norm(chart.Z[rows], axis=1, keepdims=True)
-    patterns, rays, ray, touching, doubtful = _around_rays(unit)
+    patterns, rays, ray, touching, doubtful = _around_rays(unit, is_late)
     # opposite cells share one entry, that in which the first point is active
     side = np.where(patterns[:, 0], 1, -1).astype(np.int8)
     patterns = patterns ^ ~patterns[:, :1]
@@ -162,7 +172,9 @@ def _labels(patterns: np.ndarray) -> np.ndarray:
     return np.unique(_packed(patterns), return_inverse=True)[1].reshape(-1)
 
 
-def _around_rays(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, bool]:
+def _around_rays(
+    A: np.ndarray, is_late: Callable[[], bool] = never
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, bool]:
     """The rays, the cells around each, and doubts: (patterns, rays, ray of each pattern, touching, doubtful)."""
     n, p = A.shape
     subsets = np.array(list(combinations(range(n), p - 1)), dtype=np.intp)
@@ -170,6 +182,8 @@ def _around_rays(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.
     seen: set[bytes] = set()
     doubtful = False
     for at in range(0, len(subsets), _ROWS_AT_ONCE):
+        if is_late():
+            raise ListingCutShort
         chosen = subsets[at : at + _ROWS_AT_ONCE]
         r, least = _null_vectors(A[chosen])
         good = least > _ZERO

@@ -16,12 +16,14 @@ import numpy as np
 from compsparse.arithmetic import UNIT_ROUNDOFF, BoundedSum, bounded_product
 from compsparse.sparse.memorisation.largest_price import largest_price
 from compsparse.sparse.memorisation.problem import Problem, with_one
+from compsparse.sparse.memorisation.stopping import never
 
 _LINES = 24
 _DIGITS = 45
+_AT_ONCE = 2_000_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DualBound:
     """What multipliers prove.
 
@@ -74,15 +76,17 @@ def lower_bound(problem: Problem, lam: np.ndarray, most: float) -> float:
     return max(0.0, gain / max(1.0, most) * (1 - 4 * UNIT_ROUNDOFF))
 
 
-def lipschitz_bound(problem: Problem) -> float:
+def lipschitz_bound(problem: Problem, is_late: Callable[[], bool] = never) -> float:
     """The steepest slope between two labels: no network is steeper than the sum of its neurons' costs.
 
-    A bound of weight decay that needs no program to be solved.
+    A bound of weight decay that needs no program to be solved, and that holds for any pairs there was time for.
     """
     if problem.norm != "weight-decay":
         return 0.0
     most = 0.0
     for i in range(1, problem.n):
+        if is_late():
+            break
         apart = np.linalg.norm(problem.X[:i] - problem.X[i], axis=1)
         differ = np.abs(problem.y[:i] - problem.y[i])
         most = max(most, float((differ / np.maximum(apart, 1e-300)).max()))
@@ -161,11 +165,18 @@ def _not_nan(number: float) -> float:
 
 
 def _network_values(problem: Problem, theta: np.ndarray, z: np.ndarray, constant: float) -> BoundedSum:
-    """f(x_i) for margins, f(x_i) - y_i otherwise."""
-    before = bounded_product(with_one(problem.X), theta.T)
+    """f(x_i) for margins, f(x_i) - y_i otherwise; some rows at a time, for each has a number for every neuron."""
     label = np.zeros(problem.n) if problem.goal == "margin" else problem.y
-    terms = np.column_stack([np.maximum(before.value, 0.0), np.ones(problem.n), label])
-    errors = np.column_stack([before.error, np.zeros((problem.n, 2))])
+    at_once = max(1, _AT_ONCE // max(len(z), 1))
+    rows = [slice(first, first + at_once) for first in range(0, problem.n, at_once)]
+    parts = [_values_of_rows(problem.X[a], label[a], theta, z, constant) for a in rows]
+    return BoundedSum(np.concatenate([p.value for p in parts]), np.concatenate([p.error for p in parts]))
+
+
+def _values_of_rows(X: np.ndarray, label: np.ndarray, theta: np.ndarray, z: np.ndarray, constant: float) -> BoundedSum:
+    before = bounded_product(with_one(X), theta.T)
+    terms = np.column_stack([np.maximum(before.value, 0.0), np.ones(len(X)), label])
+    errors = np.column_stack([before.error, np.zeros((len(X), 2))])
     found = bounded_product(terms, np.concatenate([z, [constant, -1.0]])[:, None], errors)
     return BoundedSum(found.value[:, 0], found.error[:, 0])
 

@@ -5,17 +5,17 @@ Any multipliers, scaled to be dual feasible, bound the optimum from below.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from compsparse.sparse.memorisation.checking import admissible, lower_bound
-from compsparse.sparse.memorisation.cone import BlockKey, ConeBlock, ConeSolution, solve_cone
+from compsparse.sparse.memorisation.cone import BlockKey, ConeBlock, ConeSolution, n_entries, solve_cone
 from compsparse.sparse.memorisation.pricing import Prices
 from compsparse.sparse.memorisation.problem import Problem
 from compsparse.sparse.memorisation.record import MemoriseStatus
+from compsparse.sparse.memorisation.stopping import StoppingRule, has_memory_for, seconds_of_cone
 
 _IDLE_ROUNDS = 3
 _ROUGH, _FINE = 1e-6, 1e-12
@@ -26,7 +26,7 @@ Pricer = Callable[[np.ndarray, Warm, bool], Prices]
 """From multipliers, good directions, and whether nothing may be left out, to prices."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Generated:
     """Where column generation ended.
 
@@ -43,31 +43,16 @@ class Generated:
     ended: MemoriseStatus
 
 
-@dataclass(frozen=True)
-class StoppingRule:
-    """When to stop: at a relative gap, at a time on the clock of :func:`time.perf_counter`, or after rounds."""
-
-    tol: float
-    deadline: float | None
-    max_rounds: int
-
-    @property
-    def seconds_left(self) -> float | None:
-        """Seconds until the deadline, None without one."""
-        return None if self.deadline is None else self.deadline - time.perf_counter()
-
-    @property
-    def is_late(self) -> bool:
-        """Whether the deadline is over."""
-        return self.deadline is not None and time.perf_counter() > self.deadline
-
-
 def generate(problem: Problem, blocks: list[ConeBlock], pricer: Pricer, rule: StoppingRule) -> Generated:
     """Adds blocks until the gap is below the tolerance."""
     used = {b.key: 0 for b in blocks}
     cone, proved, guessed, ended, rounds, rough = None, 0.0, 0.0, MemoriseStatus.ROUNDS, 0, True
     known: tuple[list[ConeBlock], ConeSolution] | None = None
     for rounds in range(1, rule.max_rounds + 1):
+        if not blocks or not can_be_solved(problem, blocks, rule):
+            ended = MemoriseStatus.TIME
+            blocks, cone = (blocks, cone) if known is None else known
+            break
         cone = solve_cone(problem, blocks, rule.seconds_left, _ROUGH if rough else _FINE)
         if not cone.solved:
             ended = MemoriseStatus.TIME if rule.is_late else MemoriseStatus.STALLED
@@ -86,12 +71,13 @@ def generate(problem: Problem, blocks: list[ConeBlock], pricer: Pricer, rule: St
             proved = max(proved, lower_bound(problem, lam, prices.most))
         elif not fresh and not rough:
             guessed = max(guessed, lower_bound(problem, lam, prices.most))
-        if not rough and cone.value - max(proved, guessed) <= rule.tol * max(cone.value, 1e-300):
+        is_closed = not rough and cone.value - max(proved, guessed) <= rule.tol * max(cone.value, 1e-300)
+        if is_closed and (proved >= guessed or not rule.is_late):  # a guess may be for want of time alone
             ended = MemoriseStatus.GAP
-        elif not fresh and not rough:
-            ended = MemoriseStatus.STALLED
         elif rule.is_late:
             ended = MemoriseStatus.TIME
+        elif not fresh and not rough:
+            ended = MemoriseStatus.STALLED
         if ended is not MemoriseStatus.ROUNDS or rounds == rule.max_rounds:
             break
         rough = rough and bool(fresh) and prices.most > 1 + 1e-3
@@ -99,6 +85,12 @@ def generate(problem: Problem, blocks: list[ConeBlock], pricer: Pricer, rule: St
         used.update({b.key: rounds for b in fresh})
     rigorous = guessed == 0 or proved >= guessed
     return Generated(blocks, cone, proved if rigorous else guessed, rigorous, rounds, ended)
+
+
+def can_be_solved(problem: Problem, blocks: list[ConeBlock], rule: StoppingRule) -> bool:
+    """Whether the program can be set up in the time that is left, and in memory, where its factors take most."""
+    entries = n_entries(problem, blocks)
+    return rule.deadline is None or (rule.has_time_for(2 * seconds_of_cone(entries)) and has_memory_for(16.0 * entries))
 
 
 def _fresh(

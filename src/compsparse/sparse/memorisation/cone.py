@@ -5,13 +5,13 @@ min sum_b norm(R_b u_b)  subject to  sum_b sign_b D_b Z u_b (+ constant) = y,  (
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from compsparse.clock import now
 from compsparse.sparse.memorisation.norms import factors
 from compsparse.sparse.memorisation.problem import Problem
 
@@ -21,7 +21,7 @@ BlockKey = tuple[int, int, bytes]
 """The chart, the sign and the pattern of a block, to tell it from others."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ConeBlock:
     """Neurons of one sign in one closed cell.
 
@@ -43,7 +43,7 @@ class ConeBlock:
         return self.chart, self.sign, np.packbits(self.pattern).tobytes()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ConeSolution:
     """Optimal neurons of each block and the multipliers lam of f(x_i) = y_i.
 
@@ -64,9 +64,9 @@ def solve_cone(
     """Solves the program over the given blocks with Clarabel."""
     import clarabel
 
+    started = now()
     scale = float(np.abs(problem.differences @ problem.y).max()) if problem.goal == "interpolate" else 1.0
     program, sizes = _program(problem, blocks, scale)
-    started = time.perf_counter()
     answer: Any = None
     for regularisation, equilibrate in _WAYS:
         settings = clarabel.DefaultSettings()
@@ -76,11 +76,11 @@ def solve_cone(
         settings.tol_gap_abs = settings.tol_gap_rel = accuracy
         settings.tol_feas = 10 * accuracy
         if time_limit is not None:
-            settings.time_limit = max(time_limit - (time.perf_counter() - started), 0.05)
+            settings.time_limit = max(time_limit - (now() - started), 0.05)
         other = clarabel.DefaultSolver(*program, settings).solve()
         if answer is None or _residual(other) < _residual(answer):
             answer = other
-        out_of_time = time_limit is not None and time.perf_counter() - started > time_limit / 4
+        out_of_time = time_limit is not None and now() - started > time_limit / 4
         if _residual(answer) < max(_PRECISE, accuracy) or accuracy > _PRECISE or out_of_time:
             break
     x, z = np.asarray(answer.x), np.asarray(answer.z)
@@ -92,6 +92,11 @@ def solve_cone(
     finite = bool(np.isfinite(x).all() and np.isfinite(z).all())
     unit = problem.unit_cost
     return ConeSolution(u, unit * lam, unit * scale * answer.obj_val, constant, solved and finite)
+
+
+def n_entries(problem: Problem, blocks: list[ConeBlock]) -> int:
+    """How many numbers the matrix of the program holds, about."""
+    return sum((problem.n + len(b.facets) + 1) * problem.charts[b.chart].Z.shape[1] for b in blocks)
 
 
 def _residual(answer: Any) -> float:
@@ -117,22 +122,26 @@ def _program(problem: Problem, blocks: list[ConeBlock], scale: float) -> tuple[t
         norm[1:, 1:] = -root
         norms.append(norm)
         cones.append(clarabel.SecondOrderConeT(int(size)))
-    fit = sparse.csc_matrix(np.concatenate(fits, axis=1))
-    lower = sparse.vstack([sparse.block_diag(bounds), sparse.block_diag(norms)])
+    fit = sparse.csc_array(np.concatenate(fits, axis=1))
+    lower = sparse.vstack([_diagonal(bounds), _diagonal(norms)])
     if problem.has_constant:
-        fit = sparse.hstack([fit, np.ones((problem.n, 1))])
-        lower = sparse.hstack([lower, sparse.csc_matrix((lower.shape[0], 1))])
+        fit = sparse.hstack([fit, sparse.csc_array(np.ones((problem.n, 1)))])
+        lower = sparse.hstack([lower, sparse.csc_array((lower.shape[0], 1))])
     margin = problem.goal == "margin"
-    top = -sparse.diags(problem.y) @ fit if margin else sparse.csc_matrix(problem.differences) @ fit
+    top = sparse.diags_array(-problem.y) @ fit if margin else problem.differences @ fit
     labels = -np.ones(problem.n) if margin else problem.differences @ problem.y / scale
     right = np.concatenate([labels, np.zeros(lower.shape[0])])
-    A = sparse.csc_matrix(sparse.vstack([top, lower]))
+    A = sparse.csc_array(sparse.vstack([top, lower]))
     q = np.zeros(A.shape[1])
     q[np.cumsum(sizes) - sizes] = 1.0
     first = clarabel.NonnegativeConeT(problem.n) if margin else clarabel.ZeroConeT(problem.n)
     n_bounds = sum(len(b) for b in bounds)
     kinds = [first, *([clarabel.NonnegativeConeT(n_bounds)] if n_bounds else []), *cones]
-    return (sparse.csc_matrix((A.shape[1], A.shape[1])), q, A, right, kinds), sizes
+    return (sparse.csc_array((A.shape[1], A.shape[1])), q, A, right, kinds), sizes
+
+
+def _diagonal(blocks: list[np.ndarray]) -> Any:
+    return sparse.block_diag([sparse.coo_array(block) for block in blocks])
 
 
 def _with_zero_column(A: np.ndarray) -> np.ndarray:

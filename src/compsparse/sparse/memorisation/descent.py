@@ -75,7 +75,7 @@ class NoisyLabels(Loss):
         return 0.5 * (prediction - target - self.deviation * noise).square().mean(-1)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Descended:
     """One network that descent found, as sum_j c_j (theta_j . x~)_+.
 
@@ -122,7 +122,7 @@ class Descended:
         return np.array(found).reshape(len(found), self.theta.shape[1])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Descents:
     """What descent found from each start."""
 

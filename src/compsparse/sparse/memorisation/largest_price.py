@@ -9,11 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import lsq_linear
 
-_NODES_AT_ONCE = 2000
+_MOST_AT_ONCE = 2000
+_WORK_AT_ONCE = 2e8
 _MOST_SHARPENED = 200
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LargestPrice:
     """What branch and bound found over the unit directions of one chart.
 
@@ -28,6 +29,11 @@ class LargestPrice:
     directions: np.ndarray
     signs: np.ndarray
     n_nodes: int
+
+
+def nodes_at_once(Z: np.ndarray) -> int:
+    """How many nodes are expanded between two looks at the clock: less than a second of them."""
+    return int(np.clip(_WORK_AT_ONCE / (24.0 * len(Z) * Z.size), 1, _MOST_AT_ONCE))
 
 
 def largest_price(
@@ -76,9 +82,9 @@ def _one_sign(
         np.tile(length, (depth, 1)),
     )
     leaves, bounds = np.zeros((most_leaves, 3, n)), np.zeros((most_leaves, 2))
-    top, visited, n_leaves = 1, 0, 0
+    top, visited, n_leaves, at_once = 1, 0, 0, nodes_at_once(Z)
     while top > 0 and n_leaves < most_leaves and not is_late():
-        top, more, n_leaves = expand_nodes(Z, lam, target, stack, top, _NODES_AT_ONCE, leaves, bounds, n_leaves)
+        top, more, n_leaves = expand_nodes(Z, lam, target, stack, top, at_once, leaves, bounds, n_leaves)
         visited += more
     leaves, bounds = leaves[:n_leaves], bounds[:n_leaves]
     directions = _directions(Z, lam, leaves[:, 0], target)

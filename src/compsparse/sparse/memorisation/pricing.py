@@ -6,6 +6,7 @@ sum_{i in s} lam_i z_i: a small non-negative least-squares problem, needed only 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,7 @@ from compsparse.sparse.memorisation.cone import ConeBlock
 from compsparse.sparse.memorisation.cone_projection import projection
 from compsparse.sparse.memorisation.norms import factors
 from compsparse.sparse.memorisation.problem import Norm
+from compsparse.sparse.memorisation.stopping import never
 
 _CELLS_AT_ONCE = 8192
 _CELLS_AT_FIRST = 3000
@@ -22,7 +24,7 @@ _SWEEPS = 40
 _APART = (0.3, 0.1, 0.03, 0.01)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Prices:
     """What pricing found.
 
@@ -69,7 +71,9 @@ class ExhaustivePricing:
         self.normals = np.zeros((S, int(np.diff(starts).max()), p))
         self.normals[cell, place] = unit[rows] * np.where(cells.patterns[cell, rows], 1.0, -1.0)[:, None]
 
-    def price(self, lam: np.ndarray, threshold: float, full: bool) -> tuple[float, list[PricedCell], bool]:
+    def price(
+        self, lam: np.ndarray, threshold: float, full: bool, is_late: Callable[[], bool] = never
+    ) -> tuple[float, list[PricedCell], bool]:
         """The largest price, the cells above the threshold, and whether all were priced.
 
         Unless ``full``, only the most promising cells are, which is enough to go on but proves nothing.
@@ -85,10 +89,12 @@ class ExhaustivePricing:
             size = np.linalg.norm(white, axis=1)
             for sign in (1, -1):
                 chosen = np.flatnonzero(size > min(1.0, threshold))
-                chosen, bound = self._bounded(sign * white, chosen, size, threshold)
+                chosen, bound = self._bounded(sign * white, chosen, size, threshold, is_late)
                 if not full and len(chosen) > _CELLS_AT_FIRST:
                     chosen, complete = chosen[np.argsort(-bound)[:_CELLS_AT_FIRST]], False
                 for s in map(int, chosen):
+                    if is_late():
+                        return top, sorted(found, key=lambda f: -f[0]), False
                     value, where = self._projected(s, sign * white[s], roots[s])
                     top = max(top, value)
                     if value > threshold:
@@ -96,13 +102,14 @@ class ExhaustivePricing:
         return top, sorted(found, key=lambda f: -f[0]), complete
 
     def _bounded(
-        self, white: np.ndarray, chosen: np.ndarray, size: np.ndarray, threshold: float
+        self, white: np.ndarray, chosen: np.ndarray, size: np.ndarray, threshold: float, is_late: Callable[[], bool]
     ) -> tuple[np.ndarray, np.ndarray]:
         """Drops cells whose price a cheap dual bound shows to be small: norm(Lambda + G^T mu) for any mu >= 0."""
         if self.norm == "label-noise":
             return chosen, size[chosen]
         w, mu = white[chosen].copy(), np.zeros((len(chosen), self.normals.shape[1]))
-        for sweep in range(_SWEEPS):
+        bound = size[chosen]
+        for sweep in range(0 if is_late() else _SWEEPS):
             normals = self.normals[chosen]
             for j in range(normals.shape[1]):
                 step = np.maximum(-np.einsum("si,si->s", normals[:, j], w), -mu[:, j])
@@ -152,12 +159,17 @@ class ExhaustivePricing:
 
 
 def price_all(
-    pricings: list[ExhaustivePricing], lam: np.ndarray, threshold: float, full: bool, most_blocks: int
+    pricings: list[ExhaustivePricing],
+    lam: np.ndarray,
+    threshold: float,
+    full: bool,
+    most_blocks: int,
+    is_late: Callable[[], bool] = never,
 ) -> Prices:
-    """Prices the cells of every chart."""
+    """Prices the cells of every chart, in the time that is left."""
     most, found, exhaustive = 0.0, [], True
     for pricing in pricings:
-        top, cells, complete = pricing.price(lam, threshold, full)
+        top, cells, complete = pricing.price(lam, threshold, full, is_late)
         most, exhaustive = max(most, top), exhaustive and complete and not pricing.cells.doubtful
         found += [(value, pricing, s, side, sign, u) for value, s, side, sign, u in cells]
     found.sort(key=lambda f: -f[0])

@@ -13,10 +13,13 @@ from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
-from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
+from scipy import sparse
+from scipy.sparse.csgraph import breadth_first_order, connected_components, minimum_spanning_tree
+from scipy.spatial import cKDTree
 
 from compsparse.checks import check_choice, check_numbers, row_text
 from compsparse.errors import ConfigError, DataError
+from compsparse.sizes import check_size
 
 Norm = Literal["weight-decay", "label-noise"]
 Bias = Literal["penalised", "free"]
@@ -25,7 +28,7 @@ _RANK_TOLERANCE = 1e-14
 _CLOSE = 1e-3
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Chart:
     """Neurons (z_i . u)_+, u in R^p, at the data, in coordinates that are centred and scaled for the solvers.
 
@@ -59,7 +62,7 @@ class Chart:
         return np.asarray(self.Z @ self.whitening)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Problem:
     """min sum_j cost(neuron_j) subject to f(x_i) = y_i, or y_i f(x_i) >= 1 for margins."""
 
@@ -90,28 +93,37 @@ class Problem:
         return typical * factor
 
     @cached_property
-    def differences(self) -> np.ndarray:
-        """(n, n) matrix that takes equations f(x_i) = y_i to others of the same size.
+    def differences(self) -> sparse.csr_array:
+        """(n, n) sparse matrix that takes equations f(x_i) = y_i to others of the same size.
 
         Of points close to each other, which f can hardly tell apart, one keeps its equation and the others are
         replaced by divided differences to a neighbour.
         """
-        rows = np.eye(self.n)
+        one = sparse.eye_array(self.n, format="csr")
         if self.goal == "margin" or not self.charts:
-            return rows
-        places = self.charts[0].Z
-        apart = np.sqrt(((places[:, None] - places[None]) ** 2).sum(2))
-        np.fill_diagonal(apart, np.inf)
-        if apart.min() > _CLOSE:
-            return rows
-        np.fill_diagonal(apart, 0.0)
-        tree = minimum_spanning_tree(apart)
-        order, parents = breadth_first_order(tree, 0, directed=False)
-        for i in order[1:]:
-            if apart[i, parents[i]] < _CLOSE:
-                rows[i, parents[i]] = -1.0
-                rows[i] /= apart[i, parents[i]]
-        return rows
+            return one
+        places = cKDTree(self.charts[0].Z)
+        near = places.sparse_distance_matrix(places, _CLOSE, output_type="coo_matrix")
+        if not near.data.any():
+            return one
+        forest = minimum_spanning_tree(sparse.csr_array(near))
+        child, parent = _oriented(forest)
+        apart = np.linalg.norm(places.data[child] - places.data[parent], axis=1)
+        scale = np.ones(self.n)
+        scale[child] = 1 / apart
+        away = sparse.csr_array((np.ones(len(child)), (child, parent)), shape=(self.n, self.n))
+        return sparse.csr_array(sparse.diags_array(scale) @ (one - away))
+
+
+def _oriented(forest: sparse.csr_array) -> tuple[np.ndarray, np.ndarray]:
+    """Each node of a forest that is not the first of its tree, and its parent."""
+    label = connected_components(forest, directed=False)[1]
+    parents = np.full(len(label), -1)
+    for root in np.unique(label, return_index=True)[1]:
+        order, found = breadth_first_order(forest, root, directed=False)
+        parents[order[1:]] = found[order[1:]]
+    child = np.flatnonzero(parents >= 0)
+    return child, parents[child]
 
 
 def make_problem(X: object, y: object, norm: Norm, bias: Bias, goal: Goal) -> Problem:
@@ -125,6 +137,12 @@ def make_problem(X: object, y: object, norm: Norm, bias: Bias, goal: Goal) -> Pr
     if goal == "margin" and not np.isin(target, (-1.0, 1.0)).all():
         raise DataError("goal='margin' needs labels -1 and +1")
     table, target = _merged(table, target)
+    if bias == "free":
+        check_size(
+            f"the {len(table):,} charts of a free bias",
+            4.0 * len(table) ** 2 * min(table.shape),
+            "take bias='penalised', or fewer points",
+        )
     charts = (penalised_chart(table),) if bias == "penalised" else _free(table)
     return Problem(table, target, norm, bias, goal, charts)
 

@@ -40,7 +40,7 @@ class MemoriseStatus(Enum):
         return not self.is_cut_short and self is not MemoriseStatus.UNMET
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Memorised:
     """A shallow ReLU network x -> constant + sum_j z_j (theta_j . (x, 1))_+ that memorises data.
 

@@ -13,6 +13,7 @@ from compsparse.sparse.memorisation.cone_projection import projection
 from compsparse.sparse.memorisation.norms import costs, factors
 from compsparse.sparse.memorisation.pricing import Prices, spread
 from compsparse.sparse.memorisation.problem import Chart, Problem
+from compsparse.sparse.memorisation.stopping import StoppingRule
 
 _COARSE = np.geomspace(0.7, 0.02, 40)
 _FINE = np.geomspace(0.05, 0.002, 25)
@@ -23,12 +24,13 @@ def price_by_search(
     lam: np.ndarray,
     warm: list[tuple[int, np.ndarray]],
     rng: np.random.Generator,
+    rule: StoppingRule,
     *,
     threshold: float,
     n_starts: int,
     most_blocks: int,
 ) -> Prices:
-    """The dearest cells that ascent finds from random directions and from the warm ones."""
+    """The dearest cells that ascent finds from random directions and from the warm ones, in the time that is left."""
     most, found = 0.0, []
     per_chart = max(8, n_starts // len(problem.charts))
     for k, chart in enumerate(problem.charts):
@@ -36,7 +38,7 @@ def price_by_search(
         random = rng.normal(size=(per_chart, chart.Z.shape[1]))
         mixes = rng.normal(size=(per_chart, problem.n)) @ (lam[:, None] * chart.white)
         starts = np.concatenate([random, mixes, np.array(near).reshape(-1, random.shape[1])])
-        cells = _search_chart(problem, k, lam, starts, max(20, 4 * most_blocks // len(problem.charts)))
+        cells = _search_chart(problem, k, lam, starts, max(20, 4 * most_blocks // len(problem.charts)), rule)
         found += [(price, k, pattern, sign, u) for price, pattern, sign, u in cells if price > threshold]
         most = max([most, *(c[0] for c in cells)])
     if not found:
@@ -50,28 +52,36 @@ def price_by_search(
 
 
 def _search_chart(
-    problem: Problem, k: int, lam: np.ndarray, starts: np.ndarray, most: int
+    problem: Problem, k: int, lam: np.ndarray, starts: np.ndarray, most: int, rule: StoppingRule
 ) -> list[tuple[float, np.ndarray, int, np.ndarray]]:
     chart = problem.charts[k]
     signs = np.repeat([1.0, -1.0], len(starts))
-    value, pattern = _ascend(problem, chart, lam, signs, np.tile(starts, (2, 1)), _COARSE)
-    priced = _priced(problem, chart, lam, value, pattern, signs, most)
+    value, pattern = _ascend(problem, chart, lam, signs, np.tile(starts, (2, 1)), _COARSE, rule)
+    priced = _priced(problem, chart, lam, value, pattern, signs, most, rule)
     again = [(chart.metric @ u, sign) for _, _, sign, u in priced]
     if not again:
         return []
     signs = np.array([sign for _, sign in again], dtype=np.float64)
-    value, pattern = _ascend(problem, chart, lam, signs, np.array([v for v, _ in again]), _FINE)
-    priced += _priced(problem, chart, lam, value, pattern, signs, most)
+    value, pattern = _ascend(problem, chart, lam, signs, np.array([v for v, _ in again]), _FINE, rule)
+    priced += _priced(problem, chart, lam, value, pattern, signs, most, rule)
     return list({(np.packbits(found[1]).tobytes(), found[2]): found for found in priced}.values())
 
 
 def _ascend(
-    problem: Problem, chart: Chart, lam: np.ndarray, signs: np.ndarray, v: np.ndarray, steps: np.ndarray
+    problem: Problem,
+    chart: Chart,
+    lam: np.ndarray,
+    signs: np.ndarray,
+    v: np.ndarray,
+    steps: np.ndarray,
+    rule: StoppingRule,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Ascent of sign * lam . neuron / cost; returns the best value and the pattern there of each start."""
     v = v / np.maximum(np.linalg.norm(v, axis=1, keepdims=True), 1e-300)
     best, kept = np.full(len(v), -np.inf), np.zeros((len(v), problem.n), dtype=bool)
     for step in steps:
+        if rule.is_late:
+            break
         active = v @ chart.white.T > 0
         gradient = signs[:, None] * ((active * lam) @ chart.white)
         cost = costs(chart, active, v @ chart.whitening.T, problem.norm)
@@ -91,6 +101,7 @@ def _priced(
     patterns: np.ndarray,
     signs: np.ndarray,
     most: int,
+    rule: StoppingRule,
 ) -> list[tuple[float, np.ndarray, int, np.ndarray]]:
     """Exact prices of the best distinct cells, with the best direction of each."""
     seen: set[bytes] = set()
@@ -102,7 +113,7 @@ def _priced(
         seen.add(key)
         price, u = cell_price(problem, chart, signs[i] * lam, patterns[i])
         result.append((price, patterns[i], int(signs[i]), u))
-        if len(seen) >= most:
+        if len(seen) >= most or rule.is_late:
             break
     return result
 

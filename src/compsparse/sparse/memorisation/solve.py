@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import Literal, get_args
 
@@ -17,17 +16,34 @@ from compsparse.checks import (
     deadline_in,
     generator_from,
 )
+from compsparse.clock import now
 from compsparse.errors import ConfigError, DataError
 from compsparse.sparse.memorisation.assembly import AssembledNetwork, best_network, meets_labels
-from compsparse.sparse.memorisation.atoms import Atoms, AtomSolution, line_atoms, solve_atoms, starting_atoms
-from compsparse.sparse.memorisation.cells import MOST_INCIDENCES, cells_of, incidences
+from compsparse.sparse.memorisation.atoms import (
+    Atoms,
+    AtomSolution,
+    eliminated,
+    n_starting_atoms,
+    solve_atoms,
+    starting_atoms,
+)
+from compsparse.sparse.memorisation.cells import MOST_INCIDENCES, ListingCutShort, cells_of, incidences
 from compsparse.sparse.memorisation.checking import admissible, dual_bound, lipschitz_bound, lower_bound
-from compsparse.sparse.memorisation.columns import Generated, Pricer, StoppingRule, Warm, generate
+from compsparse.sparse.memorisation.columns import Generated, Pricer, Warm, can_be_solved, generate
 from compsparse.sparse.memorisation.cone import BlockKey, ConeBlock, solve_cone
+from compsparse.sparse.memorisation.largest_price import nodes_at_once
 from compsparse.sparse.memorisation.pricing import ExhaustivePricing, Prices, price_all
 from compsparse.sparse.memorisation.problem import Bias, Goal, Norm, Problem, make_problem, with_one
 from compsparse.sparse.memorisation.record import Memorised, MemoriseStatus
 from compsparse.sparse.memorisation.search import cell_price, price_by_search
+from compsparse.sparse.memorisation.stopping import (
+    StoppingRule,
+    has_memory_for,
+    seconds_of_atoms,
+    seconds_of_check,
+    seconds_of_elimination,
+    seconds_of_listing,
+)
 
 MemoriseMethod = Literal["auto", "exact", "columns"]
 _MOST_EXACT_CELLS = 300
@@ -36,6 +52,8 @@ _MANY_CELLS = 20_000
 _FEW_POINTS, _FEW_INCIDENCES = 60, 50_000
 _ABOVE_ONE = 1e-10
 _COARSER = (1e-8, 1e-6, 1e-4)
+_FEWER = ((2.0, True), (1.2, True), (1.2, False))  # neurons for a point, and whether the best are picked, in a hurry
+_NO_TIME_FOR_MORE = "random neurons that fit, for there was no time to look for better ones"
 _QUANTITY = "least cost of a shallow ReLU network that memorises the data"
 
 
@@ -69,7 +87,7 @@ def memorise(
         goal: ``interpolate``, or ``margin``: y in {-1, +1} and y_i f(x_i) >= 1.
         method: ``exact`` takes all cells into one program, ``columns`` adds them as needed; ``auto`` chooses.
         time_limit: seconds after which the best network so far is taken, with a status that says so; None takes as
-            long as it takes.
+            long as it takes. Compiling kernels does not count. Half as long again may pass while it is finished.
         max_rounds: the same in rounds of column generation, which gives the same network on any machine.
         tol: relative gap to reach.
         random_state: seed of the first neurons, and of the search for cells where they are too many to list.
@@ -78,16 +96,27 @@ def memorise(
     >>> net.n_neurons, round(net.value, 9)
     (2, 2.0)
     """
-    started = time.perf_counter()
+    started = now()
     check_choice("method", method, get_args(MemoriseMethod))
     rule = StoppingRule(
-        check_number("tol", tol, above=0), deadline_in(time_limit), check_count("max_rounds", max_rounds)
+        check_number("tol", tol, above=0), deadline_in(time_limit), check_count("max_rounds", max_rounds), time_limit
     )
     rng = generator_from(random_state)
     problem = make_problem(X, y, norm, bias, goal)
     if _costs_nothing(problem):
-        return _free_of_charge(problem, time.perf_counter() - started)
+        return _free_of_charge(problem, now() - started)
+    _check_time(problem, rule)
     return _solve(problem, method, rule, rng, started)
+
+
+def _check_time(problem: Problem, rule: StoppingRule) -> None:
+    """A network that there is no time to hold against its labels is none."""
+    seconds = seconds_of_check(problem.n)
+    if not rule.has_time_for(seconds):
+        raise ConfigError(
+            f"to hold a network of {problem.n:,} neurons against as many labels takes about {seconds:.1g} s, more than "
+            f"the time limit of {rule.time_limit:g} s: give more time or fewer points"
+        )
 
 
 def _costs_nothing(problem: Problem) -> bool:
@@ -121,8 +150,8 @@ def _free_of_charge(problem: Problem, seconds: float) -> Memorised:
 def _solve(
     problem: Problem, method: MemoriseMethod, rule: StoppingRule, rng: np.random.Generator, started: float
 ) -> Memorised:
-    pricings = _enumerated(problem, method)
-    if method == "exact" and pricings is None:
+    pricings = _enumerated(problem, method, rule)
+    if method == "exact" and sum(map(incidences, problem.charts)) > MOST_INCIDENCES:
         raise ConfigError(
             f"{problem.n} points in {problem.X.shape[1]} dimensions have too many cells for method='exact': "
             "use method='columns'"
@@ -134,31 +163,52 @@ def _solve(
     if exact and pricings is not None:
         done, used = _all_at_once(problem, pricings, pricer, rule), "cone program over all cells"
     else:
-        done = generate(problem, _support(problem, atoms, start, pricings), pricer, rule)
+        done = generate(
+            problem, [] if start is None and rule.deadline else _support(problem, atoms, start, pricings), pricer, rule
+        )
         is_priced = done.rigorous and done.lower > 0
         used = "column generation, " + ("every neuron priced" if is_priced else "cells found by search")
-    best = best_network(problem, atoms, start, done)
+    if done.cone is None:
+        used = _NO_TIME_FOR_MORE
+    best = best_network(problem, atoms, start, done, rule.finishing)
     done = _sharpened(problem, done, best, pricer, rule)
     return _record(problem, best, done, used, n_cells=n_cells, rule=rule, started=started)
 
 
 def _start(problem: Problem, rng: np.random.Generator, rule: StoppingRule) -> tuple[Atoms, AtomSolution | None]:
-    """A first network: of random neurons, or along a line if there is no time for more."""
-    atoms = starting_atoms(problem, rng)
-    start = solve_atoms(problem, atoms, rule.seconds_left)
-    if start is None and rule.is_late:
-        atoms = line_atoms(problem, rng)
-        start = solve_atoms(problem, atoms)
-    return atoms, start
+    """A first network of random neurons: the least of many, of as many as there is time for, or any that fits."""
+    n, all_atoms = problem.n, n_starting_atoms(problem)
+    affordable = all_atoms
+    if not rule.has_time_for(2 * seconds_of_atoms(n, all_atoms)):
+        affordable = int((rule.seconds_left or 0.0) / (2 * seconds_of_atoms(n, 1)))
+    if affordable >= 2 * n:
+        atoms = starting_atoms(problem, rng, None if affordable == all_atoms else affordable)
+        start = solve_atoms(problem, atoms, rule.seconds_left)
+        if start is not None or not rule.is_late:
+            return atoms, start
+    for times, pivots in _FEWER:
+        most = int(times * n) + 1
+        if rule.finishing.has_time_for(2 * seconds_of_elimination(n, most, pivots)):
+            atoms = starting_atoms(problem, rng, most)
+            return atoms, eliminated(problem, atoms, pivots)
+    return starting_atoms(problem, rng, 1), None
 
 
-def _enumerated(problem: Problem, method: MemoriseMethod) -> list[ExhaustivePricing] | None:
+def _enumerated(problem: Problem, method: MemoriseMethod, rule: StoppingRule) -> list[ExhaustivePricing] | None:
     """The cells of every chart, if they are not too many; for few points the other way is faster."""
     needed = method == "exact" or problem.norm == "label-noise" or problem.n > _FEW_POINTS
-    if sum(map(incidences, problem.charts)) > (MOST_INCIDENCES if needed else _FEW_INCIDENCES):
+    count = sum(map(incidences, problem.charts))
+    if count > (MOST_INCIDENCES if needed else _FEW_INCIDENCES):
+        return None
+    if not rule.has_time_for(2 * seconds_of_listing(count, problem.n)) or not has_memory_for(count * problem.n):
         return None
     try:
-        return [ExhaustivePricing(k, cells_of(chart), problem.norm) for k, chart in enumerate(problem.charts)]
+        return [
+            ExhaustivePricing(k, cells_of(chart, rule.is_out_of_time), problem.norm)
+            for k, chart in enumerate(problem.charts)
+        ]
+    except ListingCutShort:
+        return None
     except DataError:
         if method == "exact":
             raise
@@ -190,11 +240,13 @@ def _pricer(
 
     def listed(lam: np.ndarray, warm: Warm, full: bool) -> Prices:
         assert pricings is not None
-        return price_all(pricings, lam, 1 + _ABOVE_ONE, full, most)
+        return price_all(pricings, lam, 1 + _ABOVE_ONE, full, most, rule.is_out_of_time)
 
     def searched(lam: np.ndarray, warm: Warm, full: bool) -> Prices:
         n_starts = 8000 if full else 1500
-        return price_by_search(problem, lam, warm, rng, threshold=1 + _ABOVE_ONE, n_starts=n_starts, most_blocks=most)
+        return price_by_search(
+            problem, lam, warm, rng, rule, threshold=1 + _ABOVE_ONE, n_starts=n_starts, most_blocks=most
+        )
 
     first = searched if pricings is None else listed
     if problem.norm == "label-noise" or (pricings is not None and _is_a_sure_long_list(pricings)):
@@ -220,7 +272,7 @@ def _branched(problem: Problem, lam: np.ndarray, rule: StoppingRule) -> Prices:
     Multipliers that are only as good as the cone solver's accuracy make hundreds of neurons too dear by that little:
     then the largest price is told less finely.
     """
-    budget = iter(range(_MOST_NODES // 2000))
+    budget = iter(range(_MOST_NODES // nodes_at_once(problem.charts[0].Z)))
     blocks: dict[BlockKey, ConeBlock] = {}
     bound = None
     for tol in (rule.tol / 4, *(t for t in _COARSER if t > rule.tol)):
@@ -243,13 +295,16 @@ def _branched(problem: Problem, lam: np.ndarray, rule: StoppingRule) -> Prices:
 
 def _all_at_once(problem: Problem, pricings: list[ExhaustivePricing], pricer: Pricer, rule: StoppingRule) -> Generated:
     blocks = [b for pricing in pricings for b in pricing.all_blocks() if b.pattern.any()]
+    if not can_be_solved(problem, blocks, rule):
+        return Generated([], None, 0.0, rigorous=True, rounds=0, ended=MemoriseStatus.TIME)
     cone = solve_cone(problem, blocks, rule.seconds_left)
     if not cone.solved:
         return Generated(blocks, cone, 0.0, rigorous=True, rounds=1, ended=MemoriseStatus.TIME)
     lam = admissible(problem, cone.multipliers)
     prices = pricer(lam, [], True)
     lower = lower_bound(problem, lam, prices.most)
-    return Generated(blocks, cone, lower, rigorous=prices.exhaustive, rounds=1, ended=MemoriseStatus.STALLED)
+    ended = MemoriseStatus.STALLED if prices.exhaustive or not rule.is_late else MemoriseStatus.TIME
+    return Generated(blocks, cone, lower, rigorous=prices.exhaustive, rounds=1, ended=ended)
 
 
 def _sharpened(
@@ -277,7 +332,7 @@ def _record(
     rule: StoppingRule,
     started: float,
 ) -> Memorised:
-    certificate = _certificate(problem, best, done)
+    certificate = _certificate(problem, best, done, rule.finishing)
     status: MemoriseStatus = MemoriseStatus.STALLED if done.ended is MemoriseStatus.GAP else done.ended
     if not status.is_cut_short and certificate.relative_gap <= rule.tol:
         status = MemoriseStatus.GAP
@@ -296,17 +351,17 @@ def _record(
         goal=problem.goal,
         n_cells=n_cells,
         rounds=done.rounds,
-        seconds=time.perf_counter() - started,
+        seconds=now() - started,
         multipliers=done.cone.multipliers if done.cone is not None else best.multipliers,
         balance=_balance(problem, best.theta),
     )
 
 
-def _certificate(problem: Problem, best: AssembledNetwork, done: Generated) -> Certificate:
+def _certificate(problem: Problem, best: AssembledNetwork, done: Generated, rule: StoppingRule) -> Certificate:
     """The network that was found bounds the least cost from above, the multipliers bound it from below."""
     rigour, lower, upper = Rigour.RIGOROUS, done.lower, best.proved.upper
     obtained = "multipliers give no neuron a price above one, and the network was summed up again at the data"
-    steepest = lipschitz_bound(problem)
+    steepest = lipschitz_bound(problem, rule.is_out_of_time)
     if steepest >= lower:
         lower, obtained = (
             steepest,
@@ -315,6 +370,8 @@ def _certificate(problem: Problem, best: AssembledNetwork, done: Generated) -> C
     elif not done.rigorous:
         rigour = Rigour.HEURISTIC
         obtained = "the lower bound is from a search over neurons that may lack the dearest, and may be too high"
+        if done.ended is MemoriseStatus.TIME:
+            obtained = f"time ran out before every neuron was priced; {obtained}"
     if lower > upper * (1 + 1e-12):
         rigour, obtained = Rigour.HEURISTIC, "the bounds contradict each other, so one of them was computed wrongly"
     return Certificate(_QUANTITY, best.value, lower, upper, rigour, (), obtained)
