@@ -1,15 +1,13 @@
-"""Progress on long work: a protocol the loops speak, a listener that says nothing, a bar in the terminal, a clock."""
+"""Progress on long work: a protocol the loops speak, a listener that says nothing, and a bar in the terminal."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from contextvars import ContextVar
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
 from typing import Any, Protocol
 
-from compsparse.errors import CompsparseError, ConfigError
+from compsparse.errors import ConfigError
 from compsparse.text import printable
 
 
@@ -73,37 +71,3 @@ def check_progress(progress: Any) -> Progress:
 def shown(title: str, visible: bool) -> AbstractContextManager[Progress]:
     """A bar with this title, or a listener that says nothing; both for a ``with`` statement."""
     return ProgressBar(title) if visible else nullcontext(Silent())
-
-
-# ---- the clock -----------------------------------------------------------------------------------
-
-_OVER: ContextVar[float] = ContextVar("when time is over", default=float("inf"))
-
-
-class TimeIsOver(CompsparseError, TimeoutError):
-    """The time for a piece of work was over before the work was done."""
-
-
-@contextmanager
-def within(time_limit: float | None) -> Iterator[None]:
-    """Work in the block has so many seconds: after them :func:`look_at_clock` ends it, wherever it is asked.
-
-    For work of many parts, none of which knows the limit of the whole; a part that can give its best answer so far has
-    a ``time_limit`` of its own.
-    """
-    at = float("inf") if time_limit is None else time.perf_counter() + time_limit
-    token = _OVER.set(min(at, _OVER.get()))
-    try:
-        yield
-    finally:
-        _OVER.reset(token)
-
-
-def look_at_clock() -> None:
-    """Ends the work where its time is over.
-
-    Raises:
-        TimeIsOver: it is.
-    """
-    if time.perf_counter() > _OVER.get():
-        raise TimeIsOver("the time for this work was over before it was done: give it more, or none")

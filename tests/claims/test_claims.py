@@ -22,10 +22,10 @@ from compsparse.claims import (
     run_claim,
 )
 from compsparse.cli import app
+from compsparse.clock import TimeIsOver, look_at_clock, within
 from compsparse.digest import sealed
 from compsparse.errors import CompsparseError, ConfigError, DataError
 from compsparse.networks import dense
-from compsparse.progress import TimeIsOver, look_at_clock, within
 from compsparse.report import Figure
 from compsparse.training import TrainingConfig, TrainingData, train
 

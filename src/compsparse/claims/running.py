@@ -14,10 +14,11 @@ from typing import Any
 import compsparse
 from compsparse.checks import check_choice, check_time_limit
 from compsparse.claims.claim import PROFILES, Claim, Finding, Outcome, Profile, Verdict
+from compsparse.clock import TimeIsOver, look_at_clock, within
 from compsparse.digest import check_seal, sealed
 from compsparse.errors import ConfigError, DataError
 from compsparse.files import check_folder, check_place, check_writable, read_text, write_text
-from compsparse.progress import Progress, TimeIsOver, check_progress, look_at_clock, within
+from compsparse.progress import Progress, check_progress
 from compsparse.report.figure import Figure
 from compsparse.text import printable
 

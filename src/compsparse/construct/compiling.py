@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -12,6 +11,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import torch
 
+from compsparse import clock
 from compsparse.certificate import Certificate, Rigour
 from compsparse.checks import (
     RandomState,
@@ -23,6 +23,7 @@ from compsparse.checks import (
     check_number,
     deadline_in,
 )
+from compsparse.clock import TimeIsOver, within
 from compsparse.construct.assembly import stacked
 from compsparse.construct.building import Built, build
 from compsparse.construct.enclosure import bounds_on
@@ -39,7 +40,6 @@ from compsparse.errors import ConfigError
 from compsparse.graph import FunctionGraph, Node
 from compsparse.models import FittedGraph
 from compsparse.networks import MirrorNetwork
-from compsparse.progress import TimeIsOver, within
 
 CompileMethod = Literal["auto", "steps", "uniform", "kuhn"]
 _MOST_POINTS = 10_000_000
@@ -108,7 +108,7 @@ def compile(
     with within(time_limit):
         opaque = _opaque(graph, sides, known, estimate, random_state)
         program, built = _compiled(graph, sides, tol, method, kind, opaque)
-    if deadline is not None and time.perf_counter() > deadline:
+    if deadline is not None and clock.now() > deadline:
         n_points = min(n_points, _SHORT_SEARCH)
     network = stacked(graph.n_inputs, built.gadgets, built.outputs, kind)
     seen = search(network, subject, box, n_points=n_points, random_state=random_state)

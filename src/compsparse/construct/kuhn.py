@@ -19,6 +19,7 @@ import torch
 from scipy import sparse
 
 from compsparse.arithmetic import UNIT_ROUNDOFF
+from compsparse.clock import look_at_clock
 from compsparse.construct.enclosure import Enclosure, cut_box, enclose
 from compsparse.construct.forms import AffineForm
 from compsparse.construct.gadget import N_ROUNDINGS, Gadget
@@ -28,7 +29,6 @@ from compsparse.errors import ConfigError
 from compsparse.graph.formula import Formula
 from compsparse.networks.explicit import SparseLayer
 from compsparse.networks.rounding import rounding_error
-from compsparse.progress import look_at_clock
 
 _MOST_POINTS = 300_000
 _AT_ONCE = 50_000

@@ -14,6 +14,7 @@ from typing import Literal
 
 import numpy as np
 
+from compsparse.clock import look_at_clock
 from compsparse.construct.curves import CURVES
 from compsparse.construct.enclosure import BoxBounds, FormulaBounds, bounds_on, enclose
 from compsparse.construct.forms import AffineForm, Ranges, rounded_up
@@ -25,7 +26,6 @@ from compsparse.construct.splines import mesh_on
 from compsparse.errors import GraphError
 from compsparse.graph import FunctionGraph, Node
 from compsparse.graph.formula import Apply, Argument, Constant, Formula, render, walk
-from compsparse.progress import look_at_clock
 
 Side = tuple[float, float]
 StepKind = Literal["relu", "curve", "square", "product", "grid"]

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from compsparse.clock import look_at_clock
 from compsparse.construct.enclosure import enclose
 from compsparse.construct.forms import AffineForm
 from compsparse.construct.intervals import IntervalArray
@@ -23,7 +24,6 @@ from compsparse.construct.opaque import Opaque
 from compsparse.construct.tolerances import Place
 from compsparse.graph import FunctionGraph
 from compsparse.graph.formula import Formula
-from compsparse.progress import look_at_clock
 
 _SAMPLED = 500
 """Points at which it is seen whether dividing the box can pay."""

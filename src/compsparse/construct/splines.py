@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from compsparse.clock import look_at_clock
 from compsparse.construct.enclosure import enclose
 from compsparse.construct.forms import AffineForm
 from compsparse.construct.gadget import Gadget
@@ -20,7 +21,6 @@ from compsparse.construct.intervals import IntervalArray
 from compsparse.construct.opaque import Opaque
 from compsparse.errors import ConfigError
 from compsparse.graph.formula import Formula
-from compsparse.progress import look_at_clock
 
 _START_CELLS = 256
 _MOST_CELLS = 400_000

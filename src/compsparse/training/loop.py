@@ -19,10 +19,11 @@ from compsparse.checks import (
     check_list,
     check_time_limit,
 )
+from compsparse.clock import look_at_clock
 from compsparse.errors import ConfigError, DataError
 from compsparse.networks.replicas import ReplicatedNetwork, check_network, chosen_seeds, keep_, replica_buffers
 from compsparse.parameters import check_parameters
-from compsparse.progress import Progress, Silent, look_at_clock
+from compsparse.progress import Progress, Silent
 from compsparse.training.config import TrainingConfig
 from compsparse.training.data import BatchStream, TrainingData, padded
 from compsparse.training.losses import Loss, SquaredLoss
