@@ -4,9 +4,11 @@ import json
 import os
 import resource
 import signal
+import sqlite3
 import sys
 import threading
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from sqlalchemy import select
@@ -15,6 +17,7 @@ from tests.sweeps.kinds.toy import lines
 
 from compsparse.errors import StoreError
 from compsparse.sweeps import driver, open_store, run_sweep
+from compsparse.sweeps.engines.local import LocalEngine
 from compsparse.sweeps.store.schema import leases_table
 
 
@@ -122,19 +125,39 @@ def test_an_interrupted_sweep_keeps_its_results_and_gives_its_leases_back(tmp_pa
 # ---- two drivers --------------------------------------------------------------------------------
 
 
-def test_two_drivers_share_the_work(place, tmp_path):
+@pytest.mark.parametrize("skew", [86_400, pytest.param(-600, marks=pytest.mark.heavy)])
+def test_two_drivers_share_the_work_however_their_clocks_disagree(place, tmp_path, skew):
     path = toml_of(tmp_path, n=16, sleep=0.1)
     arguments = ("sweep", path, "--kinds", KINDS, "--store", place, "--workers", 1, "--max-replicas", 2, "--json")
-    drivers = [command_line(*arguments) for _ in range(2)]
+    drivers = [command_line(*arguments, skew=skew) for skew in (0, skew)]
     told = []
     for process in drivers:
-        said, complained = process.communicate(timeout=60)
+        said, complained = process.communicate(timeout=120)
         assert process.returncode == 0, complained
         told.append(json.loads(said))
     assert [t["total"] for t in told] == [16, 16]
     assert sum(t["done"] for t in told) == 16
+    assert [t["twice"] for t in told] == [0, 0]
     assert len(counted(tmp_path)) == 16
     assert set(counted(tmp_path).values()) == {1}
+
+
+def test_a_driver_that_was_stopped_says_what_was_run_twice(tmp_path):
+    """Its runs are taken over while it gives no sign; when it goes on it finds results that it did not put."""
+    place, sweep = tmp_path / "s.sqlite", toys(tmp_path, n=2, sleep=0.5)
+    with open_store(place) as store:
+
+        class Slow(LocalEngine):
+            def completed(self, timeout):
+                rows = super().completed(timeout)
+                for row in rows:  # another was faster
+                    other.results.put(replace(row, host="elsewhere"))
+                return rows
+
+        with open_store(place) as other:
+            record = run_sweep(sweep, store, Slow(workers=1))
+    assert (record.total, record.existing, record.done, record.twice) == (2, 2, 0, 2)
+    assert {row.host for row in record.rows.values()} == {"elsewhere"}
 
 
 # ---- stores that fail ---------------------------------------------------------------------------
@@ -164,6 +187,48 @@ def test_a_full_disk_loses_nothing(tmp_path):
     record = run_sweep(toys(tmp_path, n=12, size=60_000), place, workers=1)
     assert (record.existing, record.done) == (in_store + spilled, 12 - in_store - spilled)
     assert set(counted(tmp_path).values()) == {1}
+
+
+@pytest.mark.parametrize("how", ["deleted", "replaced", "emptied"])
+def test_a_store_that_is_lost_in_the_middle_is_noticed(tmp_path, monkeypatch, how):
+    """Its results, those that were there before too, go to a file that brings them back."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "store").mkdir()
+    place = tmp_path / "store" / "s.sqlite"
+    run_sweep(toys(tmp_path, n=2), place, workers=1)
+    running = InThread(toys(tmp_path, n=6, sleep=0.0), place, workers=1, max_replicas=1, progress=After(4, place, how))
+    error = str(running.ended().error)
+    assert ("has lost" if how == "emptied" else "was deleted or replaced") in error
+    (spill,) = place.parent.glob("compsparse-spill-*.jsonl")
+    assert f"store import {spill}" in error
+    with open_store(place) as store:
+        n, _ = store.import_spill(spill)
+    ran = sum(counted(tmp_path).values())
+    assert n >= ran - (2 if how == "emptied" else 0)
+    record = run_sweep(toys(tmp_path, n=6, sleep=0.0), place, workers=1)
+    assert (record.existing, record.done) == (ran, 6 - ran)
+    assert set(counted(tmp_path).values()) == {1}
+
+
+class After:
+    """A listener that takes a store away when so many runs have ended."""
+
+    def __init__(self, n, place, how):
+        self.n, self.place, self.how = n, place, how
+
+    def update(self, done, total, message=""):
+        if int(message.partition(" ")[0]) < self.n or self.how is None:
+            return
+        if self.how == "emptied":
+            with sqlite3.connect(self.place) as connection:
+                connection.execute("DELETE FROM compsparse_results")
+            connection.close()
+        else:
+            for path in self.place.parent.glob("s.sqlite*"):
+                path.unlink()
+        if self.how == "replaced":
+            open_store(self.place).close()
+        self.how = None
 
 
 def test_a_database_that_goes_away_loses_nothing(postgres, tmp_path, monkeypatch):

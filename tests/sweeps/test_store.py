@@ -60,6 +60,47 @@ def test_a_lease_has_one_owner_until_it_expires_or_its_result_is_there(place):
         assert store.leases.drop_expired() == 1
 
 
+class Clock:
+    """Seconds that pass when they are told to."""
+
+    def __init__(self):
+        self.seconds = 0.0
+
+    def __call__(self):
+        return self.seconds
+
+
+def test_a_lease_is_free_when_its_sign_has_not_changed_for_so_long(place, monkeypatch):
+    """However the clocks of the two disagree: only the one that watches has a clock that counts."""
+    me, other = "here/1/a", "there/1/b"
+    with open_store(place) as store, open_store(place) as theirs:
+        clock = Clock()
+        watching = replace(store.leases, clock=clock)
+        with monkeypatch.context() as patch:
+            patch.setattr("time.time", lambda: 4e9)  # a clock that is decades ahead
+            assert theirs.leases.claim(["k"], other, 100) == {"k"}
+        for _ in range(3):  # it lives, and says so
+            assert watching.claim(["k"], me, 100) == set()
+            clock.seconds += 24
+            assert watching.claim(["k"], me, 100) == set()
+            theirs.leases.renew(other, 100)
+        for _ in range(5):  # and then says no more
+            assert watching.claim(["k"], me, 100) == set()
+            clock.seconds += 24
+        assert watching.claim(["k"], me, 100) == {"k"}
+
+
+def test_time_in_which_the_watcher_was_stopped_does_not_count(place):
+    """Both may have been stopped together, as when a machine sleeps."""
+    with open_store(place) as store:
+        clock = Clock()
+        watching = replace(store.leases, clock=clock)
+        store.leases.claim(["k"], "there/1/b", 100)
+        assert watching.claim(["k"], "here/1/a", 100) == set()
+        clock.seconds += 3600
+        assert watching.claim(["k"], "here/1/a", 100) == set()
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux can tell")
 def test_leases_of_dead_processes_of_this_machine_are_free(place):
     mine = new_owner()
