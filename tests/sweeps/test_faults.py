@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import resource
 import signal
 import sqlite3
@@ -16,7 +17,7 @@ from tests.sweeps.conftest import KINDS, command_line, toml_of, toys, until
 from tests.sweeps.kinds.toy import lines
 
 from compsparse.errors import StoreError
-from compsparse.sweeps import driver, open_store, run_sweep
+from compsparse.sweeps import SweepStatus, driver, open_store, run_sweep
 from compsparse.sweeps.engines.local import LocalEngine
 from compsparse.sweeps.store.schema import leases_table
 
@@ -264,3 +265,58 @@ def test_a_database_that_comes_back_soon_is_waited_for(postgres, tmp_path, monke
     assert running.ended().record.done == 8
     assert list(tmp_path.glob("compsparse-spill-*")) == []
     assert set(counted(tmp_path).values()) == {1}
+
+
+def test_a_database_that_is_down_at_the_start_is_waited_for(postgres, tmp_path):
+    place = postgres.database()
+    postgres.stop()
+    heard = Messages()
+    running = InThread(toys(tmp_path, n=2), place, workers=1, progress=heard)
+    until(lambda: "waiting for the store" in heard)
+    postgres.start()
+    assert running.ended().record.done == 2
+
+
+def test_what_a_server_refuses_is_not_waited_for(postgres, tmp_path):
+    place = postgres.database().replace("/sweeps", "/no_such_sweeps")
+    heard = Messages()
+    with pytest.raises(StoreError, match="does not exist"):
+        run_sweep(toys(tmp_path, n=2), place, workers=1, progress=heard)
+    assert heard == []
+
+
+class Messages(list):
+    """A listener that keeps what it is told."""
+
+    def update(self, done, total, message=""):
+        self.append(message)
+
+
+# ---- time limits ---------------------------------------------------------------------------------
+
+
+def test_a_sweep_out_of_time_says_what_is_left_and_goes_on(tmp_path):
+    place, sweep = tmp_path / "s.sqlite", toys(tmp_path, n=4, sleep=30.0, bad=())
+    short = toys(tmp_path, n=3)
+    run_sweep(short, place, workers=1)
+    record = run_sweep(sweep, place, workers=1, max_replicas=1, time_limit=1.0)
+    assert record.status is SweepStatus.OUT_OF_TIME
+    assert (record.total, record.done, record.left) == (4, 0, 4)
+    with open_store(place) as store:
+        assert store.leases.claim([spec.key for spec in sweep.specs()], "a/1/b", 60)  # given back
+        now, states = store.sweeps.all()
+        assert states[0].status(now) == "out of time"
+
+
+def test_a_time_limit_on_the_command_line(tmp_path):
+    path, place = toml_of(tmp_path, n=4, sleep=0.5), tmp_path / "s.sqlite"
+    arguments = ("sweep", path, "--kinds", KINDS, "--store", place, "--workers", 1, "--max-replicas", 1)
+    process = command_line(*arguments, "--time-limit", "1s")
+    said, complained = process.communicate(timeout=90)
+    assert (process.returncode, complained) == (0, "")
+    found = re.search(
+        r"4 runs: 0 existed, (\d) done now, 0 failed, in \d+ s, (\d) left\nout of time: what is done", said
+    )
+    assert sum(map(int, found.groups())) == 4
+    record = run_sweep(toys(tmp_path, n=4, sleep=0.5), place, workers=1)
+    assert (record.existing, record.left) == (int(found[1]), 0)

@@ -11,7 +11,7 @@ import pytest
 from tests.sweeps.kinds.toy import Toy
 
 from compsparse.errors import CompsparseError, StoreError
-from compsparse.sweeps import open_store
+from compsparse.sweeps import get_engine, open_store
 from compsparse.sweeps.records import Row
 from compsparse.sweeps.store import Spill
 from compsparse.sweeps.store.leases import is_gone, new_owner
@@ -201,6 +201,30 @@ def test_what_is_no_store_is_said_in_one_sentence(tmp_path):
         assert "secret" not in str(caught.value)
     with pytest.raises(CompsparseError, match="there is no store"):
         open_store(tmp_path / "none.sqlite", create=False)
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "postgresql://me:secret@host:port/x",
+        "postgresql://me:se/cr@et:secret@host:port/x",
+        "postgresql://me:secret@host:1:2/x",
+        "mysql://me:secret@host/x",
+        "mysql://host/x?password=secret",
+        "postgresql://host:x/db?user=me&p%61ssword=secret&sslmode=require",
+        "postgresql://127.0.0.1:1/x?password=secret&sslmode=disable",
+        "postgresql://127.0.0.1:1/x?sslpassword=secret&nonsense=1",
+        "postgresql:/me:secret@host/x",
+        "me:secret@host/x",
+        "host=h password = 'a secret' dbname=/x",
+        "dask://me:secret@host",
+    ],
+)
+def test_passwords_are_not_printed(place):
+    with pytest.raises(CompsparseError) as caught:
+        get_engine(place) if place.startswith("dask") else open_store(place, create=False)
+    assert "secret" not in str(caught.value)
+    assert "***" in str(caught.value) or "host/x" not in place
 
 
 # ---- spill files --------------------------------------------------------------------------------

@@ -289,7 +289,7 @@ class Driver:
         elif self._elsewhere and not self._running:
             self._say(f"waiting for {len(self._elsewhere)} that run elsewhere")
         else:
-            self._say()
+            self._say(*filter(None, [self._engine.note]))
 
     def _say(self, *more: str) -> None:
         state = self._state
