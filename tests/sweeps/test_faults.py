@@ -1,5 +1,6 @@
 """What can go wrong in the middle of a sweep, done for real: nothing that ended is lost or run again."""
 
+import contextlib
 import json
 import os
 import re
@@ -8,6 +9,7 @@ import signal
 import sqlite3
 import sys
 import threading
+import time
 from collections import Counter
 from dataclasses import replace
 
@@ -16,8 +18,9 @@ from sqlalchemy import select
 from tests.sweeps.conftest import KINDS, command_line, toml_of, toys, until
 from tests.sweeps.kinds.toy import lines
 
-from compsparse.errors import StoreError
+from compsparse.errors import EngineError, StoreError
 from compsparse.sweeps import SweepStatus, driver, open_store, run_sweep
+from compsparse.sweeps.engines import dask
 from compsparse.sweeps.engines.local import LocalEngine
 from compsparse.sweeps.store.schema import leases_table
 
@@ -95,6 +98,32 @@ def test_a_worker_that_was_killed_costs_only_what_it_ran(tmp_path, engine):
     starts = Counter(k for k, _ in lines(tmp_path / "started.txt"))
     assert {k for k, n in starts.items() if n > 1} == {key}
     assert set(counted(tmp_path).values()) == {1}
+
+
+@pytest.mark.parametrize("trial", [0, *(pytest.param(n, marks=pytest.mark.heavy) for n in (1, 2, 3))])
+def test_all_dask_workers_may_be_killed_at_once(tmp_path, trial):
+    """Later trials kill them again, as they start or in the middle of a run."""
+    sweep = InThread(toys(tmp_path, n=8, sleep=0.3), tmp_path / "s.sqlite", "dask", workers=2, max_replicas=1)
+    until(lambda: len(lines(tmp_path / "started.txt")) >= 3)
+    for n in range(1 + trial % 3):
+        time.sleep(0.5 * n * trial)
+        for pid in {int(pid) for _, pid in lines(tmp_path / "started.txt")[-2:]}:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+    record = sweep.ended().record
+    assert (record.done, record.failed, record.left) == (8, 0, 0)
+
+
+def test_a_cluster_whose_workers_do_not_come_back_is_said(tmp_path, monkeypatch):
+    from distributed import LocalCluster
+
+    monkeypatch.setattr(dask, "_ALONE_SECONDS", (60.0, 1.0))
+    with LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0") as cluster:
+        engine = f"dask://{cluster.scheduler_address.removeprefix('tcp://')}"
+        with pytest.raises(
+            EngineError, match=r"no Dask worker has been there for \d+ s; run the same command to go on"
+        ):
+            run_sweep(toys(tmp_path, n=2), tmp_path / "s.sqlite", engine)
 
 
 @pytest.mark.parametrize("engine", ["local", "dask"])

@@ -81,7 +81,8 @@ class Driver:
     ):
         self._name, self._plan, self._store, self._engine = sweep.name, plan_of(sweep), store, engine
         self._max_replicas, self._retry_failed, self._wait = max_replicas, retry_failed, wait
-        self._lease_seconds, self._deadline, self._progress = lease_seconds, deadline, progress or Silent()
+        self._lease_seconds, self._deadline = lease_seconds, deadline
+        self._progress = Silent() if progress is None else progress
         self._owner = new_owner()
         self._asked: dict[str, Spec] = {}
         self._rows: dict[str, Row] = {}

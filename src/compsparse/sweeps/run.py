@@ -123,7 +123,7 @@ def _opened(store: Store | str | Path, deadline: float, progress: Progress | Non
     if isinstance(store, Store):
         yield store
         return
-    say = (progress or Silent()).update
+    say = (Silent() if progress is None else progress).update
     with patiently(lambda: open_store(store), deadline, pauses=(), waiting=lambda: say(0, 1, _WAITING)) as opened:
         yield opened
 
