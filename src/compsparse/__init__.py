@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
+importlib.import_module("compsparse.forks")  # before anything computes: what a forked process needs to be told
+
 _HOME = {
     "Constituent": "graph",
     "FunctionGraph": "graph",

@@ -161,7 +161,11 @@ def _on_store(act: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-add("open_store", lambda **given: sweeps.open_store(**given).close(), lambda: {"place": STORE, "create": True})
+add(
+    "open_store",
+    lambda **given: sweeps.open_store(**given).close(),
+    lambda: {"place": STORE, "create": True, "read_only": False},
+)
 add("Store.export", _on_store(lambda s, **given: s.export(**given)), lambda: {"path": FOLDER / "t.csv", "kind": "half"})
 add(
     "Store.import_spill",
@@ -205,6 +209,7 @@ add(
         "retry_failed": False,
         "wait": True,
         "lease_seconds": 60.0,
+        "time_limit": None,
         "progress": None,
     },
 )

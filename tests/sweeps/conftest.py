@@ -86,9 +86,18 @@ def toml_of(folder, n=8, **fields):
     return path
 
 
-def command_line(*arguments, **settings):
-    """The command line as a process."""
-    command = [sys.executable, "-m", "compsparse.cli", *map(str, arguments)]
+SKEWED = """
+import sys, time
+real, skew = time.time, float(sys.argv.pop(1))
+time.time = lambda: real() + skew
+from compsparse.cli import main
+main()
+"""
+
+
+def command_line(*arguments, skew=0, **settings):
+    """The command line as a process, whose clock may be so many seconds ahead."""
+    command = [sys.executable, "-c", SKEWED, str(skew), *map(str, arguments)]
     return subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, **settings
     )

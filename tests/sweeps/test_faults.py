@@ -1,20 +1,27 @@
 """What can go wrong in the middle of a sweep, done for real: nothing that ended is lost or run again."""
 
+import contextlib
 import json
 import os
+import re
 import resource
 import signal
+import sqlite3
 import sys
 import threading
+import time
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from sqlalchemy import select
 from tests.sweeps.conftest import KINDS, command_line, toml_of, toys, until
 from tests.sweeps.kinds.toy import lines
 
-from compsparse.errors import StoreError
-from compsparse.sweeps import driver, open_store, run_sweep
+from compsparse.errors import EngineError, StoreError
+from compsparse.sweeps import SweepStatus, driver, open_store, run_sweep
+from compsparse.sweeps.engines import dask
+from compsparse.sweeps.engines.local import LocalEngine
 from compsparse.sweeps.store.schema import leases_table
 
 
@@ -93,6 +100,32 @@ def test_a_worker_that_was_killed_costs_only_what_it_ran(tmp_path, engine):
     assert set(counted(tmp_path).values()) == {1}
 
 
+@pytest.mark.parametrize("trial", [0, *(pytest.param(n, marks=pytest.mark.heavy) for n in (1, 2, 3))])
+def test_all_dask_workers_may_be_killed_at_once(tmp_path, trial):
+    """Later trials kill them again, as they start or in the middle of a run."""
+    sweep = InThread(toys(tmp_path, n=8, sleep=0.3), tmp_path / "s.sqlite", "dask", workers=2, max_replicas=1)
+    until(lambda: len(lines(tmp_path / "started.txt")) >= 3)
+    for n in range(1 + trial % 3):
+        time.sleep(0.5 * n * trial)
+        for pid in {int(pid) for _, pid in lines(tmp_path / "started.txt")[-2:]}:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+    record = sweep.ended().record
+    assert (record.done, record.failed, record.left) == (8, 0, 0)
+
+
+def test_a_cluster_whose_workers_do_not_come_back_is_said(tmp_path, monkeypatch):
+    from distributed import LocalCluster
+
+    monkeypatch.setattr(dask, "_ALONE_SECONDS", (60.0, 1.0))
+    with LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0") as cluster:
+        engine = f"dask://{cluster.scheduler_address.removeprefix('tcp://')}"
+        with pytest.raises(
+            EngineError, match=r"no Dask worker has been there for \d+ s; run the same command to go on"
+        ):
+            run_sweep(toys(tmp_path, n=2), tmp_path / "s.sqlite", engine)
+
+
 @pytest.mark.parametrize("engine", ["local", "dask"])
 def test_a_run_that_kills_its_worker_is_found_out(tmp_path, engine):
     sweep = toys(tmp_path, n=2, deadly=(1.0,))
@@ -122,19 +155,39 @@ def test_an_interrupted_sweep_keeps_its_results_and_gives_its_leases_back(tmp_pa
 # ---- two drivers --------------------------------------------------------------------------------
 
 
-def test_two_drivers_share_the_work(place, tmp_path):
+@pytest.mark.parametrize("skew", [86_400, pytest.param(-600, marks=pytest.mark.heavy)])
+def test_two_drivers_share_the_work_however_their_clocks_disagree(place, tmp_path, skew):
     path = toml_of(tmp_path, n=16, sleep=0.1)
     arguments = ("sweep", path, "--kinds", KINDS, "--store", place, "--workers", 1, "--max-replicas", 2, "--json")
-    drivers = [command_line(*arguments) for _ in range(2)]
+    drivers = [command_line(*arguments, skew=skew) for skew in (0, skew)]
     told = []
     for process in drivers:
-        said, complained = process.communicate(timeout=60)
+        said, complained = process.communicate(timeout=120)
         assert process.returncode == 0, complained
         told.append(json.loads(said))
     assert [t["total"] for t in told] == [16, 16]
     assert sum(t["done"] for t in told) == 16
+    assert [t["twice"] for t in told] == [0, 0]
     assert len(counted(tmp_path)) == 16
     assert set(counted(tmp_path).values()) == {1}
+
+
+def test_a_driver_that_was_stopped_says_what_was_run_twice(tmp_path):
+    """Its runs are taken over while it gives no sign; when it goes on it finds results that it did not put."""
+    place, sweep = tmp_path / "s.sqlite", toys(tmp_path, n=2, sleep=0.5)
+    with open_store(place) as store:
+
+        class Slow(LocalEngine):
+            def completed(self, timeout):
+                rows = super().completed(timeout)
+                for row in rows:  # another was faster
+                    other.results.put(replace(row, host="elsewhere"))
+                return rows
+
+        with open_store(place) as other:
+            record = run_sweep(sweep, store, Slow(workers=1))
+    assert (record.total, record.existing, record.done, record.twice) == (2, 2, 0, 2)
+    assert {row.host for row in record.rows.values()} == {"elsewhere"}
 
 
 # ---- stores that fail ---------------------------------------------------------------------------
@@ -164,6 +217,48 @@ def test_a_full_disk_loses_nothing(tmp_path):
     record = run_sweep(toys(tmp_path, n=12, size=60_000), place, workers=1)
     assert (record.existing, record.done) == (in_store + spilled, 12 - in_store - spilled)
     assert set(counted(tmp_path).values()) == {1}
+
+
+@pytest.mark.parametrize("how", ["deleted", "replaced", "emptied"])
+def test_a_store_that_is_lost_in_the_middle_is_noticed(tmp_path, monkeypatch, how):
+    """Its results, those that were there before too, go to a file that brings them back."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "store").mkdir()
+    place = tmp_path / "store" / "s.sqlite"
+    run_sweep(toys(tmp_path, n=2), place, workers=1)
+    running = InThread(toys(tmp_path, n=6, sleep=0.0), place, workers=1, max_replicas=1, progress=After(4, place, how))
+    error = str(running.ended().error)
+    assert ("has lost" if how == "emptied" else "was deleted or replaced") in error
+    (spill,) = place.parent.glob("compsparse-spill-*.jsonl")
+    assert f"store import {spill}" in error
+    with open_store(place) as store:
+        n, _ = store.import_spill(spill)
+    ran = sum(counted(tmp_path).values())
+    assert n >= ran - (2 if how == "emptied" else 0)
+    record = run_sweep(toys(tmp_path, n=6, sleep=0.0), place, workers=1)
+    assert (record.existing, record.done) == (ran, 6 - ran)
+    assert set(counted(tmp_path).values()) == {1}
+
+
+class After:
+    """A listener that takes a store away when so many runs have ended."""
+
+    def __init__(self, n, place, how):
+        self.n, self.place, self.how = n, place, how
+
+    def update(self, done, total, message=""):
+        if int(message.partition(" ")[0]) < self.n or self.how is None:
+            return
+        if self.how == "emptied":
+            with sqlite3.connect(self.place) as connection:
+                connection.execute("DELETE FROM compsparse_results")
+            connection.close()
+        else:
+            for path in self.place.parent.glob("s.sqlite*"):
+                path.unlink()
+        if self.how == "replaced":
+            open_store(self.place).close()
+        self.how = None
 
 
 def test_a_database_that_goes_away_loses_nothing(postgres, tmp_path, monkeypatch):
@@ -199,3 +294,58 @@ def test_a_database_that_comes_back_soon_is_waited_for(postgres, tmp_path, monke
     assert running.ended().record.done == 8
     assert list(tmp_path.glob("compsparse-spill-*")) == []
     assert set(counted(tmp_path).values()) == {1}
+
+
+def test_a_database_that_is_down_at_the_start_is_waited_for(postgres, tmp_path):
+    place = postgres.database()
+    postgres.stop()
+    heard = Messages()
+    running = InThread(toys(tmp_path, n=2), place, workers=1, progress=heard)
+    until(lambda: "waiting for the store" in heard)
+    postgres.start()
+    assert running.ended().record.done == 2
+
+
+def test_what_a_server_refuses_is_not_waited_for(postgres, tmp_path):
+    place = postgres.database().replace("/sweeps", "/no_such_sweeps")
+    heard = Messages()
+    with pytest.raises(StoreError, match="does not exist"):
+        run_sweep(toys(tmp_path, n=2), place, workers=1, progress=heard)
+    assert heard == []
+
+
+class Messages(list):
+    """A listener that keeps what it is told."""
+
+    def update(self, done, total, message=""):
+        self.append(message)
+
+
+# ---- time limits ---------------------------------------------------------------------------------
+
+
+def test_a_sweep_out_of_time_says_what_is_left_and_goes_on(tmp_path):
+    place, sweep = tmp_path / "s.sqlite", toys(tmp_path, n=4, sleep=30.0, bad=())
+    short = toys(tmp_path, n=3)
+    run_sweep(short, place, workers=1)
+    record = run_sweep(sweep, place, workers=1, max_replicas=1, time_limit=1.0)
+    assert record.status is SweepStatus.OUT_OF_TIME
+    assert (record.total, record.done, record.left) == (4, 0, 4)
+    with open_store(place) as store:
+        assert store.leases.claim([spec.key for spec in sweep.specs()], "a/1/b", 60)  # given back
+        now, states = store.sweeps.all()
+        assert states[0].status(now) == "out of time"
+
+
+def test_a_time_limit_on_the_command_line(tmp_path):
+    path, place = toml_of(tmp_path, n=4, sleep=0.5), tmp_path / "s.sqlite"
+    arguments = ("sweep", path, "--kinds", KINDS, "--store", place, "--workers", 1, "--max-replicas", 1)
+    process = command_line(*arguments, "--time-limit", "1s")
+    said, complained = process.communicate(timeout=90)
+    assert (process.returncode, complained) == (0, "")
+    found = re.search(
+        r"4 runs: 0 existed, (\d) done now, 0 failed, in \d+ s, (\d) left\nout of time: what is done", said
+    )
+    assert sum(map(int, found.groups())) == 4
+    record = run_sweep(toys(tmp_path, n=4, sleep=0.5), place, workers=1)
+    assert (record.existing, record.left) == (int(found[1]), 0)

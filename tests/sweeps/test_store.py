@@ -11,7 +11,7 @@ import pytest
 from tests.sweeps.kinds.toy import Toy
 
 from compsparse.errors import CompsparseError, StoreError
-from compsparse.sweeps import open_store
+from compsparse.sweeps import get_engine, open_store
 from compsparse.sweeps.records import Row
 from compsparse.sweeps.store import Spill
 from compsparse.sweeps.store.leases import is_gone, new_owner
@@ -58,6 +58,47 @@ def test_a_lease_has_one_owner_until_it_expires_or_its_result_is_there(place):
         assert store.leases.claim([key], other, 60) == set()
         store.leases.renew(me, -1)
         assert store.leases.drop_expired() == 1
+
+
+class Clock:
+    """Seconds that pass when they are told to."""
+
+    def __init__(self):
+        self.seconds = 0.0
+
+    def __call__(self):
+        return self.seconds
+
+
+def test_a_lease_is_free_when_its_sign_has_not_changed_for_so_long(place, monkeypatch):
+    """However the clocks of the two disagree: only the one that watches has a clock that counts."""
+    me, other = "here/1/a", "there/1/b"
+    with open_store(place) as store, open_store(place) as theirs:
+        clock = Clock()
+        watching = replace(store.leases, clock=clock)
+        with monkeypatch.context() as patch:
+            patch.setattr("time.time", lambda: 4e9)  # a clock that is decades ahead
+            assert theirs.leases.claim(["k"], other, 100) == {"k"}
+        for _ in range(3):  # it lives, and says so
+            assert watching.claim(["k"], me, 100) == set()
+            clock.seconds += 24
+            assert watching.claim(["k"], me, 100) == set()
+            theirs.leases.renew(other, 100)
+        for _ in range(5):  # and then says no more
+            assert watching.claim(["k"], me, 100) == set()
+            clock.seconds += 24
+        assert watching.claim(["k"], me, 100) == {"k"}
+
+
+def test_time_in_which_the_watcher_was_stopped_does_not_count(place):
+    """Both may have been stopped together, as when a machine sleeps."""
+    with open_store(place) as store:
+        clock = Clock()
+        watching = replace(store.leases, clock=clock)
+        store.leases.claim(["k"], "there/1/b", 100)
+        assert watching.claim(["k"], "here/1/a", 100) == set()
+        clock.seconds += 3600
+        assert watching.claim(["k"], "here/1/a", 100) == set()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux can tell")
@@ -136,7 +177,7 @@ def test_a_newer_store_is_refused(place):
 
     with open_store(place) as store, store.database.write() as connection:
         connection.execute(update(meta_table).values(value="99"))
-    with pytest.raises(StoreError, match="has schema 99, this compsparse reads up to 1: install a newer"):
+    with pytest.raises(StoreError, match="has schema 99, this compsparse reads up to 2: install a newer"):
         open_store(place)
 
 
@@ -160,6 +201,30 @@ def test_what_is_no_store_is_said_in_one_sentence(tmp_path):
         assert "secret" not in str(caught.value)
     with pytest.raises(CompsparseError, match="there is no store"):
         open_store(tmp_path / "none.sqlite", create=False)
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "postgresql://me:secret@host:port/x",
+        "postgresql://me:se/cr@et:secret@host:port/x",
+        "postgresql://me:secret@host:1:2/x",
+        "mysql://me:secret@host/x",
+        "mysql://host/x?password=secret",
+        "postgresql://host:x/db?user=me&p%61ssword=secret&sslmode=require",
+        "postgresql://127.0.0.1:1/x?password=secret&sslmode=disable",
+        "postgresql://127.0.0.1:1/x?sslpassword=secret&nonsense=1",
+        "postgresql:/me:secret@host/x",
+        "me:secret@host/x",
+        "host=h password = 'a secret' dbname=/x",
+        "dask://me:secret@host",
+    ],
+)
+def test_passwords_are_not_printed(place):
+    with pytest.raises(CompsparseError) as caught:
+        get_engine(place) if place.startswith("dask") else open_store(place, create=False)
+    assert "secret" not in str(caught.value)
+    assert "***" in str(caught.value) or "host/x" not in place
 
 
 # ---- spill files --------------------------------------------------------------------------------

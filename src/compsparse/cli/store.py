@@ -27,7 +27,7 @@ def list_(
     """Count the results by kind, or show what failed and why."""
     from compsparse.sweeps import open_store
 
-    with unreadable_told(), open_store(store, create=False) as kept:
+    with unreadable_told(), open_store(store, read_only=True) as kept:
         if failed:
             rows = list(kept.results.all(status="failed"))
             if json_:
@@ -56,7 +56,7 @@ def export(
     from compsparse.sweeps import open_store
 
     check_outputs([file], store_files(store))
-    with unreadable_told(), open_store(store, create=False) as kept:
+    with unreadable_told(), open_store(store, read_only=True) as kept:
         say(f"{kept.export(file, kind):,} results: {printable(file)}")
 
 

@@ -15,7 +15,8 @@ import typer
 from rich.table import Column, Table
 from typer.core import TyperGroup
 
-from compsparse.cli.app import JsonOption, app, cell, err, out, print_json, say
+from compsparse.cli.app import JsonOption, app, cell, err, out, print_json, say, seconds
+from compsparse.cli.tables import TimeLimitOption
 from compsparse.errors import ConfigError
 from compsparse.files import check_outputs
 from compsparse.progress import shown
@@ -63,6 +64,7 @@ def run(
     max_replicas: Annotated[int | None, typer.Option(help="The most runs to train together.", min=1)] = None,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Run again what failed before.")] = False,
     wait: Annotated[bool, typer.Option(help="Wait for what other drivers on this store are running.")] = True,
+    time_limit: TimeLimitOption = None,
     report: Annotated[Path | None, typer.Option(help="Write a page with the curves to this file.")] = None,
     json_: JsonOption = False,
 ) -> None:
@@ -91,6 +93,7 @@ def run(
                 max_replicas=max_replicas,
                 retry_failed=retry_failed,
                 wait=wait,
+                time_limit=seconds(time_limit),
                 progress=progress,
             )
         _print_record(record, sweep, store, json_)
@@ -133,16 +136,19 @@ def _interrupt(*_: object) -> None:
 
 
 def _print_record(record: SweepRecord, sweep: Sweep, store: str, as_json: bool) -> None:
-    from compsparse.sweeps.store.database import without_password
+    from compsparse.sweeps.addresses import without_password
 
     place = without_password(store)
-    counts = {k: getattr(record, k) for k in ("total", "existing", "done", "failed", "seconds")}
+    counts = {k: getattr(record, k) for k in ("total", "existing", "done", "failed", "twice", "left", "seconds")}
     if as_json:
         crossings = [{"settings": g, **asdict(c)} for g, c in record.crossings]
         about = {"name": record.name, "status": record.status.name.lower(), "store": place}
         print_json(about | counts | {"crossings": crossings})
         return
-    told = "{total:,} runs: {existing:,} existed, {done:,} done now, {failed:,} failed, in {seconds:.0f} s"
+    told = (
+        "{total:,} runs: {existing:,} existed, {done:,} done now, {failed:,} failed, in {seconds:.0f} s"
+        + ", {left:,} left" * bool(record.left)
+    )
     say(f"{printable(record.name)}: {told.format(**counts)}")
     if record.crossings:
         _print_crossings(record)
@@ -153,6 +159,9 @@ def _print_record(record: SweepRecord, sweep: Sweep, store: str, as_json: bool) 
         say(f"failed: {printable(row.key[:12])}… {printable(' '.join(last))}", style="red")
     if record.failures[3:]:
         say(f"… and {len(record.failures) - 3} more", style="red")
+    if record.twice:
+        reason = "this one gave no sign of life for longer than its lease"
+        say(f"run twice: {record.twice:,}, here and by another driver on this store, since {reason}", style="yellow")
     say(f"{record.status.value}\nresults: {printable(place)}")
 
 
@@ -219,7 +228,7 @@ def status(
 
     from compsparse.sweeps import open_store
 
-    with unreadable_told(), open_store(store, create=False) as kept:
+    with unreadable_told(), open_store(store, read_only=True) as kept:
         now, states = kept.sweeps.all(last)
         if json_:
             print_json({"sweeps": [_state_data(s, now) for s in states]})

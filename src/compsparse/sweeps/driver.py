@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import count
@@ -32,6 +33,36 @@ _BEAT_SECONDS = 1.0
 _Answer = TypeVar("_Answer")
 
 
+def patiently(
+    action: Callable[[], _Answer],
+    deadline: float = math.inf,
+    *,
+    pauses: Sequence[float] | None = None,
+    waiting: Callable[[], None] = lambda: None,
+) -> _Answer:
+    """Asks a store again if it fails.
+
+    Args:
+        deadline: when waiting would be of no use any more, on the clock of :func:`time.perf_counter`.
+        pauses: seconds to wait before each new try if its answer was an error.
+        waiting: called before each pause.
+
+    Raises:
+        StoreError: it kept failing.
+    """
+    for tried in count():
+        try:
+            return action()
+        except StoreError as error:
+            known = _PAUSES if pauses is None else pauses
+            left = (_PAUSES_AWAY if isinstance(error, StoreUnreachableError) else known)[tried:]
+            if not left or time.perf_counter() + left[0] > deadline:
+                raise
+            waiting()
+            time.sleep(left[0])
+    raise AssertionError  # count() does not end
+
+
 class Driver:
     """One call of a sweep."""
 
@@ -45,11 +76,13 @@ class Driver:
         retry_failed: bool,
         wait: bool,
         lease_seconds: float,
+        deadline: float,
         progress: Progress | None,
     ):
         self._name, self._plan, self._store, self._engine = sweep.name, plan_of(sweep), store, engine
         self._max_replicas, self._retry_failed, self._wait = max_replicas, retry_failed, wait
-        self._lease_seconds, self._progress = lease_seconds, progress or Silent()
+        self._lease_seconds, self._deadline = lease_seconds, deadline
+        self._progress = Silent() if progress is None else progress
         self._owner = new_owner()
         self._asked: dict[str, Spec] = {}
         self._rows: dict[str, Row] = {}
@@ -57,7 +90,7 @@ class Driver:
         self._running: dict[str, Spec] = {}
         self._inbox: deque[Row] = deque()
         self._elsewhere: dict[str, Spec] = {}
-        self._existing = self._done = self._failed = 0
+        self._existing = self._done = self._failed = self._twice = 0
         self._load = self._load_done = 0.0
         self._lost: StoreError | None = None
         self._spill = store.spill()
@@ -71,6 +104,7 @@ class Driver:
         status = SweepStatus.FINISHED
         if self._packs:
             status = self._run_missing()
+            self._spill_lost()
         if self._lost is not None:
             raise StoreError(f"{self._lost}; {self._spill.sentence()}") from self._lost
         return SweepRecord(
@@ -80,13 +114,15 @@ class Driver:
             existing=self._existing,
             done=self._done,
             failed=self._failed,
+            twice=self._twice,
             seconds=time.monotonic() - started,
             rows={key: self._rows[key] for key in self._asked if key in self._rows},
             crossings=self._plan.crossings(),
         )
 
     def _run_missing(self) -> SweepStatus:
-        self._state = self._store.sweeps.begin(replace(self._state, total=len(self._asked), existing=self._existing))
+        new = replace(self._state, total=len(self._asked), existing=self._existing)
+        self._state = self._try(partial(self._store.sweeps.begin, new)) or new
         status, message = SweepStatus.INTERRUPTED, "ended by an error"
         try:
             with _Heart(self._store, self._owner, self._lease_seconds, lambda: self._state):
@@ -108,15 +144,18 @@ class Driver:
         while True:
             self._hand_out()
             self._tell()
-            if not self._running:
-                if self._lost is not None or not (self._packs or self._elsewhere):
-                    return SweepStatus.FINISHED
-                if not self._packs and not self._wait:
-                    return SweepStatus.ELSEWHERE
-                time.sleep(0.1 if self._packs else _POLL_SECONDS / 2)
-            else:
-                self._inbox.extend(self._engine.completed(_POLL_SECONDS))
+            if not self._running and (self._lost is not None or not (self._packs or self._elsewhere)):
+                return SweepStatus.FINISHED
+            left = self._deadline - time.perf_counter()
+            if left <= 0:
+                return SweepStatus.OUT_OF_TIME
+            if self._running:
+                self._inbox.extend(self._engine.completed(min(_POLL_SECONDS, left)))
                 self._empty_inbox()
+            elif not self._packs and not self._wait:
+                return SweepStatus.ELSEWHERE
+            else:
+                time.sleep(min(0.1 if self._packs else _POLL_SECONDS / 2, left))
             self._look_elsewhere()
 
     # ---- what to run ----------------------------------------------------------------------------
@@ -184,16 +223,21 @@ class Driver:
             self._inbox.popleft()
 
     def _keep(self, row: Row) -> None:
-        if self._lost is None:
-            self._try(lambda: self._store.results.put(row))
+        is_kept = self._try(lambda: self._store.results.put(row)) if self._lost is None else None
         if self._lost is not None:
             self._spill.put(row)
         spec = self._running.pop(row.key, None)
-        if spec is not None:
-            self._load_done += spec.load()
+        if spec is None:
+            return
+        self._load_done += spec.load()
+        if is_kept is False:  # another driver took this one for dead, and was faster
+            row = (self._try(lambda: self._store.results.get([row.key])) or {}).get(row.key, row)
+            self._existing += 1
+            self._twice += 1
+        else:
             self._done += row.status == "done"
             self._failed += row.status == "failed"
-            self._take(row)
+        self._take(row)
 
     def _take(self, row: Row) -> None:
         self._rows[row.key] = row
@@ -201,17 +245,26 @@ class Driver:
             self._ask(self._plan.heard(row))
 
     def _try(self, action: Callable[[], _Answer]) -> _Answer | None:
-        """Asks the store again if it fails; if it keeps failing it is lost, and what still runs is spilled."""
-        for tried in count():
-            try:
-                return action()
-            except StoreError as error:
-                pauses = _PAUSES_AWAY if isinstance(error, StoreUnreachableError) else _PAUSES
-                if tried >= len(pauses):
-                    self._lost = error
-                    return None
-                time.sleep(pauses[tried])
-        return None
+        """Asks the store patiently; if it keeps failing it is lost, and what still runs is spilled."""
+        try:
+            return patiently(action, self._deadline, waiting=lambda: self._say("waiting for the store"))
+        except StoreError as error:
+            self._lost = error
+            return None
+
+    def _spill_lost(self) -> None:
+        """Results that the store took and has no more, as when its file was deleted, go to the spill file too."""
+        known = {key: row for key, row in self._rows.items() if row.kind and key not in self._spill.keys}
+        try:
+            known = {key: row for key, row in known.items() if key not in self._store.results.keys(known)}
+        except StoreUnreachableError:
+            return  # a server that comes back has them
+        except StoreError as error:
+            self._lost = self._lost or error
+        for row in known.values():
+            self._spill.put(row)
+        if known and self._lost is None:
+            self._lost = StoreError(f"the store {self._store.name} has lost {len(known)} results that it had taken")
 
     # ---- progress -------------------------------------------------------------------------------
 
@@ -232,14 +285,18 @@ class Driver:
 
     def _tell(self) -> None:
         self._note()
-        state = self._state
-        ended = len(self._rows)
-        message = f"{ended:,} of {state.total:,} runs" + (f", {state.failed} failed" if state.failed else "")
         if self._lost is not None:
-            message += f", the store is lost: waiting for {state.running} runs"
+            self._say(f"the store is lost: waiting for {len(self._running)} runs")
         elif self._elsewhere and not self._running:
-            message += f", waiting for {len(self._elsewhere)} that run elsewhere"
-        self._progress.update(state.share, 1.0, message)
+            self._say(f"waiting for {len(self._elsewhere)} that run elsewhere")
+        else:
+            self._say(*filter(None, [self._engine.note]))
+
+    def _say(self, *more: str) -> None:
+        state = self._state
+        ended = f"{len(self._rows):,} of {state.total:,} runs"
+        failed = [f"{state.failed} failed"] if state.failed else []
+        self._progress.update(state.share, 1.0, ", ".join([ended, *failed, *more]))
 
 
 class _Heart:

@@ -8,16 +8,17 @@ import socket
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal
 
 import compsparse
 from compsparse.checks import check_number
+from compsparse.digest import SEAL, sealed
 from compsparse.errors import ConfigError, DataError
 from compsparse.optional import needs
 from compsparse.sweeps.adaptive import Crossing
-from compsparse.sweeps.spec import Spec, object_in
+from compsparse.sweeps.spec import Spec, key_of, loaded_kinds, object_in
 from compsparse.text import printable
 
 if TYPE_CHECKING:
@@ -77,19 +78,47 @@ class Row:
         )
 
     def to_columns(self) -> dict[str, Any]:
-        """The row as a table of a store has it: spec and result as JSON."""
+        """The row as a table of a store has it: spec and result as JSON, and a digest of all the rest."""
         result = None if self.result is None else json.dumps(self.result)
-        return {**asdict(self), "spec": json.dumps(self.spec), "result": result}
+        times = {name: float(getattr(self, name)) for name in ("seconds", "started", "finished")}
+        return sealed({**vars(self), **times, "spec": json.dumps(self.spec), "result": result})
 
     @classmethod
     def from_columns(cls, columns: Mapping[str, Any]) -> Row:
-        """Reads what :meth:`to_columns` gave.
+        """Reads what :meth:`to_columns` gave; earlier versions wrote no digest.
 
         Raises:
             DataError: something else stands there; the sentence says in which column.
         """
-        parts = {n: object_in(columns[n], n) for n in ("spec", "result") if columns.get(n) is not None}
-        return cls._checked({**columns, **parts})
+        content = {name: value for name, value in columns.items() if name != SEAL}
+        parts = {n: object_in(content[n], n) for n in ("spec", "result") if content.get(n) is not None}
+        return cls._checked({**content, **parts})._compared(columns)
+
+    def _compared(self, columns: Mapping[str, Any]) -> Row:
+        """The row, if its columns are what their digest was taken of, and its key names them."""
+        if SEAL in columns and columns[SEAL] != sealed(columns)[SEAL]:
+            raise DataError("it is not as it was written: it was changed or damaged")
+        self._check_key(is_sealed=SEAL in columns)
+        return self
+
+    def _check_key(self, is_sealed: bool) -> None:
+        """Compares the key with the content that it names.
+
+        Which fields a key leaves out only the kind knows, so where that is not loaded, the digest must do.
+        """
+        try:
+            if self.key == key_of(self.kind, self.version, self.spec):
+                return
+            if not is_sealed:
+                from compsparse.sweeps.catalogue import all_kinds
+
+                all_kinds()
+            kinds = loaded_kinds(self.kind, self.version)
+            fits = any(self.key == key_of(self.kind, self.version, kind.named_by(self.spec)) for kind in kinds)
+        except (ValueError, RecursionError):  # the spec holds what no field can
+            kinds, fits = [], False
+        if not fits and (kinds or not is_sealed):
+            raise DataError("its key is not that of its kind, version and spec: it was changed or damaged")
 
     @classmethod
     def unreadable(cls, key: str, problem: str) -> Row:
@@ -101,13 +130,16 @@ class Row:
 
     def to_json(self) -> str:
         """The row as one line, for spill files."""
-        return json.dumps(asdict(self))
+        return json.dumps({**vars(self), SEAL: self.to_columns()[SEAL]})
 
     @classmethod
     def from_json(cls, text: str) -> Row:
-        """Reads what :meth:`to_json` wrote."""
+        """Reads what :meth:`to_json` wrote; earlier versions wrote no digest."""
         try:
-            return cls._checked(object_in(text, "it"))
+            values = object_in(text, "it")
+            row = cls._checked({name: value for name, value in values.items() if name != SEAL})
+            columns = row.to_columns()
+            return row._compared({n: values.get(n) if n == SEAL else columns[n] for n in columns if n in values})
         except DataError as error:
             raise DataError(f"this line holds no result: {error}") from None
 
@@ -174,6 +206,7 @@ class SweepStatus(Enum):
 
     FINISHED = "finished"
     INTERRUPTED = "interrupted: what is done is kept, run the same command to go on"
+    OUT_OF_TIME = "out of time: what is done is kept, run the same command to go on"
     ELSEWHERE = "the rest is being run elsewhere"
 
 
@@ -186,6 +219,8 @@ class SweepRecord:
         total: runs the sweep asked for.
         existing: results that were there before.
         done, failed: results of this call.
+        twice: runs of this call that another driver had run meanwhile, whose results count as existing: this driver
+            had given no sign of life for longer than its lease.
         crossings: (settings of the group, where its curve crosses the threshold), if the sweep is adaptive.
     """
 
@@ -197,6 +232,7 @@ class SweepRecord:
     failed: int
     seconds: float
     rows: Mapping[str, Row]
+    twice: int = 0
     crossings: tuple[tuple[dict[str, Any], Crossing], ...] = ()
 
     def frame(self) -> pandas.DataFrame:
@@ -206,6 +242,11 @@ class SweepRecord:
     def crossing_frame(self) -> pandas.DataFrame:
         """One line a group of an adaptive sweep: its settings, and where its curve crosses."""
         return _frame([{**group, **vars(crossing)} for group, crossing in self.crossings])
+
+    @property
+    def left(self) -> int:
+        """Runs that were asked for and have not ended; an adaptive sweep may ask for more."""
+        return self.total - len(self.rows)
 
     @property
     def failures(self) -> list[Row]:

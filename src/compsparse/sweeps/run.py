@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from compsparse.checks import check_count, check_device, check_flag, check_number
+from compsparse.checks import check_count, check_device, check_flag, check_number, deadline_in
 from compsparse.errors import ConfigError, EngineError
-from compsparse.progress import Progress, check_progress
+from compsparse.progress import Progress, Silent, check_progress
 from compsparse.sweeps import DEFAULT_STORE
-from compsparse.sweeps.driver import Driver
+from compsparse.sweeps.driver import Driver, patiently
 from compsparse.sweeps.engines import Engine, get_engine
 from compsparse.sweeps.engines.work import run_pack
 from compsparse.sweeps.packs import Pack
@@ -35,6 +36,7 @@ def run_sweep(
     retry_failed: bool = False,
     wait: bool = True,
     lease_seconds: float = LEASE_SECONDS,
+    time_limit: float | None = None,
     progress: Progress | None = None,
 ) -> SweepRecord:
     """Runs what is missing of a sweep and returns all its results.
@@ -50,6 +52,7 @@ def run_sweep(
         retry_failed: run again what failed before.
         wait: wait for what other drivers are running.
         lease_seconds: after so long without a sign, a driver counts as dead and its runs are taken over.
+        time_limit: seconds for everything; what is running then is given up, what is done is kept.
 
     Raises:
         StoreError: if the store cannot be written; the message names the file that holds the results instead.
@@ -57,6 +60,7 @@ def run_sweep(
     """
     if not isinstance(sweep, Sweep):
         raise ConfigError(f"expected a Sweep to run, got {sweep!r}")
+    deadline = deadline_in(time_limit) or math.inf
     check_number("lease_seconds", lease_seconds, above=0)
     check_number("lease_seconds", lease_seconds, least=_SHORTEST_LEASE, most=_LONGEST_LEASE)
     check_flag("retry_failed", retry_failed)
@@ -66,7 +70,7 @@ def run_sweep(
         check_count("max_replicas", max_replicas, most=MOST_RUNS)
     worker = _engine(engine, workers, device)
     most = sweep.kind.max_replicas(device) if max_replicas is None else max_replicas
-    with _opened(store) as kept:
+    with _opened(store, deadline, progress) as kept:
         return Driver(
             sweep,
             kept,
@@ -75,6 +79,7 @@ def run_sweep(
             retry_failed=retry_failed,
             wait=wait,
             lease_seconds=lease_seconds,
+            deadline=deadline,
             progress=progress,
         ).run()
 
@@ -91,7 +96,7 @@ def run_stage(
         raise ConfigError(f"expected a spec of a run, got {spec!r}")
     check_device(device)
     check_progress(progress)
-    with _opened(store) as kept:
+    with _opened(store, math.inf, progress) as kept:
         row = kept.results.get([spec.key]).get(spec.key)
         if row is None or row.status == "failed":
             (row,) = run_pack(Pack((spec,)), device, progress)
@@ -113,9 +118,14 @@ def _engine(engine: Any, workers: int | None, device: str | None) -> Engine:
 
 
 @contextlib.contextmanager
-def _opened(store: Store | str | Path) -> Iterator[Store]:
+def _opened(store: Store | str | Path, deadline: float, progress: Progress | None) -> Iterator[Store]:
+    """A store, if need be when its server is back."""
     if isinstance(store, Store):
         yield store
-    else:
-        with open_store(store) as opened:
-            yield opened
+        return
+    say = (Silent() if progress is None else progress).update
+    with patiently(lambda: open_store(store), deadline, pauses=(), waiting=lambda: say(0, 1, _WAITING)) as opened:
+        yield opened
+
+
+_WAITING = "waiting for the store"

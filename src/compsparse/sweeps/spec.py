@@ -71,13 +71,14 @@ class Spec:
     @cached_property
     def key(self) -> str:
         """The name of this content: the start of the SHA-256 of kind, version and fields."""
-        content = canonical({"kind": self.kind, "version": self.version, "fields": self._named_by()})
-        return digest_of(content)[:32]
+        return key_of(self.kind, self.version, self.named_by(self.to_dict()))
 
-    def _named_by(self) -> dict[str, Any]:
-        kind: Any = type(self)
-        defaults = {f.name: f.default for f in fields(kind) if f.name in self.later_fields}
-        return {name: v for name, v in self.to_dict().items() if name not in defaults or v != defaults[name]}
+    @classmethod
+    def named_by(cls, data: Mapping[str, Any]) -> dict[str, Any]:
+        """The fields that are part of the key: later ones only where they have not their defaults."""
+        kind: Any = cls
+        defaults = {f.name: canonical(f.default) for f in fields(kind) if f.name in cls.later_fields}
+        return {name: v for name, v in data.items() if name not in defaults or canonical(v) != defaults[name]}
 
     def to_dict(self) -> dict[str, Any]:
         """All fields, defaults included, in their declared types: 1 in a field of floats is 1.0."""
@@ -104,6 +105,11 @@ class Spec:
         return tuple(_types(cls))
 
 
+def key_of(kind: str, version: int, named: Mapping[str, Any]) -> str:
+    """The name of a run: the start of the digest of its kind, that kind's version and the fields that count."""
+    return digest_of(canonical({"kind": kind, "version": version, "fields": named}))[:32]
+
+
 def check_run_kind(kind: Any) -> type[Spec]:
     """A kind of run: a dataclass that derives from :class:`Spec` and has a name."""
     if not (isinstance(kind, type) and issubclass(kind, Spec)):
@@ -111,6 +117,18 @@ def check_run_kind(kind: Any) -> type[Spec]:
     if not is_dataclass(kind) or not isinstance(getattr(kind, "kind", None), str) or not kind.kind:
         raise ConfigError(f"the kind of run {kind.__name__} must be a frozen dataclass with its name as kind = '…'")
     return kind
+
+
+def loaded_kinds(name: str, version: int) -> list[type[Spec]]:
+    """The kinds of run of that name and version that this process has loaded."""
+    found: list[type[Spec]] = []
+    waiting: list[type[Spec]] = [Spec]
+    while waiting:
+        kind = waiting.pop()
+        waiting += kind.__subclasses__()
+        if is_dataclass(kind) and getattr(kind, "kind", None) == name and kind.version == version:
+            found.append(kind)
+    return found
 
 
 _HOME = "_kinds_folder"

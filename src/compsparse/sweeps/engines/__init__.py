@@ -6,6 +6,7 @@ import re
 
 from compsparse.checks import check_known
 from compsparse.errors import ConfigError
+from compsparse.sweeps.addresses import without_password
 from compsparse.sweeps.engines.engine import Engine
 
 _KNOWN = ("local", "dask", "dask://host:port")
@@ -27,7 +28,8 @@ def get_engine(name: str = "local", *, workers: int | None = None, device: str |
     if name.startswith("dask://"):
         address = name.removeprefix("dask://")
         if not re.fullmatch(r"(\[[0-9a-fA-F:]+\]|[^:/\s]+):\d{1,5}", address, re.ASCII):
-            raise ConfigError(f"cannot read the address of the engine {name!r}: write dask://host:port")
+            shown = without_password(name)
+            raise ConfigError(f"cannot read the address of the engine {shown!r}: write dask://host:port")
         return DaskEngine(address, workers=workers, device=device)
     check_known(name, _KNOWN, "there is no engine")
     if name == "local":

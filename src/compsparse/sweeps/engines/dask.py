@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import queue
 import time
 from collections import deque
+from concurrent.futures import CancelledError
 from typing import Any
 
 from compsparse.checks import check_count, check_device
@@ -20,6 +20,13 @@ from compsparse.sweeps.records import Row
 _RETRIES = 2
 _CONNECT_SECONDS = 10
 _AHEAD = 4  # packs in flight beyond what the workers run; also what a cluster without workers sees
+_STARTS = 3  # of a local cluster, whose workers may be killed as they start
+_ANSWER_SECONDS = 5.0  # a result whose worker died meanwhile is computed again, and is not waited for in place
+_MOST_DROPPED = 20  # packs in a row that come back without having run
+_LOOK_SECONDS = 2.0  # between two counts of the workers
+_BETWEEN_LOOKS = 0.05  # at what has ended
+_ALONE_SECONDS = (60.0, 3600.0)
+"""How long work waits for a worker where there is none: of a cluster made here, and of one that is there."""
 
 
 class DaskEngine(Engine):
@@ -53,45 +60,68 @@ class DaskEngine(Engine):
             raise ConfigError(f"the cluster at {address} has its own workers: leave out their number")
         self.device, self._retries = device, check_count("retries", retries, least=0, most=MOST_RETRIES)
         self._address = address
-        self._n_workers = cores() if workers is None else check_count("workers", workers, most=most_workers())
-        self._threads = None if address else max(1, cores() // self._n_workers)
+        self._wanted = cores() if workers is None else check_count("workers", workers, most=most_workers())
+        self._n_workers, self._threads = self._wanted, None if address else max(1, cores() // self._wanted)
         self._client: Any = None
         self._cluster: Any = None
         self._running: dict[Any, Pack] = {}
         # packs whose workers died too often: one at a time, since a worker's death also counts against what waits there
         self._suspects: deque[Pack] = deque()
         self._suspect: Any = None
-        self._ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._counted = -60.0
+        self._counted, self._last_seen, self._dropped = -60.0, 0.0, 0
 
     def start(self) -> None:
-        import dask
-
         distributed: Any = needs("distributed", "Dask engines", "dask")
         if self._address is None:
-            with dask.config.set({"distributed.scheduler.allowed-failures": self._retries}):
-                self._cluster = distributed.LocalCluster(
-                    n_workers=self._n_workers,
-                    threads_per_worker=1,
-                    processes=True,
-                    dashboard_address="127.0.0.1:0",
-                    silence_logs=logging.CRITICAL,
-                )
+            self._cluster = self._made_cluster(distributed)
         try:
             self._client = distributed.Client(self._cluster or f"tcp://{self._address}", timeout=_CONNECT_SECONDS)
         except (OSError, TimeoutError, ValueError) as error:
             raise EngineError(f"cannot reach a Dask scheduler at {self._address}: {error}") from None
+        self._last_seen = time.monotonic()
         if self._cluster is not None:
-            self._client.register_plugin(_deaf())
+            with contextlib.suppress(Exception):  # of a worker that is dying
+                self._client.register_plugin(_deaf())
+
+    def _made_cluster(self, distributed: Any) -> Any:
+        import dask
+
+        for tried in range(_STARTS):
+            try:
+                with dask.config.set({"distributed.scheduler.allowed-failures": self._retries}):
+                    return distributed.LocalCluster(
+                        n_workers=self._wanted,
+                        threads_per_worker=1,
+                        processes=True,
+                        dashboard_address="127.0.0.1:0",
+                        silence_logs=logging.CRITICAL,
+                    )
+            except (OSError, RuntimeError, TimeoutError) as error:
+                if tried == _STARTS - 1:
+                    problem = f"workers of the Dask cluster end as they start: {error.__cause__ or error}"
+                    raise EngineError(f"{problem}; run the same command to go on") from error
+        raise AssertionError
 
     @property
     def workers(self) -> int:
         """The threads of the cluster, counted anew from time to time since clusters grow."""
-        if self._client is not None and time.monotonic() - self._counted > 2.0:
+        if self._client is not None and time.monotonic() - self._counted > _LOOK_SECONDS:
             self._counted = time.monotonic()
             with contextlib.suppress(OSError, TimeoutError):
-                self._n_workers = max(1, sum(self._client.nthreads().values()))
+                self._look()
         return self._n_workers
+
+    def _look(self) -> None:
+        n_threads = sum(self._client.nthreads().values())
+        if n_threads:
+            self._last_seen, self._n_workers = time.monotonic(), n_threads
+        if self._cluster is not None and n_threads < self._wanted:  # one killed as it starts does not come back alone
+            self._cluster.scale(self._wanted)
+
+    @property
+    def note(self) -> str:
+        alone = time.monotonic() - self._last_seen
+        return f"no Dask worker for {alone:.0f} s" if self._client is not None and alone > 2 * _LOOK_SECONDS else ""
 
     @property
     def room(self) -> int:
@@ -103,38 +133,59 @@ class DaskEngine(Engine):
     def _give(self, pack: Pack) -> Any:
         future = self._client.submit(_work, pack, self.device, self._threads, pure=False)
         self._running[future] = pack
-        future.add_done_callback(self._ended.put)
         return future
 
     def completed(self, timeout: float) -> list[Row]:
         deadline = time.monotonic() + timeout
+        while not (rows := self._collected()) and time.monotonic() < deadline:
+            self._check_alive()
+            time.sleep(min(_BETWEEN_LOOKS, timeout))
+        return rows
+
+    def _collected(self) -> list[Row]:
+        """Rows of what has ended, looked for and not announced: announcements are lost with workers."""
         rows: list[Row] = []
-        while not rows:
-            try:
-                future = self._ended.get(timeout=max(0.001, min(1.0, deadline - time.monotonic())))
-            except queue.Empty:
-                self._check_alive()
-                if time.monotonic() >= deadline:
-                    return []
-                continue
-            rows = self._rows(future, self._running.pop(future))
-            if future is self._suspect:
-                self._suspect = None
+        for future in [f for f in self._running if f.status not in ("pending", "lost")]:  # what is lost runs again
+            rows += self._rows(future, self._running[future])
             if self._suspects and self._suspect is None:
                 self._suspect = self._give(self._suspects.popleft())
-            future.release()
         return rows
 
     def _rows(self, future: Any, pack: Pack) -> list[Row]:
+        rows: list[Row] = []
+        try:
+            if future.status == "finished":
+                rows = future.result(timeout=_ANSWER_SECONDS)
+                self._dropped = 0
+            elif future.status == "error":
+                rows = self._failed(future, pack, future.exception(timeout=_ANSWER_SECONDS))
+            elif future.status == "cancelled":
+                self._give_back(future, pack)
+            else:
+                return []
+        except (OSError, TimeoutError, CancelledError):
+            self._check_alive()
+            return []  # the worker died with its answer, and another finds it again
+        del self._running[future]
+        if future is self._suspect:
+            self._suspect = None
+        future.release()
+        return rows
+
+    def _give_back(self, future: Any, pack: Pack) -> None:
+        """A pack that the scheduler dropped, with workers that were lost, is handed in again."""
+        self._check_alive()
+        self._dropped += 1
+        if self._dropped > _MOST_DROPPED:
+            raise EngineError(f"the Dask scheduler dropped {self._dropped} tasks; run the same command to go on")
+        if future is self._suspect:
+            self._suspects.appendleft(pack)
+        else:
+            self._give(pack)
+
+    def _failed(self, future: Any, pack: Pack, error: BaseException) -> list[Row]:
         from distributed import KilledWorker
 
-        if future.status in ("cancelled", "lost"):
-            self._check_alive()
-            raise EngineError("the Dask scheduler dropped a task; run the same command to go on")
-        error = future.exception()
-        if error is None:
-            rows: list[Row] = future.result()
-            return rows
         if not isinstance(error, KilledWorker):
             raise EngineError(f"a Dask worker cannot run the work: {type(error).__name__}: {error}")
         if len(pack.specs) > 1:
@@ -148,6 +199,10 @@ class DaskEngine(Engine):
     def _check_alive(self) -> None:
         if self._client.status not in ("running", "connecting", "newly-created"):
             raise EngineError(f"lost the Dask scheduler at {self._address}; run the same command to go on")
+        _ = self.workers  # looks for them
+        alone, most = time.monotonic() - self._last_seen, _ALONE_SECONDS[self._cluster is None]
+        if alone > most:
+            raise EngineError(f"no Dask worker has been there for {alone:.0f} s; run the same command to go on")
 
     def stop(self) -> None:
         if self._client is not None:
@@ -157,7 +212,8 @@ class DaskEngine(Engine):
             with contextlib.suppress(Exception):
                 self._client.close(timeout=5)
         if self._cluster is not None:
-            self._cluster.close(timeout=10)
+            with contextlib.suppress(Exception):  # workers that are being started again end later
+                self._cluster.close(timeout=10)
         self._client = self._cluster = None
 
 

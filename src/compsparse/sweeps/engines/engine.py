@@ -44,6 +44,11 @@ class Engine(ABC):
         """The load that is done within running packs, where the engine hears of it."""
         return 0.0
 
+    @property
+    def note(self) -> str:
+        """What whoever waits should know, if there is something."""
+        return ""
+
     @abstractmethod
     def stop(self) -> None:
         """Ends all work at once; what was not returned is lost."""

@@ -55,7 +55,7 @@ class Store:
         return write_table(self.results.all(kind), place)
 
     def compact(self, failed: bool = False) -> dict[str, int]:
-        """Removes expired leases and ended sweeps (and failed results, so that they run again), and frees space."""
+        """Removes dead leases and ended sweeps (and failed results, so that they run again), and frees space."""
         check_flag("failed", failed)
         now, _ = self.sweeps.all(0)
         removed = {
@@ -77,13 +77,15 @@ class Store:
         self.close()
 
 
-def open_store(place: str | Path = DEFAULT_STORE, *, create: bool = True) -> Store:
+def open_store(place: str | Path = DEFAULT_STORE, *, create: bool = True, read_only: bool = False) -> Store:
     """Opens a store: the path of a SQLite file, or ``postgresql://user:password@host/database``.
 
     Args:
         create: make the file if there is none.
+        read_only: only to look: nothing is written, and of a damaged file what can be read is read, with a warning.
+            Where nothing can be written it is opened so anyway.
     """
-    return Store(Database(place, create))
+    return Store(Database(place, create, read_only))
 
 
 __all__ = ["Leases", "Results", "Spill", "Store", "SweepState", "SweepStates", "open_store"]

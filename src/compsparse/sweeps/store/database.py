@@ -4,66 +4,75 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Sequence
+import warnings
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Table, create_engine, event, exc, func, insert, inspect, select, text
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.engine import URL, make_url
+from sqlalchemy.engine import URL, Engine, make_url
 from sqlalchemy.engine.reflection import Inspector
 
 from compsparse.checks import check_flag
-from compsparse.errors import ConfigError, DataError, StoreError, StoreUnreachableError
+from compsparse.errors import ConfigError, StoreError, StoreUnreachableError
 from compsparse.files import check_place
 from compsparse.optional import needs
-from compsparse.sweeps.store.schema import SCHEMA_VERSION, meta_table, metadata
+from compsparse.sweeps.addresses import hidden_in, without_password
+from compsparse.sweeps.records import UnreadableResults
+from compsparse.sweeps.store.schema import NEW_IN_2, SCHEMA_VERSION, meta_table, metadata, results_table
+from compsparse.sweeps.store.sqlite_file import SqliteFile, problem_of
 from compsparse.text import printable
 
-_BUSY_SECONDS = 60
 _CREATE_LOCK = 0x636F6D70  # any number, the same in every process
 
 
 class Database:
-    """Where a store lives: a path of a SQLite file, or the URL of a PostgreSQL database."""
+    """Where a store lives: a path of a SQLite file, or the URL of a PostgreSQL database.
 
-    def __init__(self, place: str | Path, create: bool = True):
+    Attributes:
+        read_only: whether nothing is written, because so it was asked, or because the file's medium takes nothing.
+        has_digests: whether its results carry digests; in one that an earlier version made and nobody has written to
+            since, they do not.
+    """
+
+    def __init__(self, place: str | Path, create: bool = True, read_only: bool = False):
         check_flag("create", create)
+        check_flag("read_only", read_only)
         check_place("the place of a store", place)
-        url = _url(os.fspath(place))
-        self.name = printable(without_password(os.fspath(place)))
+        self._place = os.fspath(place)
+        url = _url(self._place)
+        self.name = printable(without_password(self._place))
         self.is_sqlite = url.get_backend_name() == "sqlite"
-        self.folder = Path(str(url.database)).parent if self.is_sqlite else Path()
-        if self.is_sqlite:
-            self._check_path(Path(str(url.database)), create)
-        self._engine = create_engine(url, pool_pre_ping=True, connect_args=_arguments(self.is_sqlite))
-        if self.is_sqlite:
-            event.listen(self._engine, "connect", _prepare)
-            event.listen(self._engine, "begin", _begin)
+        self._file: SqliteFile | None = None
+        if self.is_sqlite and url.database != ":memory:":
+            self._file = SqliteFile(Path(str(url.database)), create=create and not read_only)
+            self.name = self._file.name
+        self._is_asked_to_read, self._problem = read_only, None if self.is_sqlite else ""
+        self.read_only = read_only or (self._file is not None and self._file.is_protected)
+        self._engine = self._connected(url)
         try:
             self._check_schema()
         except BaseException:
             self.close()
             raise
 
-    def _check_path(self, path: Path, create: bool) -> None:
-        name = printable(path)
-        try:
-            if path.is_dir():
-                raise StoreError(f"cannot open the store {name}: it is a folder")
-            if not path.parent.is_dir():
-                raise StoreError(f"cannot open the store {name}: there is no folder {printable(path.parent)}")
-            if path.exists() and not path.is_file():
-                raise StoreError(f"cannot open the store {name}: it is no file, but a device or the like")
-            if not create and not path.is_file():
-                raise DataError(f"there is no store {name}")
-        except OSError as error:
-            raise StoreError(f"cannot open the store {name}: {error.strerror}") from None
+    def _connected(self, url: URL) -> Engine:
+        if not self.is_sqlite:
+            return create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": 10})
+        creator = {} if self._file is None else {"creator": self._file.connect}
+        engine = create_engine(url, pool_pre_ping=True, **creator)
+        event.listen(engine, "connect", _prepare)
+        event.listen(engine, "begin", _begin)
+        return engine
 
     def _check_schema(self) -> None:
         version = self._schema_version()
+        if version is None and self.read_only:
+            raise StoreError(f"{self.name} holds no store of compsparse")
         if version is None:
             self._create()
             version = self._schema_version()
@@ -76,7 +85,12 @@ class Database:
                 f"the store {self.name} has schema {int(version)}, this compsparse reads up to {SCHEMA_VERSION}: "
                 "install a newer compsparse"
             )
-        self._check_columns()
+        if int(version) < SCHEMA_VERSION and not self.read_only:
+            from compsparse.sweeps.store.migration import migrate
+
+            self.check_whole()
+            migrate(self)
+        self._check_columns(is_old=int(version) < SCHEMA_VERSION and self.read_only)
 
     def _schema_version(self) -> str | None:
         with self.read() as connection:
@@ -86,15 +100,15 @@ class Database:
             query = select(meta_table.c.value).where(meta_table.c.name == "schema_version")
             return str(connection.scalar(query))[:20]
 
-    def _check_columns(self) -> None:
+    def _check_columns(self, is_old: bool) -> None:
         with self.read() as connection:
             for table in metadata.sorted_tables:
-                _check_holds(self.name, inspect(connection), table)
+                _check_holds(self.name, inspect(connection), table, NEW_IN_2.get(table.name, ()) if is_old else ())
+            self.has_digests = "digest" in _columns_of(inspect(connection), results_table)
 
     def _create(self) -> None:
         with self.write() as connection:
-            if not self.is_sqlite:  # two processes may both find no tables and make them
-                connection.execute(select(func.pg_advisory_xact_lock(_CREATE_LOCK)))
+            self.lock(connection)
             tables = inspect(connection).get_table_names()
             if meta_table.name in tables:
                 return
@@ -103,61 +117,110 @@ class Database:
             metadata.create_all(connection)
             connection.execute(insert(meta_table).values(name="schema_version", value=str(SCHEMA_VERSION)))
 
+    def lock(self, connection: Connection) -> None:
+        """Lets one process at a time make or change the tables; two may both find that it has to be done."""
+        if not self.is_sqlite:
+            connection.execute(select(func.pg_advisory_xact_lock(_CREATE_LOCK)))
+
+    def check_whole(self) -> None:
+        """Looks once whether the file of a SQLite store is whole, its indexes too; SQLite itself would not notice.
+
+        Raises:
+            StoreError: it is damaged. Where the store is only to be read, it is a warning.
+        """
+        if self._problem is None:
+            with self.read() as connection:
+                self._problem = printable(problem_of(connection))
+        if not self._problem:
+            return
+        problem = f"the store {self.name} is damaged ({self._problem})"
+        if not self._is_asked_to_read:
+            rescue = f"`compsparse store import {shlex.quote(self._place)} --store NEW.sqlite`"
+            raise StoreError(f"{problem}: {rescue} brings what can be read of it into a new store")
+        warnings.warn(f"{problem}: results may be missing here", UnreadableResults, stacklevel=2)
+
+    def is_damaged(self) -> bool:
+        """Whether a damage was found; the indexes of a damaged file may lie."""
+        return bool(self._problem)
+
     @property
     def files(self) -> list[Path]:
         """The files of a SQLite store: the database, its log and the index of that."""
-        database = self._engine.url.database
-        return [Path(f"{database}{tail}") for tail in ("", "-wal", "-shm")] if self.is_sqlite else []
+        return [] if self._file is None else self._file.files
+
+    @property
+    def folder(self) -> Path:
+        """The folder of a SQLite store; for others, that of the process."""
+        return self.files[0].parent if self.files else Path()
 
     @contextlib.contextmanager
     def read(self) -> Iterator[Connection]:
         """A connection that only reads."""
         with self._sentences(), self._engine.connect().execution_options(compsparse_reads=True) as connection:
             yield connection
+        self._check_there()
 
     @contextlib.contextmanager
     def write(self) -> Iterator[Connection]:
         """One transaction."""
+        if self.read_only:
+            raise StoreError(f"the store {self.name} cannot be written to: {self._why_protected()}")
         with self._sentences(), self._engine.begin() as connection:
             yield connection
+        self._check_there()
+
+    def _why_protected(self) -> str:
+        if self._file is not None and self._file.is_protected:
+            return "it is on a medium or in a folder that is read-only; copy it to where it can be written"
+        return "it was opened to be read only"
+
+    def _check_there(self) -> None:
+        if self._file is not None and not self._file.is_there():
+            raise StoreError(f"the store {self.name} was deleted or replaced while it was in use")
 
     def now(self, connection: Connection) -> float:
-        """The time by the one clock that all who share the store see."""
+        """The time: of the server, or of this machine where the store is a file."""
         if self.is_sqlite:
             return time.time()
         return float(connection.scalar(select(func.extract("epoch", func.clock_timestamp()))) or 0.0)
 
     def compact(self) -> None:
         """Gives free space back."""
+        self.check_whole()
         with self._sentences(), self._engine.connect() as connection:
             connection.execution_options(isolation_level="AUTOCOMMIT").execute(text("VACUUM"))
 
     def close(self) -> None:
         """Ends all connections."""
         self._engine.dispose()
+        if self._file is not None:
+            self._file.close()
 
     @contextlib.contextmanager
     def _sentences(self) -> Iterator[None]:
         try:
             yield
         except exc.DBAPIError as error:
-            raise _told(self.name, error) from error
+            problem = hidden_in(_first_line(error.orig), self._place)
+            raise _told(self.name, problem, error.connection_invalidated) from error
         except (exc.SQLAlchemyError, sqlite3.Error) as error:
-            raise StoreError(f"the store {self.name} failed: {_first_line(error)}") from error
+            problem = hidden_in(_first_line(error), self._place)
+            raise StoreError(f"the store {self.name} failed: {problem}") from error
+        except UnicodeDecodeError as error:  # of SQLite's own message about a name that is no text any more
+            raise StoreError(f"the store {self.name} is damaged: its tables have names that are no texts") from error
 
 
-def _check_holds(name: str, inspector: Inspector, table: Table) -> None:
-    there = {c["name"] for c in inspector.get_columns(table.name)} if inspector.has_table(table.name) else set()
-    missing = [column.name for column in table.columns if column.name not in there]
+def _check_holds(name: str, inspector: Inspector, table: Table, not_yet: Collection[str] = ()) -> None:
+    there = _columns_of(inspector, table)
+    missing = [column.name for column in table.columns if column.name not in there and column.name not in not_yet]
     if missing:
         raise StoreError(
             f"the store {name} was damaged, or made by something else: its table {table.name} has no {missing[0]}"
         )
 
 
-def without_password(place: str) -> str:
-    """The place of a store as it may be printed."""
-    return place if "://" not in place else make_url(place).render_as_string(hide_password=True)
+def _columns_of(inspector: Inspector, table: Table) -> set[str]:
+    return {c["name"] for c in inspector.get_columns(table.name)} if inspector.has_table(table.name) else set()
 
 
 def _url(place: str) -> URL:
@@ -166,33 +229,19 @@ def _url(place: str) -> URL:
     try:
         url = make_url(place)
     except (exc.ArgumentError, ValueError):
-        raise ConfigError(f"cannot read the address of the store {printable(place)!r}") from None
+        shown = printable(without_password(place))
+        raise ConfigError(f"cannot read the address of the store {shown!r}") from None
     if url.drivername in ("postgresql", "postgres", "postgresql+psycopg"):
         needs("psycopg", "stores in PostgreSQL", "postgres")
         return url.set(drivername="postgresql+psycopg")
-    if url.drivername == "sqlite" and url.database and url.database != ":memory:" and not url.query:
+    if url.drivername == "sqlite" and url.database and not url.query:
         return url
-    raise ConfigError(f"a store is a path or postgresql://…, got {url.render_as_string(hide_password=True)!r}")
-
-
-def _arguments(is_sqlite: bool) -> dict[str, Any]:
-    return {"timeout": _BUSY_SECONDS} if is_sqlite else {"connect_timeout": 10}
+    raise ConfigError(f"a store is a path or postgresql://…, got {printable(without_password(place))!r}")
 
 
 def _prepare(connection: sqlite3.Connection, _record: object) -> None:
-    """Write-ahead log, so that readers and a writer do not wait for each other."""
     connection.isolation_level = None  # transactions begin where _begin says
     connection.text_factory = lambda raw: raw.decode("utf-8", "replace")  # a broken text is one broken row
-    for attempt in range(50):
-        try:
-            if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-                connection.execute("PRAGMA journal_mode=WAL")
-            break
-        except sqlite3.OperationalError as error:  # the change of mode does not wait for a lock
-            if "locked" not in str(error) or attempt == 49:
-                raise
-            time.sleep(0.05)
-    connection.execute("PRAGMA synchronous=FULL")
 
 
 def _begin(connection: Connection) -> None:
@@ -202,18 +251,21 @@ def _begin(connection: Connection) -> None:
         connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
 
 
-def _told(name: str, error: exc.DBAPIError) -> StoreError:
-    problem = _first_line(error.orig)
+def _told(name: str, problem: str, is_cut_off: bool) -> StoreError:
     if "file is not a database" in problem:
         return StoreError(f"{name} is not a database")
     if "unable to open" in problem:
         return StoreError(f"cannot open the store {name}: {problem}")
     if "is full" in problem or "No space left" in problem:
         return StoreError(f"the store {name} is full: {problem}")
-    away = ("connect", "resolve", "shutting down", "starting up", "terminating")
-    if error.connection_invalidated or any(word in problem.lower() for word in away):
+    if is_cut_off or (any(w in problem.lower() for w in _AWAY) and not any(w in problem for w in _REFUSED)):
         return StoreUnreachableError(f"cannot reach the store {name}: {problem}")
     return StoreError(f"the store {name} failed: {problem}")
+
+
+_AWAY = ("connect", "resolve", "shutting down", "starting up", "terminating")
+_REFUSED = ("authentication failed", "does not exist", "no password supplied", "no pg_hba.conf entry")
+"""What a server that is there says; to wait would not help."""
 
 
 def _first_line(error: BaseException | None) -> str:

@@ -3,23 +3,44 @@
 from __future__ import annotations
 
 import os
+import time
 import uuid
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from sqlalchemy import Connection, delete, or_, select, update
+from sqlalchemy import ColumnElement, Connection, delete, select, true, tuple_, update
 
 from compsparse.sweeps.records import HOST
 from compsparse.sweeps.store.database import Database, check_keys, chunks, upsert
 from compsparse.sweeps.store.schema import leases_table, results_table
 
+_MOST_UNSEEN = 5.0
+
+
+@dataclass(frozen=True)
+class _Watch:
+    """What this process has seen of another's lease: its last sign, when it looked, and how long it was the same."""
+
+    sign: str
+    looked: float
+    silent: float
+
 
 @dataclass(frozen=True)
 class Leases:
-    """Who runs which key, and until when that holds."""
+    """Who runs which key.
+
+    No clock of another machine is believed. An owner that lives changes the sign of its leases now and then; a lease
+    whose sign has stayed the same for as long as it was given, by the clock of the process that watches it, is free.
+
+    Attributes:
+        clock: seconds that only grow, here.
+    """
 
     database: Database
+    clock: Callable[[], float] = time.monotonic
+    _watched: dict[str, _Watch] = field(default_factory=dict, init=False, compare=False)
 
     def claim(self, keys: Iterable[str], owner: str, seconds: float) -> set[str]:
         """Takes a lease on those keys that have no result and no other living owner, and returns them."""
@@ -27,32 +48,28 @@ class Leases:
         # all in one order: two drivers that claim the same keys must not wait for each other in a circle
         for part in chunks(sorted(check_keys(keys))):
             with self.database.write() as connection:
+                self._drop(connection, leases_table.c.key.in_(part) & (leases_table.c.owner != owner))
                 taken |= self._claim(connection, part, owner, seconds)
         return taken
 
-    def _claim(self, connection: Connection, keys: Iterable[str], owner: str, seconds: float) -> set[str]:
-        asked = leases_table.c.key.in_(keys)
-        for (other,) in connection.execute(select(leases_table.c.owner).where(asked).distinct()).all():
-            if is_gone(other):
-                connection.execute(delete(leases_table).where(leases_table.c.owner == other))
-        now = self.database.now(connection)
-        values = [{"key": k, "owner": owner, "heartbeat": now, "expires": now + seconds} for k in keys]
+    def _claim(self, connection: Connection, keys: Sequence[str], owner: str, seconds: float) -> set[str]:
+        values = [{"key": k, "owner": owner, "sign": _new_sign(), "seconds": seconds} for k in keys]
         statement = upsert(connection, leases_table).values(values)
-        new = {name: statement.excluded[name] for name in ("owner", "heartbeat", "expires")}
-        free = or_(leases_table.c.expires < now, leases_table.c.owner == owner)
-        connection.execute(statement.on_conflict_do_update(index_elements=["key"], set_=new, where=free))
-        mine = set(connection.scalars(select(leases_table.c.key).where(asked, leases_table.c.owner == owner)))
+        new = {name: statement.excluded[name] for name in ("sign", "seconds")}
+        is_mine = leases_table.c.owner == owner
+        connection.execute(statement.on_conflict_do_update(index_elements=["key"], set_=new, where=is_mine))
+        asked = leases_table.c.key.in_(keys)
+        mine = set(connection.scalars(select(leases_table.c.key).where(asked, is_mine)))
         # a lease ends in the transaction of its result: whoever gets the lease sees the result
         ended = set(connection.scalars(select(results_table.c.key).where(results_table.c.key.in_(mine))))
-        connection.execute(delete(leases_table).where(leases_table.c.key.in_(ended), leases_table.c.owner == owner))
+        connection.execute(delete(leases_table).where(leases_table.c.key.in_(ended), is_mine))
         return mine - ended
 
     def renew(self, owner: str, seconds: float) -> None:
-        """Has all leases of the owner hold for so long from now."""
+        """A sign of life on all leases of the owner, which now hold for so long without another."""
         with self.database.write() as connection:
-            now = self.database.now(connection)
             mine = update(leases_table).where(leases_table.c.owner == owner)
-            connection.execute(mine.values(heartbeat=now, expires=now + seconds))
+            connection.execute(mine.values(sign=_new_sign(), seconds=seconds))
 
     def release(self, owner: str) -> None:
         """Gives all leases of the owner back."""
@@ -60,11 +77,38 @@ class Leases:
             connection.execute(delete(leases_table).where(leases_table.c.owner == owner))
 
     def drop_expired(self) -> int:
-        """Removes leases that no longer hold; returns how many."""
+        """Removes leases of processes that are no more, or that were watched in silence; returns how many."""
         with self.database.write() as connection:
-            return connection.execute(
-                delete(leases_table).where(leases_table.c.expires < self.database.now(connection))
-            ).rowcount
+            return self._drop(connection, true())
+
+    def _drop(self, connection: Connection, which: ColumnElement[bool]) -> int:
+        columns = (leases_table.c.key, leases_table.c.owner, leases_table.c.sign, leases_table.c.seconds)
+        held = connection.execute(select(*columns).where(which)).all()
+        dead = [
+            (key, sign) for key, owner, sign, seconds in held if is_gone(owner) or self._is_silent(key, sign, seconds)
+        ]
+        n_dropped = 0
+        for first in range(0, len(dead), 500):
+            # a sign that came since is another sign
+            unchanged = tuple_(leases_table.c.key, leases_table.c.sign).in_(dead[first : first + 500])
+            n_dropped += connection.execute(delete(leases_table).where(unchanged)).rowcount
+        return n_dropped
+
+    def _is_silent(self, key: str, sign: str, seconds: float) -> bool:
+        """Whether the sign was seen to stay the same for longer than the lease.
+
+        Between two looks this process may itself have been stopped, and the owner with it, so only a part counts.
+        """
+        now, last = self.clock(), self._watched.get(key)
+        if last is None or last.sign != sign:
+            last = _Watch(sign, now, 0.0)
+        silent = last.silent + min(now - last.looked, max(seconds / 4, _MOST_UNSEEN))
+        self._watched[key] = _Watch(sign, now, silent)
+        return silent > seconds
+
+
+def _new_sign() -> str:
+    return uuid.uuid4().hex
 
 
 # ---- owners: which process, on which machine ------------------------------------------------------
@@ -88,7 +132,7 @@ def new_owner() -> str:
 
 
 def is_gone(owner: str) -> bool:
-    """Whether the owner is surely dead: a process of this machine that is no more. All others must expire."""
+    """Whether the owner is surely dead: a process of this machine that is no more. Others are watched."""
     machine, _, rest = owner.partition("/")
     if _MACHINE is None or machine != _MACHINE:
         return False

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Select, delete, func, select
+from sqlalchemy import Connection, Select, delete, select
+from sqlalchemy.exc import SQLAlchemyError
 
 from compsparse.checks import check_choice
+from compsparse.digest import SEAL
 from compsparse.errors import ConfigError, DataError
 from compsparse.sweeps.records import Row, RunStatus, warn_of
 from compsparse.sweeps.store.database import Database, check_keys, chunks, upsert
@@ -23,11 +25,12 @@ class Results:
 
     def get(self, keys: Iterable[str]) -> dict[str, Row]:
         """Those of the keys that have ended; one that cannot be read counts as failed, so that it can run again."""
+        self.database.check_whole()
         found: dict[str, Row] = {}
         broken: dict[str, str] = {}
         with self.database.read() as connection:
             for part in chunks(check_keys(keys)):
-                for row in connection.execute(select(results_table).where(results_table.c.key.in_(part))).mappings():
+                for row in connection.execute(self._query.where(results_table.c.key.in_(part))).mappings():
                     try:
                         found[row["key"]] = Row.from_columns(dict(row))
                     except DataError as error:
@@ -36,10 +39,25 @@ class Results:
         warn_of(broken, f"the store {self.database.name}")
         return found
 
-    def put(self, row: Row) -> None:
-        """Keeps a result and ends its lease, in one transaction. A result that is there is not overwritten."""
+    @property
+    def _query(self) -> Select[Any]:
+        """All columns that there are."""
+        return select(*(c for c in results_table.c if c.name != SEAL or self.database.has_digests))
+
+    def keys(self, keys: Iterable[str]) -> set[str]:
+        """Those of the keys that have ended, however they can be read."""
+        with self.database.read() as connection:
+            parts = (results_table.c.key.in_(part) for part in chunks(check_keys(keys)))
+            return {key for part in parts for key in connection.scalars(select(results_table.c.key).where(part))}
+
+    def put(self, row: Row) -> bool:
+        """Keeps a result and ends its lease, in one transaction. A result that is there is not overwritten.
+
+        Returns whether the store has this row now, and not one that another driver put.
+        """
         if not isinstance(row, Row):
             raise ConfigError(f"a store keeps rows of results, got {row!r}")
+        self.database.check_whole()
         columns = row.to_columns()
         with self.database.write() as connection:
             statement = upsert(connection, results_table).values(columns)
@@ -49,36 +67,58 @@ class Results:
                 )
             )
             connection.execute(delete(leases_table).where(leases_table.c.key == row.key))
+            kept = connection.scalar(select(results_table.c.digest).where(results_table.c.key == row.key))
+            return bool(kept == columns[SEAL])
 
     def all(self, kind: str | None = None, status: RunStatus | None = None) -> Iterator[Row]:
-        """The results in the order they ended; those that cannot be read are left out."""
-        _check_filter(kind, status)
-        query = select(results_table).order_by(results_table.c.finished, results_table.c.key)
-        if kind is not None:
-            query = query.where(results_table.c.kind == kind)
-        if status is not None:
-            query = query.where(results_table.c.status == status)
-        return self._readable(query)
+        """The results in the order they ended; those that cannot be read are left out.
 
-    def _readable(self, query: Select[Any]) -> Iterator[Row]:
+        All are read, whichever are asked for: what is damaged may be marked as another kind or status.
+        """
+        _check_filter(kind, status)
+        self.database.check_whole()
+        for row in self._readable():
+            if kind in (None, row.kind) and status in (None, row.status):
+                yield row
+
+    def _readable(self) -> Iterator[Row]:
+        """Rows as they lie in the table, without its indexes."""
         broken: dict[str, str] = {}
+        query = self._query.with_hint(results_table, "NOT INDEXED", "sqlite")
+        if not self.database.is_damaged():  # else rows come as they lie, up to where the file cannot be read
+            query = query.order_by(results_table.c.finished, results_table.c.key)
         with self.database.read() as connection:
+            lost = self._indexed(connection) if self.database.is_damaged() else set()
             for row in connection.execute(query).mappings():
+                lost.discard(row["key"])
                 try:
                     yield Row.from_columns(dict(row))
                 except DataError as error:
                     broken[str(row["key"])] = str(error)
-        warn_of(broken, f"the store {self.database.name}")
+        warn_of(
+            broken | {str(key): "the index names it, but it is not there" for key in lost},
+            f"the store {self.database.name}",
+        )
+
+    def _indexed(self, connection: Connection) -> set[str]:
+        """All keys by the index, which may know some that the table of a damaged file has lost."""
+        index = "INDEXED BY sqlite_autoindex_compsparse_results_1"
+        query = select(results_table.c.key).with_hint(results_table, index, "sqlite")
+        try:
+            return set(connection.scalars(query))
+        except SQLAlchemyError:
+            return set()  # then the index is what is damaged
 
     def counts(self) -> list[tuple[str, int, str, int, float]]:
-        """(kind, version, status, how many, seconds) of what is there, as it is marked: no row is read."""
-        columns = (results_table.c.kind, results_table.c.version, results_table.c.status)
-        query = select(*columns, func.count(), func.sum(results_table.c.seconds)).group_by(*columns).order_by(*columns)
-        with self.database.read() as connection:
-            return [(str(row[0]), row[1], str(row[2]), row[3], _seconds(row[4])) for row in connection.execute(query)]
+        """(kind, version, status, how many, seconds) of the results that can be read."""
+        found: dict[tuple[str, int, str], list[float]] = {}
+        for row in self.all():
+            found.setdefault((row.kind, row.version, row.status), []).append(row.seconds)
+        return [(*name, len(seconds), sum(seconds)) for name, seconds in sorted(found.items())]
 
     def forget_failed(self, keys: Iterable[str] | None = None) -> int:
         """Removes failed results, and those that cannot be read, so that they run again; returns how many."""
+        self.database.check_whole()
         with self.database.write() as connection:
             failed = [key for key, is_failed in self._ended(connection, keys) if is_failed]
             parts = (delete(results_table).where(results_table.c.key.in_(part)) for part in chunks(failed))
@@ -87,10 +127,8 @@ class Results:
     def _ended(self, connection: Connection, keys: Iterable[str] | None) -> Iterator[tuple[str, bool]]:
         """Keys of what ended, and whether it failed or cannot be read."""
         for part in [None] if keys is None else chunks(check_keys(keys)):
-            query = select(results_table)
-            for row in connection.execute(
-                query if part is None else query.where(results_table.c.key.in_(part))
-            ).mappings():
+            query = self._query if part is None else self._query.where(results_table.c.key.in_(part))
+            for row in connection.execute(query).mappings():
                 try:
                     yield row["key"], Row.from_columns(dict(row)).status == "failed"
                 except DataError:
@@ -102,7 +140,3 @@ def _check_filter(kind: Any, status: Any) -> None:
         raise ConfigError(f"kind must be the name of a kind of run, got {kind!r}")
     if status is not None:
         check_choice("status", status, ("done", "failed"))
-
-
-def _seconds(value: Any) -> float:
-    return float(value) if isinstance(value, (int, float)) else 0.0

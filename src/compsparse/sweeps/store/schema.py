@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from sqlalchemy import Column, Double, Integer, MetaData, String, Table, Text
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+"""2: results carry digests, and leases a sign of life in place of times."""
 
 metadata = MetaData()
 
@@ -30,6 +31,7 @@ results_table = Table(
     Column("finished", Double, nullable=False),
     Column("host", Text, nullable=False),
     Column("code", Text, nullable=False),
+    Column("digest", String(64)),
 )
 
 leases_table = Table(
@@ -37,8 +39,8 @@ leases_table = Table(
     metadata,
     Column("key", String(64), primary_key=True),
     Column("owner", Text, nullable=False, index=True),
-    Column("heartbeat", Double, nullable=False),
-    Column("expires", Double, nullable=False),
+    Column("sign", String(64), nullable=False),
+    Column("seconds", Double, nullable=False),
 )
 
 sweeps_table = Table(
@@ -59,3 +61,6 @@ sweeps_table = Table(
     Column("finished", Double),
     Column("message", Text, nullable=False),
 )
+
+NEW_IN_2 = {"compsparse_results": ("digest",), "compsparse_leases": ("sign", "seconds")}
+"""Columns that a store of schema 1 does not have."""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
 import time
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
 from compsparse.errors import DataError, StoreError
 from compsparse.files import read_text
-from compsparse.sweeps.records import Row
+from compsparse.sweeps.records import Row, UnreadableResults
+from compsparse.sweeps.store.database import Database
 from compsparse.sweeps.store.results import Results
 
 
@@ -23,7 +26,7 @@ class Spill:
         self._candidates = [folder / name for folder in dict.fromkeys(f.absolute() for f in folders)]
         self._store = store
         self.paths: list[Path] = []
-        self.n_rows = 0
+        self.keys: set[str] = set()
 
     def put(self, row: Row) -> None:
         """Keeps a row in the first file that takes it."""
@@ -39,7 +42,7 @@ class Spill:
                 continue
             if path not in self.paths:
                 self.paths.append(path)
-            self.n_rows += 1
+            self.keys.add(row.key)
             return
         raise StoreError(f"a result could be kept nowhere ({'; '.join(problems)}); it was {row.to_json()}")
 
@@ -49,7 +52,7 @@ class Spill:
             return "no result was waiting to be kept"
         files = " ".join(str(p) for p in self.paths)
         return (
-            f"{self.n_rows} results are kept in {files}: when the store is well again, "
+            f"{len(self.keys)} results are kept in {files}: when the store is well again, "
             f"run `compsparse store import {files} --store '{self._store}'`"
         )
 
@@ -69,14 +72,39 @@ def _append(path: Path, line: bytes) -> None:
 
 
 def import_spill(path: Path, results: Results) -> tuple[int, int]:
-    """Brings a spill file into a store; returns how many results it holds and how many were new."""
+    """Brings a spill file or the file of another store in; returns how many results it holds and how many were new."""
+    rows = _rows_of_store(path) if _is_database(path) else _rows_of_spill(path)
+    present = {k for k, row in results.get(r.key for r in rows).items() if row.status == "done"}
+    for row in rows:
+        results.put(row)
+    return len(rows), len({r.key for r in rows} - present)
+
+
+def _rows_of_spill(path: Path) -> list[Row]:
     rows = []
     for number, line in enumerate(read_text(path).splitlines(), start=1):
         try:
             rows.append(Row.from_json(line))
         except DataError as error:
             raise DataError(f"{path}, line {number}: {error}") from None
-    present = {k for k, row in results.get(r.key for r in rows).items() if row.status == "done"}
-    for row in rows:
-        results.put(row)
-    return len(rows), len({r.key for r in rows} - present)
+    return rows
+
+
+def _is_database(path: Path) -> bool:
+    with contextlib.suppress(OSError), path.open("rb") as file:
+        return file.read(len(_HEAD)) == _HEAD
+    return False
+
+
+_HEAD = b"SQLite format 3\0"
+
+
+def _rows_of_store(path: Path) -> list[Row]:
+    """What can be read of another store, which may be damaged."""
+    rows: list[Row] = []
+    with contextlib.closing(Database(path, read_only=True)) as database:
+        try:
+            rows.extend(Results(database).all())
+        except StoreError as error:
+            warnings.warn(f"the rest cannot be read: {error}", UnreadableResults, stacklevel=3)
+    return rows
