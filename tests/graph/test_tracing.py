@@ -3,6 +3,7 @@ from math import sqrt
 
 import numpy as np
 import pytest
+import scipy.special
 import torch
 
 from compsparse.errors import TraceError
@@ -88,22 +89,69 @@ def test_methods_are_traced():
     assert trace(Model(3.0).value)(np.array([[0.5, 1.0]]))[0] == pytest.approx(3 * math.tanh(0.5) + 1)
 
 
+def endless(a):
+    while a > 0:
+        a = a - 0.1
+    return a
+
+
+def many_ways(x):
+    return sum(v if v > 0 else 2 * v for v in x)
+
+
+def checked(a):
+    if a < 0:
+        raise ValueError("must not be negative")
+    return math.sqrt(a)
+
+
 @pytest.mark.parametrize(
-    ("function", "message"),
+    ("function", "inputs", "message"),
     [
-        (lambda a: a if a > 0 else -a, "branches on a value"),
-        (lambda a: 1 + float(a), "plain number"),
-        (lambda a: 3.0, "does not depend"),
-        (lambda a: np.fft.fft(a) + 1, "cannot"),
-        (lambda a: np.heaviside(a, 0), "np.heaviside cannot be traced"),
-        (lambda a: torch.cumsum(a, 0), "torch.cumsum cannot be traced"),
-        (lambda a: a + "x", "type str"),
-        (lambda *a: a[0], "say how many inputs"),
+        (lambda a: 1 + float(a), None, "plain number"),
+        (lambda a: [10.0, 20.0][int(a)], None, "plain number"),
+        (lambda a: 3.0, None, "does not depend"),
+        (lambda a: "text", None, "no traced value"),
+        (lambda a: None, None, "no traced value"),
+        (lambda a: np.fft.fft(a) + 1, None, "np.fft.fft is not supported"),
+        (math.gamma, ["a"], "math.gamma is not supported"),
+        (lambda a: math.remainder(a, 2), None, "math.remainder is not supported"),
+        (lambda a: scipy.special.jv(1, a), None, "jv is not supported"),
+        (lambda a: np.isnan(a) * a, None, "np.isnan is not supported"),
+        (torch.fft.fft, ["a"], "torch.fft_fft is not supported"),
+        (lambda a: a + "x", None, "type str"),
+        (lambda a: a * 1j, None, "type complex"),
+        (lambda *a: a[0], None, "say how many inputs"),
+        (endless, None, "fixed number of steps"),
+        (many_ways, 9, "in more than 256 ways"),
+        (checked, None, "must not be negative"),
+        (lambda a: (a, a) if a > 0 else a, None, "returns 2 values on one branch and 1 on another"),
+        (lambda x: np.linalg.inv(np.outer(x, x)), 2, "np.linalg.inv is not supported"),
+        (lambda x: x[np.argmax(x)], 3, "np.argmax is not supported"),
+        (lambda x: x[x > 0].sum(), 3, r"x\[condition\] is not supported"),
+        (lambda X: (X - X.mean(axis=0))[:, 0], 3, "mixes the rows"),
+        (lambda X: X[:, 0] / len(X), 3, "mixes the rows"),
+        (lambda X: X[:, 0] - X[::-1, 0], 3, "mixes the rows"),
+        (lambda x: np.asarray(x, dtype=int)[0], 2, "dtype"),
+        (lambda a: round(a, 2), None, "np.round"),
     ],
 )
-def test_what_a_graph_cannot_hold_is_refused(function, message):
+def test_what_a_graph_cannot_hold_is_refused(function, inputs, message):
     with pytest.raises(TraceError, match=message):
-        trace(function)
+        trace(function, inputs)
+
+
+def test_every_way_of_a_branch_is_explored_once():
+    seen = []
+
+    def function(a, b):
+        seen.append(1)
+        low = a if a < b else b
+        return low * 2 if a < b else -low  # the same condition falls the same way throughout a run
+
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    np.testing.assert_allclose(trace(function)(X), np.where(X[:, 0] < X[:, 1], 2 * X[:, 0], -X[:, 1]))
+    assert len(seen) == 2
 
 
 def test_globals_stay_untouched():

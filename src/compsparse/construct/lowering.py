@@ -24,6 +24,7 @@ from compsparse.construct.products import centred
 from compsparse.construct.splines import mesh_on
 from compsparse.errors import GraphError
 from compsparse.graph import FunctionGraph, Node
+from compsparse.graph.derived import spelled_out
 from compsparse.graph.formula import Apply, Argument, Constant, Formula, render, walk
 
 Side = tuple[float, float]
@@ -299,6 +300,8 @@ class _NodeLowering:
             case Apply("hypot", (a, b)):
                 squares = Apply("add", (Apply("square", (a,)), Apply("square", (b,))))
                 return self.value(Apply("sqrt", (squares,)))
+            case Apply("mod", _) if (other := spelled_out(part)) is not None:
+                return self.value(other)
             case Apply(name, operands) if name in _JUMPS:
                 return self.decided(part, operands)
             case Apply(name, (a,)) if name in CURVES:
