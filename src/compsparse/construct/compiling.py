@@ -22,6 +22,7 @@ from compsparse.checks import (
 )
 from compsparse.construct.assembly import stacked
 from compsparse.construct.building import Built, build
+from compsparse.construct.continuity import without_choices
 from compsparse.construct.enclosure import bounds_on
 from compsparse.construct.fitted import fitted_graph_formulas, network_graph
 from compsparse.construct.kuhn import grid_for
@@ -93,7 +94,7 @@ def compile(
     check_flag("estimate", estimate)
     check_count("n_points", n_points, most=_MOST_POINTS)
     known = {} if declared is None else dict(check_mapping("declared", declared))
-    graph = _graph(function, domain, bool(known) or estimate).pruned()
+    graph = without_choices(_graph(function, domain, bool(known) or estimate)).pruned()
     box = check_domain(domain, graph.inputs)
     opaque = _opaque(graph, box, known, estimate, random_state)
     program, built = _compiled(graph, box, tol, method, opaque)
