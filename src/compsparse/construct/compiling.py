@@ -24,7 +24,7 @@ from compsparse.construct.assembly import stacked
 from compsparse.construct.building import Built, build
 from compsparse.construct.continuity import without_choices
 from compsparse.construct.enclosure import bounds_on
-from compsparse.construct.fitted import fitted_graph_formulas, network_graph
+from compsparse.construct.fitted import fitted_graph_formulas, model_graph, network_graph
 from compsparse.construct.kuhn import grid_for
 from compsparse.construct.lowering import Program, lower_graph
 from compsparse.construct.opaque import DeclaredBounds, Opaque, estimated_bounds
@@ -158,6 +158,9 @@ def _graph(function: Any, domain: Domain, may_be_opaque: bool) -> FunctionGraph:
         return function
     if isinstance(function, str):
         return FunctionGraph.from_expression(function)
+    found = model_graph(function, _n_sides(domain))
+    if found is not None:
+        return found
     if not callable(function):
         raise ConfigError(f"expected a function graph, an expression or a function, got {brief(function)}")
     names = list(domain) if isinstance(domain, Mapping) else None
@@ -174,6 +177,11 @@ def _graph(function: Any, domain: Domain, may_be_opaque: bool) -> FunctionGraph:
     own = names or [f"x{i}" for i in range(count or len(inspect.signature(function).parameters))]
     called = _by_columns(function) if _takes_one(function) and len(own) > 1 else function
     return FunctionGraph(own, [Node("f", tuple(own), Constituent.from_callable(called, len(own), name="f"))])
+
+
+def _n_sides(domain: Any) -> int | None:
+    """How many inputs the domain is for, where it says so."""
+    return len(domain) if isinstance(domain, Mapping) or not _is_pair(domain) else None
 
 
 def _is_pair(domain: Any) -> bool:

@@ -173,8 +173,7 @@ class _Rewriting:
         off = plus(forms[2], scaled(forms[1], Fraction(-1)))
         if difference != scaled(cut.form, q) or not _is_multiple(off, cut.form):
             return None
-        t, (rises, _, _) = next(iter(cut.falls.items()))
-        u, v = self.terms.all[t].operands
+        u, v = self.terms.all[next(iter(cut.falls))].operands
         lead = plus(self.terms.form(u), scaled(self.terms.form(v), Fraction(-1)))[0][1]
         factor = q / abs(lead)
         if Fraction(float(factor)) != factor:
@@ -255,8 +254,7 @@ def _as_graph(graph: FunctionGraph, terms: Terms, outputs: list[int]) -> Functio
                 values[t] = recorder.apply(term.operation, operands)
     made = recorder.distinct([_named(recorder, values[t], graph) for t in outputs])
     found = recorder.build(made)
-    names = {new: old for new, old in zip(made, graph.outputs, strict=True) if new not in graph}
-    return found.rename(names)
+    return found.rename({new: old for new, old in zip(made, graph.outputs, strict=True) if new not in graph})
 
 
 def _named(recorder: OperationRecorder, value: str | Formula, graph: FunctionGraph) -> str:

@@ -470,6 +470,6 @@ def _pole(node: Node, formula: Formula, box: Sequence[Side]) -> str:
 def _jump(node: Node, part: Formula) -> str:
     name = next((p.operation for p in walk(part) if isinstance(p, Apply) and p.operation in _JUMPS), "a jump")
     return (
-        f"node {node.name!r} jumps on this domain ({name}), as far as algebra shows, and no continuous network comes close to a jump in the "
-        "sup norm: narrow the domain to one side of it"
+        f"node {node.name!r} jumps on this domain ({name}), as far as algebra shows, and no continuous network comes "
+        "close to a jump in the sup norm: narrow the domain to one side of it"
     )

@@ -21,9 +21,10 @@ _MOST_MONOMIALS = 300
 _MOST_POWER = 12
 _ODD = {"sin", "tan", "tanh", "arctan", "arcsin", "sinh", "erf", "cbrt", "arcsinh"}
 _EVEN = {"cos", "cosh", "sinc"}
-_AT_ZERO = {"sqrt": 0, "exp": 1, "expm1": 0, "log1p": 0, "sigmoid": Fraction(1, 2)}
-_AT_ZERO |= {**dict.fromkeys(_ODD, 0), **dict.fromkeys(_EVEN, 1)}
-_AT_ONE = {"sqrt": 1, "cbrt": 1, "log": 0, "log2": 0, "log10": 0, "arccosh": 0}
+_ZERO, _ONE = Fraction(0), Fraction(1)
+_AT_ZERO = {"sqrt": _ZERO, "exp": _ONE, "expm1": _ZERO, "log1p": _ZERO, "sigmoid": Fraction(1, 2)}
+_AT_ZERO |= {**dict.fromkeys(_ODD, _ZERO), **dict.fromkeys(_EVEN, _ONE)}
+_AT_ONE = {"sqrt": _ONE, "cbrt": _ONE, "log": _ZERO, "log2": _ZERO, "log10": _ZERO, "arccosh": _ZERO}
 _COMPARED = {
     "greater": lambda a, b: a > b,
     "less": lambda a, b: a < b,
@@ -197,8 +198,8 @@ class Terms:
                 return times(a, a)
             case "pow", [a, b]:
                 return _power(a, as_number(b))
-            case "div", [a, b] if as_number(b):
-                return scaled(a, 1 / as_number(b))  # type: ignore[operator]
+            case "div", [a, b] if divisor := as_number(b):
+                return scaled(a, 1 / divisor)
             case "relu", [a]:
                 return self._relu(a)
             case "abs", [a]:
@@ -250,7 +251,7 @@ class Terms:
             return parts[1]
         for known, at in ((_AT_ZERO, 0), (_AT_ONE, 1)):
             if values == [at] and operation in known:
-                return number(Fraction(known[operation]))
+                return number(known[operation])
         if operation in _ODD | _EVEN and parts[0] and parts[0][0][1] < 0:
             own = self._atom(None, (operation, scaled(parts[0], Fraction(-1))))
             return own if operation in _EVEN else scaled(own, Fraction(-1))

@@ -125,6 +125,8 @@ def torch_function(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -
     options.pop("inplace", None)
     if name in _ACTIVATIONS:
         return _ACTIVATIONS[name](*args, **options)
+    if name in _LAYERS:
+        return _LAYERS[name](*args, **options)
     if name in ("norm", "linalg_norm", "vector_norm"):
         name = "linalg.norm"
     if name.startswith(("special_", "r")) and operation(name) is None and derived(name) is None:
@@ -163,6 +165,32 @@ _ACTIVATIONS: dict[str, Callable[..., Any]] = {
     "relu6": lambda x: elementwise("clip", x, 0, 6),
 }
 
+
+def _linear(x: Any, weight: Any, bias: Any = None) -> Any:
+    product = wrapped(objects(x) @ np.asarray(weight, dtype=float).T.astype(object))
+    return product if bias is None else elementwise("add", product, bias)
+
+
+def _dropout(x: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    if training:
+        raise TraceError("dropout in training mode is random: call model.eval() first")
+    return x
+
+
+def _flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
+    array = objects(x)
+    if end_dim not in (-1, array.ndim - 1):
+        raise TraceError("torch.flatten is supported to the last dimension")
+    return wrapped(array.reshape(*array.shape[:start_dim], -1))
+
+
+_LAYERS: dict[str, Callable[..., Any]] = {
+    "linear": _linear,
+    "dropout": _dropout,
+    "alpha_dropout": _dropout,
+    "flatten": _flatten,
+}
+
 _METHODS = {
     "all", "any", "argsort", "clip", "conj", "cumprod", "cumsum", "diagonal", "dot", "max", "mean", "min", "prod",
     "ptp", "ravel", "repeat", "round", "squeeze", "std", "sum", "swapaxes", "trace", "transpose", "var", "take",
@@ -172,7 +200,7 @@ _TORCH_METHODS = {"clamp", "amax", "amin", "matmul", "mm", "mv", "norm", "softma
 
 def method(value: Any, name: str) -> Any:
     """A method of numpy's arrays or of torch's tensors, by its name."""
-    if name in ("copy", "clone", "flatten", "reshape", "view", "astype", "item", "tolist", "detach", "double", "numpy"):
+    if name in _SAME:
         return partial(_SAME[name], value)
     if name == "T":
         return value
@@ -210,7 +238,8 @@ def _item(value: Any) -> Any:
 _SAME: dict[str, Callable[..., Any]] = {
     "copy": lambda value, *a, **kw: wrapped(objects(value).copy()),
     "clone": lambda value: wrapped(objects(value).copy()),
-    "flatten": lambda value, *a: wrapped(objects(value).flatten()),
+    "flatten": lambda value, *a: _flatten(value, *(k for k in a if isinstance(k, int))),
+    "dim": lambda value: objects(value).ndim,
     "reshape": _reshape,
     "view": _reshape,
     "astype": _astype,
