@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
+import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import cos, hypot, sqrt
@@ -14,8 +15,9 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from numpy.linalg import norm
-from scipy import special
+from scipy import special, stats
 from scipy.special import logsumexp, softmax
+from scipy.stats import norm as normal
 
 W = np.array([[0.5, -1.0, 0.25], [1.0, 0.5, -0.5]])
 B = np.array([0.1, -0.2])
@@ -214,6 +216,10 @@ IDIOMS = [
     Idiom("if-and", both, TWO),
     Idiom("early-return", early, TWO),
     Idiom("sorted", lambda a, b: sorted([a, b])[0] + 2 * sorted([a, b])[1], TWO),
+    Idiom("statistics", lambda a, b: statistics.median([a, b, 0.25]) + statistics.mean([a, b]), TWO),
+    Idiom("normal-law", lambda a, b: stats.norm.cdf(a) * normal.pdf(b, 0.5, 2.0), TWO),
+    Idiom("chebyshev", lambda a, b: np.polynomial.chebyshev.chebval(a, [1, 2, 3]) + b, TWO),
+    Idiom("huber", lambda a, b: np.where(np.abs(a) <= 0.3, 0.5 * a**2, 0.3 * (np.abs(a) - 0.15)) + b, TWO, "columns"),
     Idiom("two-outputs", lambda a, b: (a + b, np.sin(a)), TWO),
     Idiom("fma", lambda a, b: a * b - (b - 1) / (a + 3), TWO),
     Idiom("pow-of-two", lambda a, b: (a + 2) ** b + 2**a, TWO),

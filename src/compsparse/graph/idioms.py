@@ -99,7 +99,7 @@ def _ufunc_call(ufunc: Any, name: str, inputs: Sequence[Any], options: dict[str,
         return ufunc(*plain(list(inputs)), **plain(options))
     if name == "divmod":
         return call("floor_divide", inputs, {}), call("mod", inputs, {})
-    return call(name, inputs, dict(options))
+    return call(name, inputs, dict(options), "np" if getattr(np, name, None) is ufunc else "scipy.special")
 
 
 # ---- dispatch -------------------------------------------------------------------------------------

@@ -71,6 +71,9 @@ class Symbol:
     def __pos__(self) -> Symbol:
         return self
 
+    def __invert__(self) -> Any:
+        raise TraceError("~ of a plain condition is -2 or -1 in Python, and counts as true: use not, or np.logical_not")
+
     def __round__(self, digits: int | None = None) -> Any:
         if digits is not None:
             raise TraceError("round(x, digits) is not supported: use np.round(x, digits)")
@@ -161,7 +164,7 @@ def _install_operators() -> None:
         setattr(Symbol, f"__{python_name}__", lambda self, other, name=name: elementwise(name, self, other))
         setattr(Symbol, f"__r{python_name}__", lambda self, other, name=name: elementwise(name, other, self))
     Symbol.__rpow__ = lambda self, other: elementwise("pow", other, self)  # type: ignore[attr-defined]
-    unary = {"neg": "neg", "abs": "abs", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "invert": "logical_not"}
+    unary = {"neg": "neg", "abs": "abs", "floor": "floor", "ceil": "ceil", "trunc": "trunc"}
     for method, name in unary.items():
         setattr(Symbol, f"__{method}__", lambda self, name=name: elementwise(name, self))
     compared = {"gt": "greater", "lt": "less", "ge": "greater_equal", "le": "less_equal", "eq": "equal"}

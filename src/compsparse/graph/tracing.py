@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -35,7 +36,8 @@ def trace(
 ) -> FunctionGraph:
     """The function graph of an ordinary Python function.
 
-    The function is run on symbolic values, once for each way its conditions can fall. It may use operators, loops,
+    The function is run on symbolic values, once for each way its conditions can fall, and compared with the graph at
+    a few points. It may use operators, loops,
     ``if``, ``math``, numpy, torch and helpers of its own; what cannot be traced is refused by its name.
 
     Args:
@@ -75,7 +77,10 @@ def traced(function: Callable[..., Any], inputs: int | Sequence[str] | None = No
     for form in _forms(len(parameters) if parameters is not None else None, len(names)):
         try:
             graph = _of_form(copy, names, form, _called(function))
+            _compare(function, graph, form)
             return Traced(fused(graph) if fuse else graph, form)
+        except _DisagreementError:
+            raise
         except TraceError as error:
             # an error of ours names what cannot be traced; a foreign one may be about the form alone
             if first is None or (first.__cause__ is not None and error.__cause__ is None):
@@ -155,7 +160,13 @@ def _run(function: Callable[..., Any], names: list[str], form: Form, n_rows: int
         except RecursionError:
             raise TraceError(f"cannot trace {title}: it calls itself too deeply") from None
         except Exception as error:  # whatever a user's function raises when it is given traced values
-            raise TraceError(f"cannot trace {title}: {type(error).__name__}: {error}") from error
+            told = f"{type(error).__name__}: {error}".removesuffix(": ")
+            if decisions.made:
+                raise TraceError(
+                    f"{title} raises {told} on one of its branches, and a graph has a value everywhere: "
+                    "trace it without the check"
+                ) from error
+            raise TraceError(f"cannot trace {title}: {told}") from error
         return _outputs(result, form, n_rows, title)
 
     def join(condition: str, yes: list[list[Any]], no: list[list[Any]]) -> list[list[Any]]:
@@ -166,6 +177,46 @@ def _run(function: Callable[..., Any], names: list[str], form: Form, n_rows: int
 
     rows = explored(once, join)
     return _Run(recorder, names, [_output_names(row, recorder, title) for row in rows])
+
+
+def _compare(function: Callable[..., Any], graph: FunctionGraph, form: Form) -> None:
+    """Refuses a function that treats plain numbers otherwise than traced ones, at a few points where it has values."""
+    rng = np.random.default_rng(0)
+    boxes = [(-1.0, 1.0), (0.1, 0.9), (1.0, 3.0)]
+    X = np.concatenate([rng.uniform(low, high, (2, graph.n_inputs)) for low, high in boxes])
+    with np.errstate(all="ignore"):
+        expected = graph(X).reshape(len(X), -1)
+    alone = form in ("numbers", "row")
+    for rows in [[i] for i in range(len(X))] if alone else [list(range(len(X)))]:
+        found = _plain_values(function, X[rows], form, expected.shape[1])
+        if found is None:
+            continue
+        off = np.abs(found - expected[rows]) > 1e-6 * (1 + np.abs(expected[rows]))
+        if off.any():
+            row, column = np.argwhere(off)[0]
+            raise _DisagreementError(
+                f"{_called(function)} is {found[row, column]:.6g} at {X[rows][row].tolist()}, and "
+                f"{expected[rows][row, column]:.6g} as it was traced: it is random, or looks at what kind of value it "
+                "gets (is, isinstance)"
+            )
+
+
+class _DisagreementError(TraceError):
+    """The function and its graph have different values."""
+
+
+def _plain_values(function: Callable[..., Any], X: np.ndarray, form: Form, width: int) -> np.ndarray | None:
+    """The function's own values at the rows of X, or None where it has none."""
+    arguments = {"numbers": X[0].tolist(), "columns": list(X.T.copy()), "row": [X[0].copy()], "table": [X.copy()]}[form]
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            result = function(*arguments)
+            parts = [np.asarray(p, dtype=float) for p in (result if isinstance(result, (tuple, list)) else [result])]
+            found = np.concatenate([p.reshape(len(X), -1) for p in parts], axis=1)
+    except Exception:  # it does not take such numbers, or is not defined there
+        return None
+    return found if found.shape[1] == width and np.isfinite(found).all() else None
 
 
 def _arguments(rows: list[list[Symbol]], form: Form) -> list[Any]:
@@ -222,7 +273,8 @@ def _called(function: Any) -> str:
 def _parameters(function: Any) -> list[str] | None:
     """Names of the positional parameters without default, or None if there is no saying."""
     try:
-        parameters = list(inspect.signature(function).parameters.values())
+        own = function.forward if hasattr(function, "named_parameters") else function  # a torch module
+        parameters = list(inspect.signature(own).parameters.values())
     except (TypeError, ValueError):
         return None
     if any(p.kind is p.VAR_POSITIONAL for p in parameters):

@@ -7,6 +7,7 @@ copy that sees stand-ins for these modules. A stand-in does what the original do
 from __future__ import annotations
 
 import builtins
+import copy
 import functools
 import importlib
 import math
@@ -34,7 +35,7 @@ def traceable(function: Any, done: dict[int, Any] | None = None) -> Any:
     if id(function) in done:
         return done[id(function)]
     if isinstance(function, types.MethodType):
-        return types.MethodType(traceable(function.__func__, done), function.__self__)
+        return types.MethodType(traceable(function.__func__, done), _instance(function.__self__, done))
     if isinstance(function, functools.partial):
         made: Any = functools.partial(traceable(function.func, done), *function.args, **function.keywords)
         return made
@@ -50,21 +51,45 @@ def traceable(function: Any, done: dict[int, Any] | None = None) -> Any:
 
 def called(instance: Any) -> Any:
     """What runs when an object is called: its class's own Python code, copied; or the object itself."""
-    own = vars(type(instance)).get("__call__")
-    if isinstance(own, types.FunctionType) and type(instance).__module__.split(".")[0] not in _LIBRARIES:
-        return types.MethodType(traceable(own), instance)
-    return _replacement(instance, {})
+    is_object = not isinstance(instance, (types.FunctionType, types.MethodType, functools.partial))
+    twin = _instance(instance, {}) if is_object else instance
+    return twin if twin is not instance else _replacement(instance, {})
+
+
+def _instance(instance: Any, done: dict[int, Any]) -> Any:
+    """A copy of an object of a user's class, with copies of its methods; any other object itself."""
+    kind = type(instance)
+    if kind is type or kind.__module__.split(".")[0] in (*_LIBRARIES, "builtins"):
+        return instance
+    if any(base.__module__.split(".")[0] in _LIBRARIES for base in kind.__mro__):
+        return instance
+    if id(instance) not in done:
+        done[id(instance)] = instance
+        own = {name: value for base in reversed(kind.__mro__) for name, value in vars(base).items()}
+        methods = {name: traceable(value, done) for name, value in own.items() if isinstance(value, types.FunctionType)}
+        methods |= {
+            name: staticmethod(traceable(value.__func__, done))
+            for name, value in own.items()
+            if isinstance(value, staticmethod)
+        }
+        try:
+            twin = copy.copy(instance)
+            twin.__class__ = type(kind.__name__, (kind,), methods)
+        except TypeError:  # a class that cannot be derived from, or an object without a __dict__
+            return instance
+        done[id(instance)] = twin
+    return done[id(instance)]
 
 
 def _copied(function: types.FunctionType, done: dict[int, Any]) -> types.FunctionType:
     scope = dict(function.__globals__)
     scope["__builtins__"] = {**vars(builtins), **_BUILTINS}
     cells = tuple(types.CellType() for _ in function.__closure__ or ())
-    copy = types.FunctionType(
+    made = types.FunctionType(
         function.__code__, scope, function.__name__, function.__defaults__, cells if function.__closure__ else None
     )
-    copy.__kwdefaults__ = function.__kwdefaults__
-    done[id(function)] = copy
+    made.__kwdefaults__ = function.__kwdefaults__
+    done[id(function)] = made
     for name in _names_used(function.__code__):
         if name in function.__globals__:
             scope[name] = _replacement(function.__globals__[name], done)
@@ -73,7 +98,7 @@ def _copied(function: types.FunctionType, done: dict[int, Any]) -> types.Functio
             new.cell_contents = _replacement(old.cell_contents, done)
         except ValueError:
             continue  # a name that has no value yet
-    return copy
+    return made
 
 
 def _names_used(code: types.CodeType) -> set[str]:
@@ -82,8 +107,12 @@ def _names_used(code: types.CodeType) -> set[str]:
 
 
 def _replacement(value: Any, done: dict[int, Any]) -> Any:
+    if isinstance(value, np.vectorize):
+        return traceable(value, done)
+    if type(value).__name__ == "norm_gen":
+        return _Normal(value)
     if isinstance(value, types.ModuleType):
-        return _module(value)
+        return _module(value, done)
     module = getattr(value, "__module__", None)
     if module == "math" and callable(value) and not isinstance(value, type):
         return _math_twin(value.__name__)
@@ -91,8 +120,10 @@ def _replacement(value: Any, done: dict[int, Any]) -> Any:
         return _Ufunc(value)
     if isinstance(module, str) and module.partition(".")[0] in ("numpy", "scipy") and _is_function(value):
         return _numpy_twin(_path(module, value.__name__), value)
-    if value is max or value is min:
+    if value is max or value is min or value is sorted:
         return _BUILTINS[value.__name__]
+    if module == "statistics" and getattr(value, "__name__", "") in ("mean", "fmean"):
+        return _numpy_twin("mean", value)
     return traceable(value, done)
 
 
@@ -122,9 +153,46 @@ class _Module:
             return _Module(value, path)
         if isinstance(value, np.ufunc):
             return _Ufunc(value)
+        if type(value).__name__ == "norm_gen":
+            return _Normal(value)
         if value is np.vectorize:
             return lambda function, *args, **kwargs: _one_by_one(function)
         return _numpy_twin(path, value) if _is_function(value) else value
+
+
+class _Normal:
+    """The normal distribution of scipy.stats."""
+
+    def __init__(self, original: Any):
+        self._original = original
+
+    def __getattr__(self, name: str) -> Any:
+        original = getattr(self._original, name)
+        if not callable(original):
+            return original
+
+        def call(x: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
+            if not holds_symbols([x, loc, scale]):
+                return original(x, loc, scale)
+            z = elementwise("div", elementwise("sub", x, loc), scale)
+            if name in ("cdf", "sf"):
+                return elementwise("ndtr", z if name == "cdf" else elementwise("neg", z))
+            if name == "pdf":
+                bell = elementwise("exp", elementwise("mul", -0.5, elementwise("square", z)))
+                return elementwise("div", elementwise("mul", 1 / math.sqrt(2 * math.pi), bell), scale)
+            return _refuse(f"scipy.stats.norm.{name}")
+
+        return call
+
+
+class _PythonModule:
+    """A module of Python code, whose functions are copied as they are used."""
+
+    def __init__(self, module: types.ModuleType, done: dict[int, Any]):
+        self._module, self._done = module, done
+
+    def __getattr__(self, name: str) -> Any:
+        return _replacement(getattr(self._module, name), self._done)
 
 
 class _Math:
@@ -135,19 +203,18 @@ class _Math:
         return _math_twin(name) if callable(value) else value
 
 
-def _module(module: types.ModuleType) -> Any:
+def _module(module: types.ModuleType, done: dict[int, Any]) -> Any:
+    name, _, rest = module.__name__.partition(".")
     if module is math:
         return _Math()
-    name, _, rest = module.__name__.partition(".")
-    if name == "numpy":
+    if name in ("numpy", "scipy"):
         return _Module(module, rest)
-    return _Module(module, rest) if module.__name__.startswith("scipy") else module
+    return module if name in _LIBRARIES else _PythonModule(module, done)
 
 
 def _import(name: str, scope: Any = None, local: Any = None, fromlist: Any = (), level: int = 0) -> Any:
-    return _module(
-        importlib.import_module(name) if fromlist and not level else __import__(name, scope, local, fromlist, level)
-    )
+    found = importlib.import_module(name) if fromlist and not level else __import__(name, scope, local, fromlist, level)
+    return _module(found, {})
 
 
 class _Ufunc:
@@ -188,6 +255,8 @@ def _numpy_twin(path: str, original: Callable[..., Any]) -> Callable[..., Any]:
             made = original(*plain(list(args)), **plain(kwargs))
             # a traced value may be put into it later
             return SymbolArray(made) if path in _MAKERS and np.issubdtype(made.dtype, np.floating) else made
+        if name in ("chebval", "legval", "hermval", "hermeval", "lagval"):
+            return original(*args, **kwargs)  # sums and products of numbers
         if path.startswith("special.") and path not in ("special.logsumexp", "special.softmax", "special.log_softmax"):
             raise TraceError(f"scipy.{path} is not supported in a traced function")
         return idioms.call(name if path.startswith("special.") else path, args, dict(kwargs))
@@ -274,7 +343,16 @@ def _extremum(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def _in_order(values: Any, /, *, key: Any = None, reverse: bool = False) -> list[Any]:
+    values = list(values)
+    if key is not None or not holds_symbols(values):
+        return sorted(values, key=key, reverse=reverse)
+    found = list(idioms.call("sort", [values], {}))
+    return found[::-1] if reverse else found
+
+
 _BUILTINS: dict[str, Any] = {
+    "sorted": _in_order,
     "max": _extremum("maximum", max),
     "min": _extremum("minimum", min),
     "__import__": _import,
