@@ -97,6 +97,13 @@ def masked(x):
     return y.sum()
 
 
+def mask_by_mask(x):
+    y, chosen = np.zeros_like(x), x > 0.25
+    y[chosen] = np.tanh(x[chosen] - 0.25) * 2
+    y[~chosen] *= 3
+    return y.sum() + x[x > 0].sum() + np.sum(x[x < 0])
+
+
 def early(a, b):
     if a < 0:
         return a * b
@@ -176,6 +183,12 @@ IDIOMS = [
     Idiom("logical_or", lambda a: np.where(np.logical_or(a > 0.5, a < -0.5), 0.5, np.abs(a)), ONE, "columns"),
     Idiom("select", lambda a: np.select([a < 0, a < 0.5], [0 * a, a], 0.5), ONE, "columns"),
     Idiom("piecewise", lambda a: np.piecewise(a, [a < 0, a >= 0], [lambda t: -t, lambda t: t**2]), ONE, "columns"),
+    Idiom(
+        "piecewise-three",
+        lambda a: np.piecewise(a, [a < 0, (a >= 0) & (a < 0.5), a >= 0.5], [0, lambda t: t, 0.5]),
+        ONE,
+        "columns",
+    ),
     Idiom("if-else", branch, ONE),
     Idiom("if-elif-else", three_ways, ONE),
     Idiom("builtin-round-off", lambda a: abs(a) + pow(a, 2) + max(a, 0) - min(a, 0.5), ONE),
@@ -236,6 +249,7 @@ IDIOMS = [
     Idiom("row-comprehension", comprehension, THREE, "row"),
     Idiom("row-filled", filled, THREE, "row"),
     Idiom("row-masked", masked, THREE, "row"),
+    Idiom("row-mask-by-mask", mask_by_mask, THREE, "row"),
     Idiom("row-einsum", lambda x: np.einsum("i,i->", x, x) + np.outer(x, x)[0, 1], THREE, "row"),
     Idiom("row-cumsum", lambda x: np.cumsum(x)[-1] + np.diff(x)[0] + np.cumprod(x[:2])[-1], THREE, "row"),
     Idiom("row-median", lambda x: np.median(x) + np.sort(x)[0], THREE, "row"),

@@ -32,6 +32,8 @@ CONTINUOUS = [
     "where(a > b, exp(a - b), 1 + sin(b - a)*cos(a))",
     "sqrt(where(a > b, a - b, 0))",
     "where(abs(b) > 0.5, abs(b) - 0.25, b*b + 0*a)",
+    "where(a >= 0.5, 0.5, where((a >= 0)*(a < 0.5), a, 0))",
+    "(a < 0)*b + (a >= 0)*(a < 1)*(b + a) + (a >= 1)*(b + 1)",
 ]
 JUMPS = [
     "where(a > 0, a, 1 - a)",

@@ -57,10 +57,6 @@ class _Cut:
     form: Polynomial
     falls: dict[int, tuple[bool, bool, bool]]
 
-    def state(self, terms: Terms, term: int, k: int) -> int:
-        """The term above, below or on the cut."""
-        return terms.replaced(term, {c: terms.constant(float(falls[k])) for c, falls in self.falls.items()})
-
 
 class _Rewriting:
     def __init__(self, terms: Terms):
@@ -95,7 +91,10 @@ class _Rewriting:
         return known[formula]
 
     def freed(self, term: int) -> int:
-        """The term without those choices that are continuous in it."""
+        """The term without its choices, if all of them are continuous in it.
+
+        A term that keeps one keeps all: a larger term may be continuous in them together.
+        """
         if self.terms.all[term].operation not in _JOINS:
             return term
         if term not in self.done:
@@ -105,10 +104,11 @@ class _Rewriting:
                 for cut in self.cuts(current):
                     other = self.across(current, cut)
                     if other is not None:
-                        self.count += 1
                         current, again = other, True
                         break
-            self.done[term] = current
+            is_free = not self.cuts(current)
+            self.count += is_free and current != term
+            self.done[term] = current if is_free else term
         return self.done[term]
 
     def cuts(self, *terms: int) -> list[_Cut]:
@@ -137,16 +137,25 @@ class _Rewriting:
         if not cuts or len(signs) >= _MOST_CASES:
             return False
         for k, sign in enumerate((1, -1, 0)):
-            sides = [cuts[0].state(self.terms, t, k) for t in terms]
+            sides = [self.state(t, cuts[0], k) for t in terms]
             if not self.agree(sides, {**signs, cuts[0].form: sign}):
                 return False
         return True
 
     # ---- one cut -------------------------------------------------------------------------
 
+    def state(self, term: int, cut: _Cut, k: int) -> int:
+        """The term above, below or on a cut: that p > 0 decides p + c > 0 where c > 0, and so for the other cases."""
+        falls = {t: side[k] for t, side in cut.falls.items()}
+        for other in self.cuts(term):
+            apart = as_number(plus(other.form, scaled(cut.form, Fraction(-1))))
+            if apart and ((k == 0 and apart > 0) or (k == 1 and apart < 0) or k == 2):
+                falls |= {t: side[0 if apart > 0 else 1] for t, side in other.falls.items()}
+        return self.terms.replaced(term, {t: self.terms.constant(float(fall)) for t, fall in falls.items()})
+
     def across(self, term: int, cut: _Cut) -> int | None:
         """The term without the conditions of a cut, if its two sides and the cut itself provably meet."""
-        above, below, on = (cut.state(self.terms, term, k) for k in range(3))
+        above, below, on = (self.state(term, cut, k) for k in range(3))
         if any(map(self.terms.has_lost_pole, (above, below, on))):
             return None
         simple = self.with_relu(cut, above, below, on)

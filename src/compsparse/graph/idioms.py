@@ -12,7 +12,7 @@ from compsparse.errors import TraceError
 from compsparse.graph.array_functions import ARRAY_FUNCTIONS, reduced, refuse_options
 from compsparse.graph.derived import derived
 from compsparse.graph.operations import is_torch, operation
-from compsparse.graph.symbols import SymbolArray, elementwise, holds_symbols, objects, plain, wrapped
+from compsparse.graph.symbols import MaskedArray, SymbolArray, elementwise, holds_symbols, objects, plain, wrapped
 
 _NAMES = {
     "bitwise_and": "logical_and", "bitwise_or": "logical_or", "bitwise_xor": "logical_xor",
@@ -39,6 +39,8 @@ _NATIVE = {
 
 def call(name: str, args: Sequence[Any], kwargs: dict[str, Any], library: str = "np") -> Any:
     """A function of numpy by its name, such as ``linalg.norm``, on traced values."""
+    if name == "sum" and len(args) == 1 and isinstance(args[0], MaskedArray):
+        return args[0].sum()
     known = _NAMES.get(name, name)
     dtype = kwargs.pop("dtype", None)
     if dtype is not None and not _keeps_values(dtype):
@@ -72,6 +74,9 @@ def getattr_path(module: Any, path: str) -> Any:
 
 def on_symbols(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
     """A numpy ufunc, or one of scipy's, on traced values."""
+    chosen = next((i for i in inputs if isinstance(i, MaskedArray)), None)
+    if chosen is not None:
+        return chosen.__array_ufunc__(ufunc, method, *inputs, **{k: v for k, v in options.items() if v is not None})
     name, out = str(ufunc.__name__), options.pop("out", None)
     if method == "__call__":
         result = _ufunc_call(ufunc, name, inputs, options)

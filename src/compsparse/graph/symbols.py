@@ -128,14 +128,13 @@ class SymbolArray(NDArrayOperatorsMixin):
 
     def __getitem__(self, key: Any) -> Any:
         if holds_symbols(key):
-            raise TraceError("x[condition] is not supported, since how much it chooses depends on values: use np.where")
+            return MaskedArray(self, _mask(self, key))
         return wrapped(self.values[plain(key)])
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if holds_symbols(key):
-            if np.ndim(plain(value)):
-                raise TraceError("x[condition] = array is not supported: use np.where")
-            self.values[...] = elementwise("where", key, value, self).values
+            mask = _mask(self, key)
+            self.values[...] = elementwise("where", mask, _where_chosen(value, mask), self).values
         else:
             self.values[plain(key)] = objects(value)
 
@@ -153,6 +152,55 @@ class SymbolArray(NDArrayOperatorsMixin):
     @classmethod
     def __torch_function__(cls, function: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
         return _idioms().torch_function(function, args, kwargs or {})
+
+
+class MaskedArray(NDArrayOperatorsMixin):
+    """What a condition chooses of an array: changed value by value, summed, or put back where it came from."""
+
+    def __init__(self, values: SymbolArray, mask: SymbolArray):
+        self.values, self.mask = values, mask
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        out = options.pop("out", (None,))[0]
+        if method != "__call__" or (out is not None and out is not self):
+            raise TraceError(f"np.{ufunc.__name__}.{method} of x[condition] is not supported: use np.where")
+        values = [_where_chosen(i, self.mask) for i in inputs]
+        made = _idioms().on_symbols(ufunc, method, values, options)
+        if out is None:
+            return MaskedArray(made, self.mask)
+        self.values = made
+        return self
+
+    def __array_function__(self, function: Any, kinds: Any, args: Any, kwargs: Any) -> Any:
+        if function is np.sum and len(args) == 1 and not kwargs:
+            return self.sum()
+        raise TraceError(f"np.{function.__name__} of x[condition] is not supported: use np.where")
+
+    def sum(self) -> Any:
+        """The sum of what is chosen."""
+        return elementwise("where", self.mask, self.values, 0.0).sum()
+
+
+def _mask(values: SymbolArray, key: Any) -> SymbolArray:
+    mask = wrapped(objects(key))
+    if not isinstance(mask, SymbolArray) or mask.shape != values.shape:
+        raise TraceError("x[condition] is supported where the condition has the shape of x: use np.where")
+    return mask
+
+
+def _where_chosen(value: Any, mask: SymbolArray) -> Any:
+    """A number as it is; what was chosen by the same condition as the array that it was chosen from."""
+    if not isinstance(value, MaskedArray):
+        if np.ndim(plain(value)):
+            raise TraceError("an array met x[condition], and how much that chooses depends on values: use np.where")
+        return value
+    same = [
+        a is b or getattr(a, "name", a) == getattr(b, "name", b)
+        for a, b in zip(value.mask.flat, mask.flat, strict=False)
+    ]
+    if value.mask.shape != mask.shape or not all(same):
+        raise TraceError("x[condition] met y[another condition], which is not supported: use np.where")
+    return value.values
 
 
 def _install_operators() -> None:
@@ -189,7 +237,7 @@ def is_number(value: Any) -> bool:
 
 def holds_symbols(value: Any) -> bool:
     """Whether a traced value is in it, however deep."""
-    if isinstance(value, Symbol):
+    if isinstance(value, (Symbol, MaskedArray)):
         return True
     if isinstance(value, SymbolArray):
         return any(isinstance(v, Symbol) for v in value.values.flat)
@@ -219,6 +267,10 @@ def objects(value: Any) -> np.ndarray:
     """An array of objects, from a symbol, a number, or lists and arrays of them."""
     if isinstance(value, SymbolArray):
         return value.values
+    if isinstance(value, MaskedArray):
+        raise TraceError(
+            "x[condition] is not supported here, since how much it chooses depends on values: use np.where"
+        )
     if isinstance(value, Symbol):
         made = np.empty((), dtype=object)
         made[()] = value
