@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from compsparse.construct.terms import BudgetSpentError, Polynomial, Term, Terms, as_number, plus, scaled
+from compsparse.construct.terms import BudgetSpentError, Polynomial, Term, TermTable, as_number, plus, scaled
 from compsparse.graph import Constituent, FunctionGraph, Node, fused
 from compsparse.graph.builder import OperationRecorder
 from compsparse.graph.formula import Apply, Argument, Constant, Formula, walk
@@ -39,7 +39,7 @@ def without_choices(graph: FunctionGraph) -> FunctionGraph:
     formulas = [n.constituent.formula for n in graph.nodes if n.constituent is not None and n.constituent.formula]
     if not any(isinstance(p, Apply) and p.operation in _SWITCHES for f in formulas for p in walk(f)):
         return graph
-    terms = Terms(_MOST_TERMS)
+    terms = TermTable(_MOST_TERMS)
     found = _Rewriting(terms)
     values: dict[str, int] = {name: terms.input(name) for name in graph.inputs}
     try:
@@ -59,7 +59,7 @@ class _Cut:
 
 
 class _Rewriting:
-    def __init__(self, terms: Terms):
+    def __init__(self, terms: TermTable):
         self.terms = terms
         self.count = 0
         self.done: dict[int, int] = {}
@@ -241,7 +241,7 @@ def _is_multiple(form: Polynomial, of: Polynomial) -> bool:
 # ---- back to a graph --------------------------------------------------------------------------------
 
 
-def _as_graph(graph: FunctionGraph, terms: Terms, outputs: list[int]) -> FunctionGraph:
+def _as_graph(graph: FunctionGraph, terms: TermTable, outputs: list[int]) -> FunctionGraph:
     """One node a term; outputs keep their names."""
     recorder = OperationRecorder(graph.inputs, reserved=[n.name for n in graph.nodes])
     values: dict[int, str | Formula] = {}

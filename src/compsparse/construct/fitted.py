@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from compsparse.checks import check_count, check_kind
-from compsparse.construct.layers import affine, formula_of
+from compsparse.construct.layers import affine, operation_formula
 from compsparse.construct.sklearn_models import estimator_graph, is_tree, refuse_tree
 from compsparse.construct.torch_models import module_graph
 from compsparse.errors import ConfigError
@@ -107,7 +107,7 @@ def _unit_nodes(
                 for unit, row, shift in zip(made, W, b, strict=True):
                     formula = affine(row, float(shift))
                     if layer < last:
-                        formula = formula if activation == "identity" else formula_of(activation, formula)
+                        formula = formula if activation == "identity" else operation_formula(activation, formula)
                     nodes.append(Node(unit, tuple(before), Constituent.from_formula(formula, len(before))))
                 before = made
             wires[name] = before

@@ -1,4 +1,4 @@
-"""Layers of numbers as nodes of formulas: one node a unit."""
+"""UnitLayers of numbers as nodes of formulas: one node a unit."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from compsparse.graph.formula import Apply, Argument, Constant, Formula
 from compsparse.graph.operations import operation
 
 
-def formula_of(name: str, *operands: Formula | float) -> Formula:
+def operation_formula(name: str, *operands: Formula | float) -> Formula:
     """An operation, or a function that is made of operations, as a formula."""
     parts = [o if isinstance(o, (Argument, Constant, Apply)) else Constant(float(o)) for o in operands]
     builder = derived(name)
     if operation(name) is not None or builder is None:
         return Apply(name, tuple(parts))
-    made: Formula = builder(formula_of, *parts)
+    made: Formula = builder(operation_formula, *parts)
     return made
 
 
@@ -33,12 +33,12 @@ def affine(weights: Sequence[float] | np.ndarray, shift: float) -> Formula:
     return Apply("add", (terms[0], Constant(float(shift))))
 
 
-class Layers:
+class UnitLayers:
     """Values in a row, changed layer by layer, and the nodes that they took so far.
 
-    >>> layers = Layers(["a", "b"])
+    >>> layers = UnitLayers(["a", "b"])
     >>> layers.multiply([[1.0, 2.0]], [0.5])
-    >>> layers.each(lambda x: formula_of("relu", x))
+    >>> layers.each(lambda x: operation_formula("relu", x))
     >>> print(layers.graph(["y"]).nodes[-1].label)
     relu(1*a + 2*b + 0.5)
     """

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from compsparse.checks import input_names
-from compsparse.construct.layers import Layers, formula_of
+from compsparse.construct.layers import UnitLayers, operation_formula
 from compsparse.errors import ConfigError
 from compsparse.graph import FunctionGraph
 
@@ -45,12 +45,12 @@ def estimator_graph(model: Any, n_inputs: int | None) -> FunctionGraph:
     if n_inputs is not None and n != n_inputs:
         raise ConfigError(f"{type(model).__name__} takes {n} inputs, and the domain has {n_inputs} sides")
     names = getattr(model, "feature_names_in_", None)
-    values = Layers(input_names(n) if names is None else [str(name) for name in names])
+    values = UnitLayers(input_names(n) if names is None else [str(name) for name in names])
     outputs = _add(values, model)
     return values.graph(outputs)
 
 
-def _add(values: Layers, model: Any) -> list[str]:
+def _add(values: UnitLayers, model: Any) -> list[str]:
     """Adds a model's layers, and returns the names of its outputs."""
     name = type(model).__name__
     if is_tree(model):
@@ -75,7 +75,7 @@ def _add(values: Layers, model: Any) -> list[str]:
     )
 
 
-def _outputs(values: Layers, model: Any) -> list[str]:
+def _outputs(values: UnitLayers, model: Any) -> list[str]:
     classes = getattr(model, "classes_", None)
     if classes is None:
         return ["y"] if values.width == 1 else [f"y{i}" for i in range(values.width)]
@@ -83,7 +83,7 @@ def _outputs(values: Layers, model: Any) -> list[str]:
     return [f"logit of {c}" for c in shown]
 
 
-def _perceptron(values: Layers, model: Any) -> list[str]:
+def _perceptron(values: UnitLayers, model: Any) -> list[str]:
     if not hasattr(model, "coefs_"):
         raise ConfigError(f"{type(model).__name__} is not fitted: fit it before it is compiled")
     last = len(model.coefs_) - 1
@@ -91,27 +91,27 @@ def _perceptron(values: Layers, model: Any) -> list[str]:
     for i, (weights, shifts) in enumerate(zip(model.coefs_, model.intercepts_, strict=True)):
         values.multiply(np.asarray(weights, dtype=float).T, shifts)
         if i < last and hidden is not None:
-            values.each(lambda x: formula_of(hidden, x))
+            values.each(lambda x: operation_formula(hidden, x))
     if model.out_activation_ == "exp":
-        values.each(lambda x: formula_of("exp", x))
+        values.each(lambda x: operation_formula("exp", x))
     return _outputs(values, model)
 
 
-def _linear(values: Layers, model: Any) -> list[str]:
+def _linear(values: UnitLayers, model: Any) -> list[str]:
     values.multiply(np.atleast_2d(np.asarray(model.coef_, dtype=float)), np.ravel(model.intercept_))
     name = type(model).__name__
     is_log = name in ("PoissonRegressor", "GammaRegressor")
     if name == "TweedieRegressor":
         is_log = model.link == "log" or (model.link == "auto" and model.power > 0)
     if is_log:
-        values.each(lambda x: formula_of("exp", x))
+        values.each(lambda x: operation_formula("exp", x))
     return _outputs(values, model)
 
 
 # ---- what stands before and after -----------------------------------------------------------------
 
 
-def _transform(values: Layers, step: Any) -> None:
+def _transform(values: UnitLayers, step: Any) -> None:
     name = type(step).__name__
     if step is None or isinstance(step, str) or (name == "FunctionTransformer" and step.func is None):
         return
@@ -128,7 +128,7 @@ def _transform(values: Layers, step: Any) -> None:
         values.each(_scale_up, step.min_, step.scale_)
         if step.clip:
             low, high = map(float, step.feature_range)
-            values.each(lambda x: formula_of("clip", x, low, high))
+            values.each(lambda x: operation_formula("clip", x, low, high))
     elif name == "PCA":
         _project(values, step)
     elif name == "Pipeline":
@@ -138,7 +138,7 @@ def _transform(values: Layers, step: Any) -> None:
         raise ConfigError(f"the step {name} of the pipeline is not among those that can be compiled: scalers and PCA")
 
 
-def _project(values: Layers, step: Any) -> None:
+def _project(values: UnitLayers, step: Any) -> None:
     components = np.asarray(step.components_, dtype=float)
     if step.whiten:
         components = components / np.sqrt(step.explained_variance_)[:, None]
@@ -146,7 +146,7 @@ def _project(values: Layers, step: Any) -> None:
     values.multiply(components, np.zeros(len(components)))
 
 
-def _untransform(values: Layers, model: Any) -> None:
+def _untransform(values: UnitLayers, model: Any) -> None:
     step = model.transformer_
     name = type(step).__name__
     if name == "StandardScaler":
@@ -154,10 +154,10 @@ def _untransform(values: Layers, model: Any) -> None:
     elif name == "FunctionTransformer" and step.inverse_func is None:
         return
     elif name == "FunctionTransformer" and step.inverse_func is np.exp:
-        values.each(lambda x: formula_of("exp", x))
+        values.each(lambda x: operation_formula("exp", x))
         return
     elif name == "FunctionTransformer" and step.inverse_func is np.expm1:
-        values.each(lambda x: formula_of("expm1", x))
+        values.each(lambda x: operation_formula("expm1", x))
         return
     elif name == "MinMaxScaler":
         values.each(_scale_down, step.min_, step.scale_)
@@ -174,9 +174,9 @@ def _or(value: Any, otherwise: float) -> Any:
 
 
 def _scale_up(x: Any, centre: float, scale: float) -> Any:
-    return formula_of("add", formula_of("mul", scale, x), centre)
+    return operation_formula("add", operation_formula("mul", scale, x), centre)
 
 
 def _scale_down(x: Any, centre: float, scale: float) -> Any:
-    x = x if not centre else formula_of("sub", x, centre)
-    return x if scale == 1 else formula_of("div", x, scale)
+    x = x if not centre else operation_formula("sub", x, centre)
+    return x if scale == 1 else operation_formula("div", x, scale)

@@ -51,7 +51,7 @@ class Term:
     payload: Any = None
 
 
-class Terms:
+class TermTable:
     """A table in which equal terms have one number."""
 
     def __init__(self, most: int):

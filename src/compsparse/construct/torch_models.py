@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from compsparse.checks import input_names
-from compsparse.construct.layers import Layers, formula_of
+from compsparse.construct.layers import UnitLayers, operation_formula
 from compsparse.errors import ConfigError, TraceError
 from compsparse.graph import FunctionGraph
 from compsparse.graph.formula import Formula
@@ -22,11 +22,13 @@ _Curve = Callable[[Formula], Formula]
 
 def _named(name: str, *attributes: str) -> Callable[[Any], _Curve]:
     """The activation of a layer: a function with some of the layer's attributes as further operands."""
-    return lambda layer: lambda x: formula_of(name, x, *(float(getattr(layer, a)) for a in attributes))
+    return lambda layer: lambda x: operation_formula(name, x, *(float(getattr(layer, a)) for a in attributes))
 
 
 def _softplus(layer: nn.Softplus) -> _Curve:
-    return lambda x: formula_of("div", formula_of("softplus", formula_of("mul", layer.beta, x)), layer.beta)
+    return lambda x: operation_formula(
+        "div", operation_formula("softplus", operation_formula("mul", layer.beta, x)), layer.beta
+    )
 
 
 _ACTIVATIONS: dict[type[nn.Module], Callable[[Any], _Curve]] = {
@@ -45,7 +47,7 @@ _ACTIVATIONS: dict[type[nn.Module], Callable[[Any], _Curve]] = {
     nn.Softsign: _named("softsign"),
     nn.Tanhshrink: _named("tanhshrink"),
     nn.Hardtanh: _named("clip", "min_val", "max_val"),
-    nn.ReLU6: lambda layer: lambda x: formula_of("clip", x, 0, 6),
+    nn.ReLU6: lambda layer: lambda x: operation_formula("clip", x, 0, 6),
     nn.Hardsigmoid: _named("hardsigmoid"),
     nn.Hardswish: _named("hardswish"),
 }
@@ -62,7 +64,7 @@ def module_graph(module: nn.Module, n_inputs: int | None) -> FunctionGraph:
         raise ConfigError("the module does not say how many inputs it has: give the domain a side for each")
     if not all(_is(m, (nn.Linear, nn.BatchNorm1d, nn.Flatten, *_NOTHING, *_ACTIVATIONS)) for m in layers):
         return _by_tracing(module, n)
-    values = Layers(input_names(n))
+    values = UnitLayers(input_names(n))
     for layer in layers:
         _add(values, layer)
     return values.graph(["y"] if values.width == 1 else [f"y{i}" for i in range(values.width)])
@@ -80,7 +82,7 @@ def _in_a_row(module: nn.Module) -> list[nn.Module]:
     return [layer for part in module.children() for layer in _in_a_row(part)]
 
 
-def _add(values: Layers, layer: nn.Module) -> None:
+def _add(values: UnitLayers, layer: nn.Module) -> None:
     if any(type(h).__module__ != "torch.nn.utils.prune" for h in layer._forward_pre_hooks.values()) or (
         layer._forward_hooks
     ):
@@ -105,7 +107,7 @@ def _norm(layer: nn.BatchNorm1d, width: int) -> list[np.ndarray]:
 
 
 def _normalised(x: Formula, mean: float, scale: float, shift: float) -> Formula:
-    return formula_of("add", formula_of("mul", scale, formula_of("sub", x, mean)), shift)
+    return operation_formula("add", operation_formula("mul", scale, operation_formula("sub", x, mean)), shift)
 
 
 def _numbers(parameter: torch.Tensor) -> np.ndarray:

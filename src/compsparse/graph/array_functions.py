@@ -22,7 +22,7 @@ def refuse_options(name: str, kwargs: dict[str, Any]) -> None:
         raise TraceError(f"{name} with {', '.join(kwargs)} is not supported in a traced function")
 
 
-def reduced(
+def folded_along(
     combine: Callable[[Any, Any], Any], values: Any, axis: Any = None, *, keepdims: bool = False, **options: Any
 ) -> Any:
     """The values combined along an axis, or several, or all of them."""
@@ -51,7 +51,7 @@ def _reduction(name: str) -> Callable[..., Any]:
     def call_it(a: Any, axis: Any = None, out: Any = None, **options: Any) -> Any:
         if out is not None:
             raise TraceError("out= is not supported in a traced function")
-        return reduced(partial(elementwise, name), a, axis, **_kept(options))
+        return folded_along(partial(elementwise, name), a, axis, **_kept(options))
 
     return call_it
 
@@ -61,14 +61,14 @@ def _kept(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _mean(a: Any, axis: Any = None, out: Any = None, **options: Any) -> Any:
-    total = reduced(partial(elementwise, "add"), a, axis, **_kept(options))
+    total = folded_along(partial(elementwise, "add"), a, axis, **_kept(options))
     return elementwise("div", total, objects(a).size // max(objects(total).size, 1))
 
 
 def _var(a: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False, correction: float = 0, **more: Any) -> Any:
     refuse_options("np.var", _kept(more))
     off = elementwise("sub", a, _mean(a, axis, keepdims=True))
-    total = reduced(partial(elementwise, "add"), elementwise("square", off), axis, keepdims=keepdims)
+    total = folded_along(partial(elementwise, "add"), elementwise("square", off), axis, keepdims=keepdims)
     n = objects(a).size // max(objects(total).size, 1)
     return elementwise("div", total, n - (ddof or correction))
 
@@ -83,7 +83,7 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> 
         raise TraceError(f"np.linalg.norm with ord={ord!r} is not supported in a traced function")
     p = 2 if ord in (None, "fro") else ord
     powers = size if p == 1 else elementwise("square", x) if p == 2 else elementwise("pow", size, p)
-    total = reduced(partial(elementwise, "add"), powers, axis, keepdims=keepdims)
+    total = folded_along(partial(elementwise, "add"), powers, axis, keepdims=keepdims)
     return total if p == 1 else elementwise("sqrt", total) if p == 2 else elementwise("pow", total, 1 / p)
 
 
@@ -192,7 +192,7 @@ def _median(a: Any, axis: Any = None, **options: Any) -> Any:
 
 def _logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, **more: Any) -> Any:
     refuse_options("logsumexp", {**_kept(more), **({} if b is None else {"b": b})})
-    return reduced(partial(elementwise, "logaddexp"), a, axis, keepdims=keepdims)
+    return folded_along(partial(elementwise, "logaddexp"), a, axis, keepdims=keepdims)
 
 
 def _softmax(x: Any, axis: Any = None, **more: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from compsparse.errors import TraceError
-from compsparse.graph.array_functions import ARRAY_FUNCTIONS, reduced, refuse_options
+from compsparse.graph.array_functions import ARRAY_FUNCTIONS, folded_along, refuse_options
 from compsparse.graph.derived import derived
 from compsparse.graph.operations import is_torch, operation
 from compsparse.graph.symbols import MaskedArray, SymbolArray, elementwise, holds_symbols, objects, plain, wrapped
@@ -81,7 +81,7 @@ def on_symbols(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[str
     if method == "__call__":
         result = _ufunc_call(ufunc, name, inputs, options)
     elif method == "reduce":
-        result = reduced(
+        result = folded_along(
             lambda a, b: _ufunc_call(ufunc, name, [a, b], {}), inputs[0], options.pop("axis", 0), **options
         )
     elif method == "accumulate" and name in ("add", "multiply"):

@@ -19,7 +19,7 @@ from compsparse.graph.symbols import Recorder, Symbol, SymbolArray, elementwise,
 from compsparse.graph.twins import called
 from compsparse.parameters import check_parameters
 
-Form = Literal["numbers", "columns", "row", "table"]
+InputForm = Literal["numbers", "columns", "row", "table"]
 """How a function takes its inputs: one number each, one column each, or one array that is a row or a table."""
 
 
@@ -28,7 +28,7 @@ class Traced:
     """A graph, and the form in which the function takes its inputs."""
 
     graph: FunctionGraph
-    form: Form
+    form: InputForm
 
 
 def trace(
@@ -89,7 +89,7 @@ def traced(function: Callable[..., Any], inputs: int | Sequence[str] | None = No
     raise first
 
 
-def _forms(n_parameters: int | None, n_inputs: int) -> list[Form]:
+def _forms(n_parameters: int | None, n_inputs: int) -> list[InputForm]:
     if n_parameters != 1:
         return ["numbers", "columns"]
     return ["row", "table"] if n_inputs > 1 else ["numbers", "columns", "row", "table"]
@@ -102,7 +102,7 @@ def _numbered(n: Any) -> tuple[str, ...]:
 # ---- one form -------------------------------------------------------------------------------------
 
 
-def _of_form(function: Callable[..., Any], names: list[str], form: Form, title: str) -> FunctionGraph:
+def _of_form(function: Callable[..., Any], names: list[str], form: InputForm, title: str) -> FunctionGraph:
     if form in ("numbers", "row"):
         return _run(function, names, form, 1, title).graph(0)
     known: dict[Any, int] = {}
@@ -147,7 +147,7 @@ def _input(name: str, row: int) -> str:
     return name if row == 0 else f"{name}, row {row + 1}"
 
 
-def _run(function: Callable[..., Any], names: list[str], form: Form, n_rows: int, title: str) -> _Run:
+def _run(function: Callable[..., Any], names: list[str], form: InputForm, n_rows: int, title: str) -> _Run:
     recorder = Recorder([_input(name, row) for row in range(n_rows) for name in names])
 
     def once(decisions: Decisions) -> list[list[Any]]:
@@ -179,7 +179,7 @@ def _run(function: Callable[..., Any], names: list[str], form: Form, n_rows: int
     return _Run(recorder, names, [_output_names(row, recorder, title) for row in rows])
 
 
-def _compare(function: Callable[..., Any], graph: FunctionGraph, form: Form) -> None:
+def _compare(function: Callable[..., Any], graph: FunctionGraph, form: InputForm) -> None:
     """Refuses a function that treats plain numbers otherwise than traced ones, at a few points where it has values."""
     rng = np.random.default_rng(0)
     boxes = [(-1.0, 1.0), (0.1, 0.9), (1.0, 3.0)]
@@ -205,7 +205,7 @@ class _DisagreementError(TraceError):
     """The function and its graph have different values."""
 
 
-def _plain_values(function: Callable[..., Any], X: np.ndarray, form: Form, width: int) -> np.ndarray | None:
+def _plain_values(function: Callable[..., Any], X: np.ndarray, form: InputForm, width: int) -> np.ndarray | None:
     """The function's own values at the rows of X, or None where it has none."""
     arguments = {"numbers": X[0].tolist(), "columns": list(X.T.copy()), "row": [X[0].copy()], "table": [X.copy()]}[form]
     try:
@@ -219,7 +219,7 @@ def _plain_values(function: Callable[..., Any], X: np.ndarray, form: Form, width
     return found if found.shape[1] == width and np.isfinite(found).all() else None
 
 
-def _arguments(rows: list[list[Symbol]], form: Form) -> list[Any]:
+def _arguments(rows: list[list[Symbol]], form: InputForm) -> list[Any]:
     match form:
         case "numbers":
             return list(rows[0])
@@ -230,7 +230,7 @@ def _arguments(rows: list[list[Symbol]], form: Form) -> list[Any]:
     return [SymbolArray(rows)]
 
 
-def _outputs(result: Any, form: Form, n_rows: int, title: str) -> list[list[Any]]:
+def _outputs(result: Any, form: InputForm, n_rows: int, title: str) -> list[list[Any]]:
     """The values of each row."""
     several = isinstance(result, (tuple, list))
     parts = [objects(part) for part in (result if several else [result])] if _is_value(result) else []

@@ -25,7 +25,7 @@ from compsparse.graph.derived import derived
 from compsparse.graph.operations import operation
 from compsparse.graph.symbols import Symbol, SymbolArray, elementwise, holds_symbols, is_number, objects, plain, wrapped
 
-_LIBRARIES = {"numpy", "torch", "scipy", "sklearn", "jax", "compsparse"}
+_LIBRARIES = {"numpy", "torch", "scipy", "sklearn"}
 """Packages whose functions are not copied; numpy and torch ask traced values how they want to be treated."""
 
 
