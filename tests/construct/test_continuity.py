@@ -137,3 +137,26 @@ def test_nested_choices_that_meet_are_seen_to_meet(seed):
     written = " ".join(to_expression(free))
     assert "where" not in written
     assert ">" not in written
+
+
+def random_text(rng, depth):
+    """Any choices at all: most of them jump."""
+    if depth == 0:
+        return str(rng.choice(["a", "b", "a", "b", "0", "0.5"]))
+    x = [random_text(rng, depth - 1) for _ in range(4)]
+    compared = f"{x[0]} {rng.choice(['>', '<', '>=', '<='])} {x[1]}"
+    kinds = [f"where({compared}, {x[2]}, {x[3]})", f"({compared})*({x[2]})", f"sign({x[0]})*({x[1]})"]
+    kinds += [f"max({x[0]}, {x[1]})", f"abs({x[0]})", f"({x[0]} - {x[1]})", f"({x[0]})*({x[1]})", f"sqrt({x[0]})"]
+    return str(rng.choice(kinds))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_whatever_lost_its_conditions_kept_its_values(seed):
+    rng = np.random.default_rng(seed)
+    graph = FunctionGraph.from_expression(f"{random_text(rng, 2 + seed % 2)} + 0*a*b", ["a", "b"])
+    free = without_choices(graph)
+    if any(word in node.label for node in free.nodes for word in ("where", "sign", "<", ">")):
+        return  # a jump: that it stays is tested above
+    before, after = values(graph), values(free)
+    seen = np.isfinite(after)
+    np.testing.assert_allclose(after[seen], before[seen], rtol=1e-9, atol=1e-9)

@@ -25,7 +25,7 @@ from compsparse.graph.formula import Apply, Argument, Constant, Formula, walk
 _COMPARISONS = {"greater", "less", "greater_equal", "less_equal"}
 _SWITCHES = _COMPARISONS | {"sign", "where"}
 _JOINS = {"where", "mul", "add", "sub", "div", "maximum", "minimum"}
-_MOST_TERMS = 60_000
+_MOST_TERMS = 5_000
 _MOST_CASES = 3
 """Other conditions that are taken apart to show that two sides agree."""
 
@@ -103,7 +103,8 @@ class _Rewriting:
                 again = False
                 for cut in self.cuts(current):
                     other = self.across(current, cut)
-                    if other is not None:
+                    # a condition that may be undefined must leave a trace
+                    if other is not None and self.terms.poles(*cut.falls) <= self.terms.poles(other):
                         current, again = other, True
                         break
             is_free = not self.cuts(current)
@@ -271,5 +272,6 @@ def _named(recorder: OperationRecorder, value: str | Formula, graph: FunctionGra
     if isinstance(value, str):
         return value
     name = f"constant_{len(recorder.nodes)}"
-    recorder.nodes.append(Node(name, graph.inputs[:1], Constituent.from_formula(value, 1)))
+    nothing = Apply("mul", (Constant(0.0), Argument(0)))
+    recorder.nodes.append(Node(name, graph.inputs[:1], Constituent.from_formula(Apply("add", (nothing, value)), 1)))
     return name

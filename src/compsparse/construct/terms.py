@@ -17,7 +17,7 @@ Monomial = tuple[tuple[int, int], ...]
 Polynomial = tuple[tuple[Monomial, Fraction], ...]
 """Monomials (atoms with their powers) and coefficients, in order."""
 
-_MOST_MONOMIALS = 300
+_MOST_MONOMIALS = 100
 _MOST_POWER = 12
 _ODD = {"sin", "tan", "tanh", "arctan", "arcsin", "sinh", "erf", "cbrt", "arcsinh"}
 _EVEN = {"cos", "cosh", "sinc"}
@@ -127,9 +127,9 @@ class TermTable:
             for t in self.below(term)
         )
 
-    def poles(self, term: int) -> set[int]:
-        """The operations in it that are not defined for all inputs."""
-        return {t for t in self.below(term) if self.all[t].operation in _NOT_EVERYWHERE and not self._is_harmless(t)}
+    def poles(self, *terms: int) -> set[int]:
+        """The operations in terms that are not defined for all inputs."""
+        return {t for t in self.below(*terms) if self.all[t].operation in _NOT_EVERYWHERE and not self._is_harmless(t)}
 
     def _is_harmless(self, term: int) -> bool:
         """A whole power, or the quotient by a number."""
