@@ -36,6 +36,9 @@ def random_function(seed: int) -> FunctionGraph:
     pairs = _KINKED_PAIRS if seed % 7 == 6 else _PAIRS if seed % 3 == 0 else _PAIRS + _KINKED_PAIRS
 
     def function(x):
+        rng = np.random.default_rng(seed)  # the same draws at every call
+        rng.integers(1, 17)
+        rng.random()
         values = [x[i] for i in range(d)] if d > 1 else [x]
         spare = list(values)
         while len(values) > 1:

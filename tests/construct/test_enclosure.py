@@ -24,6 +24,9 @@ SMOOTH = [
     "expm1(a) + log1p(b/2) + log2(3 + a) + log10(4 + b)",
     "(2 + a)**(b)",
     "1/(2 + a*b) - a/3",
+    "arcsinh(3*a - b) + arccosh(2.5 + a) + arctanh(a/3)",
+    "cbrt(2 + a*b) + sinc(a) * sinc(4*b)",
+    "logaddexp(2*a, b) + exp2(a) + mod(a + 9.25, 20)",
 ]
 KINKS = ["abs(a - b) + relu(a)", "max(a*b, sin(a)) - min(a, b**2)"]
 
@@ -89,13 +92,35 @@ def test_kinks_have_slopes_and_no_second_derivative():
     assert not found.jumps.any()
 
 
-@pytest.mark.parametrize("text", ["log(a)", "1/a", "sqrt(a - 2)", "tan(a*2)", "a**(-1)", "a**(0.5)", "arcsin(2*a)"])
+def test_the_cube_root_and_sinc_are_enclosed_across_zero():
+    """On boxes that hold 0, touch it, and on both sides of where the series of sinc ends."""
+    for text, exact in (("cbrt(a)", np.cbrt), ("sinc(a)", np.sinc)):
+        formula = parse_formula(text, ["a"])
+        for low, high in [(-1, 2), (0, 1e-3), (-1e-9, 1e-9), (0.5, 0.7), (0.63, 0.64), (-0.9, 0.1), (-30, 40)]:
+            x = np.linspace(low, high, 5001)
+            found = enclose(formula, [IntervalArray.of(float(low), float(high))])
+            y, slopes = exact(x), np.diff(exact(x)) / np.diff(x)
+            bends = np.diff(slopes) / np.diff(x)[1:]
+            for enclosed, seen, slack in ((found.value, y, 0), (found.slope(0), slopes, 1e-6)):
+                assert enclosed.lower <= seen.min() + slack * abs(seen.min())
+                assert seen.max() <= enclosed.upper + slack * abs(seen.max())
+            if text == "sinc(a)" and high - low > 0.1:
+                assert found.bend(0, 0).lower <= bends.min() + 1e-4
+                assert bends.max() - 1e-4 <= found.bend(0, 0).upper <= math.pi**2 / 3 + 1e-9
+    assert enclose(parse_formula("sinc(a)", ["a"]), [IntervalArray.of(0.0)]).value.total() == pytest.approx((1, 1))
+
+
+@pytest.mark.parametrize(
+    "text", ["log(a)", "1/a", "sqrt(a - 2)", "arccosh(a)", "tan(a*2)", "a**(-1)", "a**(0.5)", "arcsin(2*a)"]
+)
 def test_beyond_a_pole_nothing_is_known(text):
     found = enclose(parse_formula(text, ["a"]), [IntervalArray.of(-1.0, 1.0)])
     assert found.value.lower == -math.inf or found.value.upper == math.inf
 
 
-@pytest.mark.parametrize("text", ["floor(a)", "sign(a)", "where(a > 0, 1, 2)", "greater(a, 0)", "arctan2(a, -1)"])
+@pytest.mark.parametrize(
+    "text", ["floor(a)", "mod(a, 2)", "sign(a)", "where(a > 0, 1, 2)", "greater(a, 0)", "arctan2(a, -1)"]
+)
 def test_jumps_are_seen(text):
     formula = parse_formula(text, ["a"])
     assert bounds_on(formula, [(-0.5, 0.5)]).jumps

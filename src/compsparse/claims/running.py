@@ -178,7 +178,7 @@ def _read(path: Path) -> Verdict:
     data = _object(read_text(path))
     if data.get("format") != _FORMAT:
         raise DataError(f"it is no file of format {_FORMAT}: run the claim again")
-    content = check_seal(data, "the file")
+    content = check_seal(data, "the file", "run the claim again")
     del content["format"]
     return Verdict.from_dict(_from_json(content))
 

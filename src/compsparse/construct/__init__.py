@@ -2,7 +2,7 @@
 
 from compsparse.construct.compiling import CompileMethod, compile, path_factors
 from compsparse.construct.counts import UnitCounts, shallow_log10_units, unit_counts
-from compsparse.construct.fitted import fitted_graph_formulas, network_graph
+from compsparse.construct.fitted import fitted_graph_formulas, model_graph, network_graph
 from compsparse.construct.indicator import IndicatorNetwork, indicator_cells, indicator_network, indicator_units
 from compsparse.construct.opaque import DeclaredBounds
 from compsparse.construct.record import Compiled, CompiledNode
@@ -29,6 +29,7 @@ __all__ = [
     "indicator_network",
     "indicator_units",
     "largest_error",
+    "model_graph",
     "network_graph",
     "path_factors",
     "shallow_log10_units",

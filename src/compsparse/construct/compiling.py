@@ -100,7 +100,7 @@ def compile(
     check_flag("estimate", estimate)
     check_count("n_points", n_points, most=_MOST_POINTS)
     known = {} if declared is None else dict(check_mapping("declared", declared))
-    subject = subject_of(function, domain, bool(known) or estimate)
+    subject = subject_of(function, domain, known, estimate=estimate)
     graph = subject.graph
     box = check_domain(domain, graph.inputs)
     sides = _sides_held(graph, box, kind)

@@ -120,6 +120,16 @@ def _sqrt(x: IntervalArray) -> Derivatives:
     return Derivatives(value, first, second.where(inside & (x.lower > 0), everything))
 
 
+def _cbrt(x: IntervalArray) -> Derivatives:
+    """The cube root c; its slope 1/(3 c^2) is infinite at 0, where nothing is known of the curvature -2/(9 c^5)."""
+    value = x.monotone(np.cbrt)
+    inverse = value.reciprocal()
+    apart = value.mignitude > 0
+    first = inverse.square() * _number(1 / 3)
+    second = -(inverse.power(5) * _number(2 / 9))
+    return Derivatives(value, first, second.where(apart, IntervalArray.everything(np.shape(x.lower))))
+
+
 def _reciprocal(x: IntervalArray) -> Derivatives:
     """1/x."""
     value = x.reciprocal()
@@ -206,6 +216,67 @@ def _cosh(x: IntervalArray) -> Derivatives:
     return Derivatives(value, first, value)
 
 
+def _arcsinh(x: IntervalArray) -> Derivatives:
+    """arcsinh x, whose slope is 1/sqrt(1 + x^2)."""
+    first = _sqrt(ONE + x.square()).value.reciprocal()
+    return Derivatives(x.monotone(np.arcsinh), first, -(x * first.power(3)))
+
+
+def _arccosh(x: IntervalArray) -> Derivatives:
+    """arccosh x, whose slope 1/sqrt(x^2 - 1) is infinite at 1."""
+    everything = IntervalArray.everything(np.shape(x.lower))
+    inside = x.lower >= 1
+    value = IntervalArray(np.maximum(x.lower, 1.0), np.maximum(x.upper, 1.0)).monotone(np.arccosh, least=0.0)
+    first = _sqrt((x - ONE) * (x + ONE)).value.reciprocal()
+    first = IntervalArray(np.maximum(first.lower, 0.0), first.upper)
+    second = -(x * first.power(3))
+    return Derivatives(
+        value.where(inside, everything), first.where(inside, everything), second.where(x.lower > 1, everything)
+    )
+
+
+_SINC_TERMS = 14
+_SINC_NEAR = 2.0
+"""Where pi x is nearer to 0 than that, sinc is summed as a series."""
+
+
+def _sinc(x: IntervalArray) -> Derivatives:
+    """sin(u)/u of u = pi x, from its series near 0 and from quotients elsewhere.
+
+    It is the mean of cos(t u) over t in (0, 1), so that its derivatives by u are at most 1/2 and 1/3.
+    """
+    pi = _number(math.pi)
+    u = x * pi
+    near = u.magnitude <= _SINC_NEAR
+    inverse = u.reciprocal()
+    wave, slope = _periodic(u, _HALF_PI, np.sin), _periodic(u, 0.0, np.cos)
+    value = wave * inverse
+    first = (slope - value) * inverse
+    second = -value - (first * inverse).scaled(2.0)
+    w = IntervalArray(np.where(near, u.lower, 0.0), np.where(near, u.upper, 0.0)).square()
+    inner = [_sinc_series(w, order) for order in range(3)]
+    inner[1] = inner[1] * u
+    most = [IntervalArray.of(-0.2172336283, 1.0), IntervalArray.of(-0.5, 0.5), _number(1 / 3)]
+    most[2] = IntervalArray(-most[2].upper, most[2].upper)
+    found = [a.where(near, b).meet(m) for a, b, m in zip(inner, (value, first, second), most, strict=True)]
+    return Derivatives(found[0], found[1] * pi, found[2] * pi.square())
+
+
+def _sinc_series(w: IntervalArray, order: int) -> IntervalArray:
+    """sin(u)/u, its slope over u and its second derivative as sums of powers of w = u^2 with signs that alternate."""
+    start = min(order, 1)
+
+    def term(k: int) -> float:
+        factor = (1, 2 * k, 2 * k * (2 * k - 1))[order]
+        return float((-1) ** k) * factor / math.factorial(2 * k + 1)
+
+    rest = 1.01 * abs(term(start + _SINC_TERMS)) * _SINC_NEAR ** (2 * _SINC_TERMS)
+    total = IntervalArray.of(np.zeros(np.shape(w.lower)))
+    for k in reversed(range(start, start + _SINC_TERMS)):
+        total = total * w + _number(term(k))
+    return total + IntervalArray.of(-rest, rest)
+
+
 def _tanh(x: IntervalArray) -> Derivatives:
     """tanh x; the slope 1 - t^2 and the curvature -2 t (1 - t^2) are functions of the value t."""
     t = x.monotone(np.tanh, least=-1.0, most=1.0)
@@ -242,6 +313,7 @@ CURVES: dict[str, Callable[[IntervalArray], Derivatives]] = {
     "sin": _sin,
     "cos": _cos,
     "tan": _tan,
+    "cbrt": _cbrt,
     "exp": _exp,
     "expm1": _expm1,
     "log": _log,
@@ -256,6 +328,9 @@ CURVES: dict[str, Callable[[IntervalArray], Derivatives]] = {
     "arctan": _arctan,
     "sinh": _sinh,
     "cosh": _cosh,
+    "arcsinh": _arcsinh,
+    "arccosh": _arccosh,
+    "sinc": _sinc,
     "tanh": _tanh,
     "sigmoid": _sigmoid,
     "softplus": _softplus,

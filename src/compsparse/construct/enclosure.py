@@ -16,6 +16,7 @@ from compsparse.construct.intervals import IntervalArray
 from compsparse.construct.opaque import Opaque
 from compsparse.errors import GraphError
 from compsparse.graph import FunctionGraph
+from compsparse.graph.derived import spelled_out
 from compsparse.graph.formula import Apply, Argument, Constant, Formula
 
 _ZERO = IntervalArray.of(0.0)
@@ -120,6 +121,8 @@ class _Evaluator:
                 return self.choice(self.of(condition), self.of(a), self.of(b))
             case Apply(name, (inside,)) if name in CURVES:
                 return self.curve(self.of(inside), CURVES[name](self.of(inside).value))
+            case Apply("mod", _) if (other := spelled_out(formula)) is not None:
+                return self.of(other)
             case Apply(name, operands):
                 operation: Callable[..., Enclosure] = getattr(self, f"op_{name}")
                 return operation(*(self.of(o) for o in operands))

@@ -1,20 +1,46 @@
-"""Trained networks as function graphs of formulas: one node a hidden unit, so that they can be compiled too."""
+"""Trained models as function graphs of formulas: one node a hidden unit, so that they can be compiled too."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from typing import Any
 
-import numpy as np
 import torch
 
 from compsparse.checks import check_count, check_kind
+from compsparse.construct.layers import affine, operation_formula
+from compsparse.construct.sklearn_models import estimator_graph, is_tree, refuse_tree
+from compsparse.construct.torch_models import module_graph
 from compsparse.errors import ConfigError
 from compsparse.graph import Constituent, FunctionGraph, Node
-from compsparse.graph.formula import Apply, Argument, Constant, Formula
 from compsparse.models import FittedGraph
 from compsparse.networks import MirrorNetwork
 from compsparse.tables.coding import NumberColumn
+
+
+def model_graph(model: Any, n_inputs: int | None = None) -> FunctionGraph | None:
+    """A fitted model of torch or scikit-learn as formulas of its inputs; None for what is no such model.
+
+    Inputs have the names that the model was fitted with, or ``x0``, ``x1``, …. A classifier's outputs are logits.
+
+    Args:
+        n_inputs: how many inputs are expected, where that is known.
+
+    Raises:
+        ConfigError: the model is not fitted, or is not among those that a network can come close to.
+
+    >>> from torch import nn
+    >>> model_graph(nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))).size
+    4
+    """
+    if isinstance(model, torch.nn.Module) and not isinstance(model, MirrorNetwork):
+        return module_graph(model, n_inputs)
+    if isinstance(model, type):
+        return None
+    if is_tree(model):
+        refuse_tree(model)
+    if type(model).__module__.partition(".")[0] == "sklearn" and hasattr(model, "fit"):
+        return estimator_graph(model, n_inputs)
+    return None
 
 
 def network_graph(network: MirrorNetwork, replica: int = 0) -> FunctionGraph:
@@ -44,7 +70,7 @@ def fitted_graph_formulas(model: FittedGraph) -> FunctionGraph:
     columns = [column for column in model.code.inputs if isinstance(column, NumberColumn)]
     nodes, wires = [], {}
     for name, column in zip(inputs, columns, strict=True):
-        standardised = _affine([1 / column.scale], -column.mean / column.scale)
+        standardised = affine([1 / column.scale], -column.mean / column.scale)
         nodes.append(Node(f"{name}, scaled", (name,), Constituent.from_formula(standardised, 1)))
         wires[name] = [f"{name}, scaled"]
     replicas = []
@@ -53,7 +79,7 @@ def fitted_graph_formulas(model: FittedGraph) -> FunctionGraph:
         nodes += made
         replicas.append(outputs)
     for i, (target, centre, scale) in enumerate(zip(model.targets, model.centre, model.scale, strict=True)):
-        mean = _affine([scale / len(replicas)] * len(replicas), centre)
+        mean = affine([scale / len(replicas)] * len(replicas), centre)
         parents = tuple(outputs[i] for outputs in replicas)
         nodes.append(Node(target, parents, Constituent.from_formula(mean, len(parents))))
     return FunctionGraph(inputs, nodes, model.targets)
@@ -79,31 +105,10 @@ def _unit_nodes(
                     f"{prefix}{name}{called}[{i}]" if len(W) > 1 else f"{prefix}{name}{called}" for i in range(len(W))
                 ]
                 for unit, row, shift in zip(made, W, b, strict=True):
-                    formula = _affine(row, float(shift))
+                    formula = affine(row, float(shift))
                     if layer < last:
-                        formula = _activated(activation, formula)
+                        formula = formula if activation == "identity" else operation_formula(activation, formula)
                     nodes.append(Node(unit, tuple(before), Constituent.from_formula(formula, len(before))))
                 before = made
             wires[name] = before
     return nodes, [w for name in network.graph.outputs for w in wires[name]]
-
-
-def _affine(weights: Sequence[float] | np.ndarray, shift: float) -> Formula:
-    terms: list[Formula] = [Apply("mul", (Constant(float(w)), Argument(i))) for i, w in enumerate(weights)]
-    while len(terms) > 1:  # a balanced sum nests less deep
-        pairs = [Apply("add", (a, b)) for a, b in zip(terms[::2], terms[1::2], strict=False)]
-        terms = [*pairs, *terms[2 * len(pairs) :]]
-    return Apply("add", (terms[0], Constant(shift)))
-
-
-def _activated(name: str, x: Formula) -> Formula:
-    match name:
-        case "identity":
-            return x
-        case "silu":
-            return Apply("mul", (x, Apply("sigmoid", (x,))))
-        case "gelu":
-            half = Apply("mul", (Constant(0.5), x))
-            normal = Apply("erf", (Apply("mul", (Constant(1 / math.sqrt(2)), x)),))
-            return Apply("mul", (half, Apply("add", (Constant(1.0), normal))))
-    return Apply(name, (x,))

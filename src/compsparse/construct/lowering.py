@@ -25,6 +25,7 @@ from compsparse.construct.products import centred
 from compsparse.construct.splines import mesh_on
 from compsparse.errors import GraphError
 from compsparse.graph import FunctionGraph, Node
+from compsparse.graph.derived import spelled_out
 from compsparse.graph.formula import Apply, Argument, Constant, Formula, render, walk
 
 Side = tuple[float, float]
@@ -109,7 +110,7 @@ class _Lowering:
     def program(self) -> Program:
         for node in self.graph.nodes:
             look_at_clock()
-            formula = self.opaque[node.name] if node.name in self.opaque else formula_of(node)
+            formula = self.opaque[node.name] if node.name in self.opaque else node_formula(node)
             box = [self.places[p] for p in node.parents]
             self.bounds[node.name] = bounds = self.checked(node, formula, box)
             self.places[node.name] = (bounds.lower, bounds.upper)
@@ -301,6 +302,8 @@ class _NodeLowering:
             case Apply("hypot", (a, b)):
                 squares = Apply("add", (Apply("square", (a,)), Apply("square", (b,))))
                 return self.value(Apply("sqrt", (squares,)))
+            case Apply("mod", _) if (other := spelled_out(part)) is not None:
+                return self.value(other)
             case Apply(name, operands) if name in _JUMPS:
                 return self.decided(part, operands)
             case Apply(name, (a,)) if name in CURVES:
@@ -401,7 +404,7 @@ class _NodeLowering:
 # ---- small things -------------------------------------------------------------------------------
 
 
-def formula_of(node: Node) -> Formula:
+def node_formula(node: Node) -> Formula:
     if node.constituent is None or node.constituent.formula is None:
         raise GraphError(
             f"node {node.name!r} has no formula, so its derivatives cannot be bounded: write it with known operations, "
@@ -469,6 +472,6 @@ def _pole(node: Node, formula: Formula, box: Sequence[Side]) -> str:
 def _jump(node: Node, part: Formula) -> str:
     name = next((p.operation for p in walk(part) if isinstance(p, Apply) and p.operation in _JUMPS), "a jump")
     return (
-        f"node {node.name!r} jumps on this domain ({name}), and no continuous network comes close to a jump in the "
-        "sup norm: narrow the domain to one side of it"
+        f"node {node.name!r} jumps on this domain ({name}), as far as algebra shows, and no continuous network comes "
+        "close to a jump in the sup norm: narrow the domain to one side of it"
     )

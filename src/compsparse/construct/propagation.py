@@ -30,14 +30,14 @@ _SAMPLED = 500
 _PAYS = 4.0
 """By how much the bound must be able to fall for the box to be divided."""
 _AT_ONCE = 64
-"""Cells that are divided in one round."""
+"""CellSides that are divided in one round."""
 _MOST_CELLS = 1500
 _TRIED, _FALLEN = 250, 0.8
 """Dividing ends at so many cells where the bound is still above this share of what it was."""
 _CLOSE = 1.2
 """Dividing ends where the bound is within this factor of what is attained at the middle of some cell."""
 
-Cells = list[IntervalArray]
+CellSides = list[IntervalArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ class Propagation:
     places: Mapping[int, Place]
     widened: Mapping[int, float]
 
-    def factors(self, cells: Cells, *, is_exact: bool = False) -> dict[int, np.ndarray]:
+    def factors(self, cells: CellSides, *, is_exact: bool = False) -> dict[int, np.ndarray]:
         """The largest |A_k| on each cell, over all outputs, by wire; with ``is_exact`` where no wire is off."""
         slopes = self._slopes(cells, is_exact)
         shape = np.shape(cells[0].lower)
@@ -75,7 +75,7 @@ class Propagation:
 
     # ---- intervals of wires -------------------------------------------------------------------
 
-    def _slopes(self, cells: Cells, is_exact: bool) -> dict[int, list[IntervalArray]]:
+    def _slopes(self, cells: CellSides, is_exact: bool) -> dict[int, list[IntervalArray]]:
         known = self._known_forms(cells)
         wires = dict(enumerate(cells))
         found = {}
@@ -93,7 +93,7 @@ class Propagation:
             found[step.wire] = [slope.meet(IntervalArray.of(-most, most)) for slope, most in slopes]
         return found
 
-    def _known_forms(self, cells: Cells) -> dict[AffineForm, list[tuple[AffineForm, IntervalArray]]]:
+    def _known_forms(self, cells: CellSides) -> dict[AffineForm, list[tuple[AffineForm, IntervalArray]]]:
         """Where the forms of nodes lie, from the formulas: an affine form of wires alone says less."""
         values = dict(zip(self.graph.inputs, cells, strict=True))
         known: dict[AffineForm, list[tuple[AffineForm, IntervalArray]]] = {}
@@ -143,7 +143,7 @@ def _number(value: object) -> IntervalArray:
     return IntervalArray.of(np.nextafter(near, -np.inf), np.nextafter(near, np.inf))
 
 
-def _filled(interval: IntervalArray, cells: Cells) -> IntervalArray:
+def _filled(interval: IntervalArray, cells: CellSides) -> IntervalArray:
     shape = np.shape(cells[0].lower)
     return IntervalArray(np.broadcast_to(interval.lower, shape), np.broadcast_to(interval.upper, shape))
 
@@ -189,8 +189,8 @@ def may_fall(
         return bool(_PAYS * total(propagation, points, points, errors, is_exact=True).max() < bound)
 
 
-def divided(propagation: Propagation, box: Sequence[tuple[float, float]], errors: Mapping[int, float]) -> Cells:
-    """Cells of the box on which the bound for steps with these errors is nearly as small as cells can make it."""
+def divided(propagation: Propagation, box: Sequence[tuple[float, float]], errors: Mapping[int, float]) -> CellSides:
+    """CellSides of the box on which the bound for steps with these errors is nearly as small as cells can make it."""
     lows, highs = (np.array(ends, dtype=float)[None] for ends in zip(*box, strict=True))
     bounds = total(propagation, lows, highs, errors)
     first = bounds.max()

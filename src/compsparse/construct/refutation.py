@@ -24,8 +24,7 @@ _MOST_CORNERS = 64
 _ROUNDINGS_APART = 64
 """Two ways to compute a formula may differ by so many times what its own rounding may be."""
 
-Box = Sequence[tuple[float, float]]
-Network = ExplicitReLU | Call
+Answering = ExplicitReLU | Call
 
 
 class CertificateError(CompsparseError, RuntimeError):
@@ -46,9 +45,9 @@ class Seen:
 
 
 def search(
-    network: Network,
+    network: Answering,
     subject: Subject,
-    box: Box,
+    box: Sequence[tuple[float, float]],
     *,
     n_points: int,
     random_state: RandomState,
@@ -62,7 +61,8 @@ def search(
     graph, ways = subject.graph, _agreeing(subject, box, random_state)
     fast = [call for way, call in ways.items() if way not in subject.by_point]
     call = fast[0] if fast else graph
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what the function has to say of its arguments was said where it was made
         found = largest_error(network, call, box, n_points=n_points, random_state=random_state, dtype=dtype)
     point = np.array([found.point])
     for way, slow in ways.items():
@@ -73,7 +73,7 @@ def search(
     return Seen(found, float(off.max()))
 
 
-def _agreeing(subject: Subject, box: Box, random_state: RandomState) -> dict[str, Call]:
+def _agreeing(subject: Subject, box: Sequence[tuple[float, float]], random_state: RandomState) -> dict[str, Call]:
     """The ways in which the function can be called, all of which answer as the graph does."""
     rng = generator_from(random_state)
     low, high = np.array(box, dtype=float).T

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
 
 from compsparse.checks import brief, check_name_list, check_number
-from compsparse.construct.fitted import fitted_graph_formulas, network_graph
+from compsparse.construct.continuity import without_choices
+from compsparse.construct.fitted import fitted_graph_formulas, model_graph, network_graph
 from compsparse.errors import ConfigError, GraphError, TraceError
 from compsparse.graph import Constituent, FunctionGraph, Node, trace
 from compsparse.models import FittedGraph
@@ -46,33 +47,47 @@ class Subject:
     by_point: frozenset[str] = frozenset()
 
 
-def subject_of(function: Any, domain: Domain, may_be_opaque: bool) -> Subject:
-    """What stands for the function; ``may_be_opaque`` lets one that cannot be traced through as a single node."""
+def subject_of(function: Any, domain: Domain, declared: Collection[str] = (), *, estimate: bool = False) -> Subject:
+    """What stands for the function, without choices whose sides provably meet.
+
+    Args:
+        declared: nodes whose bounds were declared; with ``f`` among them a Python function is that node and not traced.
+        estimate: a Python function that cannot be traced may be a node whose bounds are estimated.
+    """
+    found = _subject(function, domain, declared, estimate)
+    return replace(found, graph=without_choices(found.graph).pruned())
+
+
+def _subject(function: Any, domain: Domain, declared: Collection[str], estimate: bool) -> Subject:
     if isinstance(function, HoldsFunction):
         function = function.function
     if isinstance(function, FittedGraph):
-        model = function
-        return Subject(fitted_graph_formulas(model), {"its predictions": _rows(model.predict)})
+        model = replace(function, network=copy.deepcopy(function.network).double())
+        return Subject(fitted_graph_formulas(function), {"its predictions": _rows(model.predict)})
     if isinstance(function, MirrorNetwork):
         network = copy.deepcopy(function).double()
         return Subject(network_graph(function), {"the network in double precision": _rows(_replica(network))})
     if isinstance(function, (FunctionGraph, str)):
         graph = function if isinstance(function, FunctionGraph) else FunctionGraph.from_expression(function)
         return Subject(graph, {"the graph": _rows(graph)})
+    fitted = model_graph(function, _n_sides(domain))
+    if fitted is not None:
+        return Subject(fitted, _model_calls(function) or {"the graph": _rows(fitted)})
     if not callable(function):
         raise ConfigError(f"expected a function graph, an expression or a function, got {brief(function)}")
-    return _of_callable(function, domain, may_be_opaque)
+    return _of_callable(function, domain, is_node="f" in declared, may_be_node=estimate)
 
 
-def _of_callable(function: Callable[..., Any], domain: Domain, may_be_opaque: bool) -> Subject:
+def _of_callable(function: Callable[..., Any], domain: Domain, *, is_node: bool, may_be_node: bool) -> Subject:
     names = list(domain) if isinstance(domain, Mapping) else None
     several = names is None and not _is_pair(domain)
     inputs: Any = names if names is not None else len(list(domain)) if several else None
     try:
-        traced = trace(function, inputs if names is not None or _takes_one(function) else None, fuse=True)
-        return Subject(traced, _calls(function, traced.n_inputs), frozenset({_BY_POINT}))
+        if not is_node:
+            traced = trace(function, inputs if names is not None or _takes_one(function) else None, fuse=True)
+            return Subject(traced, _calls(function, traced.n_inputs), frozenset({_BY_POINT, _BY_ROW}))
     except TraceError as error:
-        if not may_be_opaque:
+        if not may_be_node:
             raise GraphError(
                 f"{error}; a function that cannot be traced needs declared bounds, or estimate=True for an estimate"
             ) from None
@@ -85,7 +100,7 @@ def _of_callable(function: Callable[..., Any], domain: Domain, may_be_opaque: bo
 
 # ---- ways to call it ----------------------------------------------------------------------------
 
-_BY_POINT = "one point at a time, with floats"
+_BY_POINT, _BY_ROW = "one point at a time, with floats", "one point at a time, with an array"
 
 
 def _rows(function: Callable[..., Any]) -> Call:
@@ -101,37 +116,53 @@ def _replica(network: MirrorNetwork) -> Call:
     return call
 
 
+def _model_calls(model: Any) -> dict[str, Call]:
+    """How a fitted model of torch or scikit-learn answers; nothing for classifiers that know no logits."""
+    if isinstance(model, torch.nn.Module):
+        network = copy.deepcopy(model).double().eval()
+        return {"the module in double precision": _rows(lambda x: network(torch.from_numpy(x)).detach().numpy())}
+    if hasattr(model, "classes_"):
+        return {"its decision function": _rows(model.decision_function)} if hasattr(model, "decision_function") else {}
+    return {"its predictions": _rows(model.predict)}
+
+
 def _calls(function: Callable[..., Any], n_inputs: int) -> dict[str, Call]:
     """The forms in which people call a Python function of several numbers."""
-    if _takes_one(function) and n_inputs > 1:
-        return {
-            "with an array of columns": _answers(function, lambda x: (x.T,)),
-            "with an array of rows": _answers(function, lambda x: (x,)),
-            "with tensors": _answers(function, lambda x: (torch.from_numpy(x.T),)),
-            _BY_POINT: _one_by_one(lambda row: function(np.array(row))),
-        }
-    return {
-        "with arrays": _answers(function, lambda x: tuple(x.T)),
-        "with tensors": _answers(function, lambda x: tuple(torch.from_numpy(x.T))),
-        _BY_POINT: _one_by_one(lambda row: function(*row)),
-    }
+    found: dict[str, Call] = {}
+    if n_inputs == 1 or not _takes_one(function):
+        found["with arrays"] = _answers(function, lambda x: tuple(x.T))
+        found["with tensors"] = _answers(function, lambda x: tuple(torch.from_numpy(x.T)))
+        found[_BY_POINT] = _one_by_one(lambda row: function(*row))
+    else:
+        found["with an array of columns"] = _answers(function, lambda x: (np.ascontiguousarray(x.T),))
+        found["with tensors"] = _answers(function, lambda x: (torch.from_numpy(x.T),))
+    if _takes_one(function):
+        found["with an array of rows"] = _answers(function, lambda x: (x,))
+        found[_BY_ROW] = _one_by_one(lambda row: function(np.array(row)))
+    return found
 
 
 def _answers(function: Callable[..., Any], arguments: Callable[[np.ndarray], tuple[Any, ...]]) -> Call:
     def call(x: np.ndarray) -> np.ndarray:
-        found = function(*arguments(np.ascontiguousarray(x)))
+        found = function(*arguments(np.array(x)))
         columns = list(found) if isinstance(found, (tuple, list)) else [found]
-        return np.stack([np.asarray(c, dtype=float) for c in columns], axis=1)
+        return np.concatenate([np.asarray(c, dtype=float).reshape(len(c), -1) for c in columns], axis=1)
 
     return call
 
 
 def _one_by_one(function: Callable[..., Any]) -> Call:
-    def value(row: list[float]) -> list[float]:
+    def value(row: list[float]) -> np.ndarray:
         found = function(row)
-        return [float(v) for v in (found if isinstance(found, (tuple, list)) else [found])]
+        parts = found if isinstance(found, (tuple, list)) else [found]
+        return np.concatenate([np.asarray(part, dtype=float).ravel() for part in parts])
 
     return lambda x: np.array([value(row) for row in x.tolist()])
+
+
+def _n_sides(domain: Any) -> int | None:
+    """How many inputs the domain is for, where it says so."""
+    return len(domain) if isinstance(domain, Mapping) or not _is_pair(domain) else None
 
 
 def _is_pair(domain: Any) -> bool:

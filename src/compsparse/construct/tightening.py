@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from compsparse.construct.building import Built
-from compsparse.construct.lowering import formula_of
+from compsparse.construct.lowering import node_formula
 from compsparse.construct.opaque import Opaque
-from compsparse.construct.propagation import Cells, Propagation, divided, may_fall, weighted
+from compsparse.construct.propagation import CellSides, Propagation, divided, may_fall, weighted
 from compsparse.errors import ConfigError
 from compsparse.graph import FunctionGraph
 
@@ -33,7 +33,7 @@ def tightened(
     Args:
         rebuild: builds for another tolerance of the bound by largest slopes.
     """
-    formulas = {node.name: opaque.get(node.name) or formula_of(node) for node in graph.nodes}
+    formulas = {node.name: opaque.get(node.name) or node_formula(node) for node in graph.nodes}
     propagation = _propagation(graph, formulas, built)
     own = _own(built)
     if not may_fall(propagation, box, own, max(built.bounds, default=0.0)):
@@ -64,7 +64,7 @@ def _own(built: Built) -> dict[int, float]:
     return {wire: gadget.error + built.tolerances.places[wire].cut for wire, gadget in built.gadgets.items()}
 
 
-def _on_cells(built: Built, propagation: Propagation, cells: Cells) -> Built:
+def _on_cells(built: Built, propagation: Propagation, cells: CellSides) -> Built:
     """Errors and roundings of single steps, carried to the outputs over cells."""
     with np.errstate(all="ignore"):
         factors = propagation.factors(cells)

@@ -13,7 +13,7 @@ import numpy as np
 from compsparse.certificate import Certificate
 from compsparse.checks import RandomState, check_count
 from compsparse.construct.record import PRECISIONS, Precision
-from compsparse.construct.refutation import Network, at, search
+from compsparse.construct.refutation import Answering, at, search
 from compsparse.construct.search import LargestError
 from compsparse.construct.subject import subject_of
 from compsparse.errors import CompsparseError, ConfigError, DataError
@@ -95,7 +95,7 @@ def verify(
         if isinstance(error, CompsparseError) and not isinstance(error, DataError):
             raise
         raise DataError(f"the statement in {source} is damaged or incomplete") from None
-    subject = subject_of(graph if function is None else function, domain, may_be_opaque=True)
+    subject = subject_of(graph if function is None else function, domain, estimate=True)
     if function is None and any(n.constituent is None or n.constituent.formula is None for n in graph.nodes):
         raise ConfigError(f"{source} stands for a function without a formula, which no file holds: give the function")
     if subject.graph.n_inputs != len(domain) or len(subject.graph.outputs) != len(graph.outputs):
@@ -104,7 +104,7 @@ def verify(
     return Verification(os.fspath(source), subject.graph, domain, tol, dtype, certificate, seen.largest, seen.at_least)
 
 
-def _read(source: Path) -> tuple[Network, dict[str, Any] | None]:
+def _read(source: Path) -> tuple[Answering, dict[str, Any] | None]:
     if is_tensor_file(source):
         return read_explicit(source)
     model, statement = read_onnx_statement(source)

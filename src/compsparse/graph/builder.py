@@ -61,10 +61,14 @@ class GraphBuilder:
         return FunctionGraph(self.inputs, self.nodes, outputs)
 
 
+def _constant(value: float | Formula) -> Formula:
+    return value if isinstance(value, (Argument, Constant, Apply)) else Constant(float(value))
+
+
 class OperationRecorder:
     """Turns primitive operations into nodes, the same operation on the same values only once.
 
-    Values are names (of inputs and nodes) or numbers.
+    Values are names (of inputs and nodes), numbers, or formulas of numbers alone.
     """
 
     def __init__(self, inputs: Sequence[str], reserved: Iterable[str] = ()):
@@ -73,12 +77,12 @@ class OperationRecorder:
         self._taken = {*inputs, *reserved}
         self._known: dict[tuple[Formula, tuple[str, ...]], str] = {}
 
-    def apply(self, operation: str, operands: Sequence[str | float]) -> str:
+    def apply(self, operation: str, operands: Sequence[str | float | Formula]) -> str:
         """The name of the node that holds the operation's value."""
         parents = tuple(dict.fromkeys(o for o in operands if isinstance(o, str)))
         formula = Apply(
             operation,
-            tuple(Argument(parents.index(o)) if isinstance(o, str) else Constant(float(o)) for o in operands),
+            tuple(Argument(parents.index(o)) if isinstance(o, str) else _constant(o) for o in operands),
         )
         key = (formula, parents)
         if key not in self._known:

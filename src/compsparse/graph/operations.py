@@ -49,14 +49,31 @@ def is_torch(value: Any) -> bool:
     return torch is not None and isinstance(value, torch.Tensor)
 
 
+def _torch_cbrt(x: Any) -> Any:
+    import torch
+
+    return torch.sign(x) * torch.abs(x) ** (1 / 3)
+
+
+def _torch_softplus(x: Any) -> Any:
+    import torch
+
+    return torch.logaddexp(x, torch.zeros_like(x))  # torch's own softplus leaves out what is below exp(-20)
+
+
+_OWN_TORCH = {"cbrt": _torch_cbrt, "softplus": _torch_softplus}
+
+
 # torch refuses Python numbers among the arguments of these
-_TENSORS_ONLY = {"maximum", "minimum", "arctan2", "hypot", "where", "pow"}
+_TENSORS_ONLY = {"maximum", "minimum", "arctan2", "hypot", "where", "pow", "mod"}
 _COMPARISONS = {"gt", "lt", "ge", "le"}
 
 
 def _torch_function(name: str, *, needs_tensors: bool) -> Callable[..., Any]:
     import torch
 
+    if name in _OWN_TORCH:
+        return _OWN_TORCH[name]
     function: Callable[..., Any] = attrgetter(name)(torch)
     if not needs_tensors and name not in _COMPARISONS:
         return function
@@ -109,6 +126,7 @@ OPERATIONS: dict[str, Operation] = {
         Operation("square", 1, np.square, "square", value_range=(0, _INF)),
         Operation("reciprocal", 1, np.reciprocal, "reciprocal", singular=True),
         Operation("sqrt", 1, np.sqrt, "sqrt", value_range=(0, _INF), singular=True),
+        Operation("cbrt", 1, np.cbrt, "cbrt", smoothness=0),
         Operation("exp", 1, np.exp, "exp", value_range=(0, _INF)),
         Operation("expm1", 1, np.expm1, "expm1", value_range=(-1, _INF)),
         Operation("log", 1, np.log, "log", singular=True),
@@ -124,9 +142,12 @@ OPERATIONS: dict[str, Operation] = {
         Operation("arctan2", 2, np.arctan2, "arctan2", value_range=(-math.pi, math.pi), singular=True),
         Operation("sinh", 1, np.sinh, "sinh"),
         Operation("cosh", 1, np.cosh, "cosh", value_range=(1, _INF)),
+        Operation("arcsinh", 1, np.arcsinh, "arcsinh", lipschitz=(1,)),
+        Operation("arccosh", 1, np.arccosh, "arccosh", value_range=(0, _INF), singular=True),
+        Operation("sinc", 1, np.sinc, "sinc", value_range=(-0.2172336283, 1), lipschitz=(_HALF_PI,)),
         Operation("tanh", 1, np.tanh, "tanh", value_range=(-1, 1), lipschitz=(1,)),
         Operation("sigmoid", 1, special.expit, "sigmoid", value_range=(0, 1), lipschitz=(0.25,)),
-        Operation("softplus", 1, _softplus, "nn.functional.softplus", value_range=(0, _INF), lipschitz=(1,)),
+        Operation("softplus", 1, _softplus, "softplus", value_range=(0, _INF), lipschitz=(1,)),
         Operation("erf", 1, special.erf, "erf", value_range=(-1, 1), lipschitz=(2 / math.sqrt(math.pi),)),
         Operation("hypot", 2, np.hypot, "hypot", smoothness=1, value_range=(0, _INF), lipschitz=(1, 1)),
         Operation("abs", 1, np.abs, "abs", smoothness=1, value_range=(0, _INF), lipschitz=(1,)),
@@ -135,6 +156,7 @@ OPERATIONS: dict[str, Operation] = {
         Operation("minimum", 2, np.minimum, "minimum", smoothness=1, lipschitz=(1, 1), family="min"),
         Operation("sign", 1, np.sign, "sign", smoothness=0, value_range=(-1, 1)),
         Operation("floor", 1, np.floor, "floor", smoothness=0),
+        Operation("mod", 2, np.mod, "remainder", smoothness=0),
         Operation("greater", 2, _comparison(np.greater), "gt", smoothness=0, value_range=(0, 1)),
         Operation("less", 2, _comparison(np.less), "lt", smoothness=0, value_range=(0, 1)),
         Operation("greater_equal", 2, _comparison(np.greater_equal), "ge", smoothness=0, value_range=(0, 1)),
@@ -149,6 +171,11 @@ ALIASES: dict[str, str] = {
     "acos": "arccos",
     "atan": "arctan",
     "atan2": "arctan2",
+    "asinh": "arcsinh",
+    "acosh": "arccosh",
+    "remainder": "mod",
+    "fmax": "maximum",
+    "fmin": "minimum",
     "max": "maximum",
     "min": "minimum",
     "fabs": "abs",

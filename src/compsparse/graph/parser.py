@@ -13,6 +13,7 @@ import numpy as np
 
 from compsparse.checks import brief
 from compsparse.errors import ConfigError, ExpressionError
+from compsparse.graph.derived import derived, derived_names, n_operands
 from compsparse.graph.formula import Apply, Argument, Constant, Formula
 from compsparse.graph.operations import ALIASES, OPERATIONS, Operation, operation
 
@@ -167,9 +168,9 @@ class _Parser:
             raise
 
     def call(self, token: _Token) -> Formula:
-        found = operation(token.text)
-        if found is None:
-            near = difflib.get_close_matches(token.text, [*OPERATIONS, *ALIASES], n=1)
+        found, builder = operation(token.text), derived(token.text)
+        if builder is None and found is None:
+            near = difflib.get_close_matches(token.text, [*OPERATIONS, *ALIASES, *derived_names()], n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise self._error(f"unknown function {token.text!r}{hint}", token.position)
         self.expect("(")
@@ -178,15 +179,28 @@ class _Parser:
             self.next()
             operands.append(self.comparison())
         self.expect(")")
-        return self._applied(found, operands, token)
+        if found is not None:
+            return self._applied(found, operands, token)
+        assert builder is not None
+        self._count(n_operands(builder), operands, token)
+        made: Formula = builder(self._do, *operands)
+        return made
+
+    def _do(self, name: str, *operands: Formula | float) -> Formula:
+        return self.apply(name, *(Constant(float(o)) if isinstance(o, (int, float)) else o for o in operands))
 
     def _applied(self, found: Operation, operands: list[Formula], token: _Token) -> Formula:
         if found.family and len(operands) >= 2 and found.name in {"maximum", "minimum", "add", "mul"}:
             return reduce(lambda a, b: self.apply(found.name, a, b), operands)
-        if len(operands) != found.arity:
-            wants = f"{found.arity} argument{'s' * (found.arity > 1)}"
-            raise self._error(f"{token.text} takes {wants}, found {len(operands)}", token.position)
+        if found.name == "log" and len(operands) == 2:  # to a base, as math.log
+            return self.apply("div", *(self.apply("log", o) for o in operands))
+        self._count(found.arity, operands, token)
         return self.apply(found.name, *operands)
+
+    def _count(self, wanted: int, operands: list[Formula], token: _Token) -> None:
+        if len(operands) != wanted:
+            wants = f"{wanted} argument{'s' * (wanted > 1)}"
+            raise self._error(f"{token.text} takes {wants}, found {len(operands)}", token.position)
 
     def apply(self, name: str, *operands: Formula) -> Formula:
         """Constants are folded, so that ``2*pi*f`` is one coefficient."""

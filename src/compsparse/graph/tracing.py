@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-import builtins
 import inspect
-import math
-import types
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import reduce
-from typing import Any
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
-from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from compsparse.checks import MOST_VARIABLES, brief, check_count, check_name_list, input_names
 from compsparse.errors import TraceError
-from compsparse.graph.builder import OperationRecorder
+from compsparse.graph.decisions import Decisions, explored
 from compsparse.graph.expression import fused
 from compsparse.graph.function_graph import FunctionGraph
-from compsparse.graph.operations import OPERATIONS, operation
+from compsparse.graph.symbols import Recorder, Symbol, SymbolArray, elementwise, is_number, objects
+from compsparse.graph.twins import called
 from compsparse.parameters import check_parameters
+
+InputForm = Literal["numbers", "columns", "row", "table"]
+"""How a function takes its inputs: one number each, one column each, or one array that is a row or a table."""
+
+
+@dataclass(frozen=True)
+class Traced:
+    """A graph, and the form in which the function takes its inputs."""
+
+    graph: FunctionGraph
+    form: InputForm
 
 
 def trace(
@@ -27,24 +36,32 @@ def trace(
 ) -> FunctionGraph:
     """The function graph of an ordinary Python function.
 
-    The function is run once on symbolic values. It may use operators, loops, ``math``, numpy
-    ufuncs, torch functions and helpers of its own; what it may not do is branch on a value.
+    The function is run on symbolic values, once for each way its conditions can fall, and compared with the graph at
+    a few points. It may use operators, loops,
+    ``if``, ``math``, numpy, torch and helpers of its own; what cannot be traced is refused by its name.
 
     Args:
-        function: takes one argument per input, or one array ``x`` of which it uses ``x[0]``,
-            ``x[..., 1]`` and so on; returns one value, or a tuple or list of several.
+        function: takes one argument per input, numbers or columns; or one array ``x``, a row of which it uses ``x[0]``
+            or a table of which it uses ``x[:, 0]``. It returns one value, or a tuple or list of several.
         inputs: how many inputs there are, or their names; by default the parameters' names.
         fuse: fold operations on one variable into their neighbours.
 
     Raises:
-        TraceError: the function branches on a value or calls something that cannot be traced.
+        TraceError: the function does something that a graph cannot hold.
 
     >>> import math
     >>> graph = trace(lambda a, b, c: math.tanh(a * b) + c)
     >>> graph.inputs, [n.label for n in graph.nodes]
     (('a', 'b', 'c'), ['a*b', 'tanh(mul_0)', 'tanh_1 + c'])
+    >>> trace(lambda a: a if a > 0 else -a).nodes[-1].label
+    'where(greater_0, a, neg_1)'
     """
     check_parameters(fuse=fuse)
+    return traced(function, inputs, fuse=fuse).graph
+
+
+def traced(function: Callable[..., Any], inputs: int | Sequence[str] | None = None, *, fuse: bool = False) -> Traced:
+    """As :func:`trace`, with the form in which the function takes its inputs."""
     if not callable(function):
         raise TraceError(f"expected a function to trace, got {brief(function)}")
     parameters = _parameters(function)
@@ -55,191 +72,198 @@ def trace(
     names = check_name_list("inputs", inputs) if isinstance(inputs, Iterable) else list(_numbered(inputs))
     if not names:
         raise TraceError(f"{_called(function)} needs at least one input to be traced")
-    recorder = OperationRecorder(names)
-    symbols = [Symbol(recorder, name) for name in names]
-    one_array = parameters is not None and len(parameters) == 1 and len(names) > 1
-    arguments: list[Any] = [SymbolVector(symbols)] if one_array else list(symbols)
-    try:
-        result = _traceable(function, {})(*arguments)
-    except TraceError:
-        raise
-    except RecursionError:
-        raise TraceError(f"cannot trace {_called(function)}: it calls itself too deeply") from None
-    except (TypeError, AttributeError, ValueError) as error:
-        raise TraceError(f"cannot trace {_called(function)}: {error}") from error
-    graph = recorder.build(_output_names(result, recorder, function))
-    return fused(graph) if fuse else graph
+    copy = called(function)
+    first: TraceError | None = None
+    for form in _forms(len(parameters) if parameters is not None else None, len(names)):
+        try:
+            graph = _of_form(copy, names, form, _called(function))
+            _compare(function, graph, form)
+            return Traced(fused(graph) if fuse else graph, form)
+        except _DisagreementError:
+            raise
+        except TraceError as error:
+            # an error of ours names what cannot be traced; a foreign one may be about the form alone
+            if first is None or (first.__cause__ is not None and error.__cause__ is None):
+                first = error
+    assert first is not None
+    raise first
+
+
+def _forms(n_parameters: int | None, n_inputs: int) -> list[InputForm]:
+    if n_parameters != 1:
+        return ["numbers", "columns"]
+    return ["row", "table"] if n_inputs > 1 else ["numbers", "columns", "row", "table"]
 
 
 def _numbered(n: Any) -> tuple[str, ...]:
     return input_names(check_count("inputs", n, most=MOST_VARIABLES))
 
 
-class Symbol:
-    """A value that records what is done to it."""
-
-    __slots__ = ("name", "recorder")
-
-    def __init__(self, recorder: OperationRecorder, name: str):
-        self.recorder, self.name = recorder, name
-
-    def _apply(self, name: str, *operands: Any) -> Symbol:
-        if len(operands) != OPERATIONS[name].arity:
-            raise TraceError(f"{name} takes {OPERATIONS[name].arity} arguments here, got {len(operands)}")
-        return Symbol(self.recorder, self.recorder.apply(name, [_operand(o) for o in operands]))
-
-    def __pow__(self, other: Any) -> Any:
-        return self._apply("square", self) if _is_number(other) and other == 2 else self._apply("pow", self, other)
-
-    def __pos__(self) -> Symbol:
-        return self
-
-    def __bool__(self) -> bool:
-        raise TraceError(
-            "the function branches on a value (if, while, and, or): a function graph has no branches; "
-            "use np.where, np.maximum or np.minimum"
-        )
-
-    def __eq__(self, other: object) -> bool:
-        return bool(self)
-
-    __ne__ = __eq__
-    __hash__ = object.__hash__
-
-    def __float__(self) -> float:
-        raise TraceError(
-            "the function turns a value into a plain number (float(), or a compiled function): "
-            "use numpy's functions instead"
-        )
-
-    __int__ = __index__ = __float__
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        found = operation(ufunc.__name__)
-        if method != "__call__" or found is None or any(v is not None for v in options.values()):
-            raise TraceError(f"np.{ufunc.__name__} cannot be traced; known operations: {', '.join(OPERATIONS)}")
-        if found.name == "pow":
-            return inputs[0] ** inputs[1]
-        return self._apply(found.name, *inputs)
-
-    def __array_function__(self, function: Any, kinds: Any, args: Any, kwargs: Any) -> Any:
-        if function is np.where and len(args) == 3 and not kwargs:
-            return self._apply("where", *args)
-        raise TraceError(f"np.{function.__name__} cannot be traced on a single value")
-
-    @classmethod
-    def __torch_function__(cls, function: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
-        found = operation(function.__name__)
-        symbol = next(a for a in args if isinstance(a, Symbol))
-        if found is None or any(kwargs.values() if kwargs else ()):
-            raise TraceError(f"torch.{function.__name__} cannot be traced; known operations: {', '.join(OPERATIONS)}")
-        if found.name == "pow":
-            return symbol._power(*args)
-        return symbol._apply(found.name, *args)
-
-    def _power(self, base: Any, exponent: Any) -> Any:
-        return base**exponent if isinstance(base, Symbol) else self._apply("pow", base, exponent)
+# ---- one form -------------------------------------------------------------------------------------
 
 
-def _install_operators() -> None:
-    binary = {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div"}
-    for python_name, name in binary.items():
-        setattr(Symbol, f"__{python_name}__", lambda self, other, name=name: self._apply(name, self, other))
-        setattr(Symbol, f"__r{python_name}__", lambda self, other, name=name: self._apply(name, other, self))
-    Symbol.__rpow__ = lambda self, other: self._apply("pow", other, self)  # type: ignore[attr-defined]
-    unary = {"__neg__": "neg", "__abs__": "abs", "__floor__": "floor"}
-    for method, name in unary.items():
-        setattr(Symbol, method, lambda self, name=name: self._apply(name, self))
-    for method, name in {"gt": "greater", "lt": "less", "ge": "greater_equal", "le": "less_equal"}.items():
-        setattr(Symbol, f"__{method}__", lambda self, other, name=name: self._apply(name, self, other))
+def _of_form(function: Callable[..., Any], names: list[str], form: InputForm, title: str) -> FunctionGraph:
+    if form in ("numbers", "row"):
+        return _run(function, names, form, 1, title).graph(0)
+    known: dict[Any, int] = {}
+    runs = [_run(function, names, form, n, title) for n in (2, 3)]
+    kinds = {run.signature(row, known) for run in runs for row in range(run.n_rows)}
+    if len(kinds) > 1:
+        raise TraceError(f"{title} mixes the rows of a table: a function graph is a function of one row")
+    return runs[0].graph(0)
 
 
-_install_operators()
+@dataclass(frozen=True)
+class _Run:
+    """What a function did to so many rows of symbols: the outputs of each."""
+
+    recorder: Recorder
+    names: list[str]
+    outputs: list[list[str]]
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.outputs)
+
+    def graph(self, row: int) -> FunctionGraph:
+        """The graph of one row, which must be the first where there are several."""
+        whole = self.recorder.build(self.outputs[row])
+        return FunctionGraph(self.names, whole.nodes, whole.outputs)
+
+    def signature(self, row: int, known: dict[Any, int]) -> tuple[int, ...]:
+        """Equal for rows of any runs that do the same to their own inputs; unlike where other rows come in."""
+        own = {_input(name, row): i for i, name in enumerate(self.names)}
+        found: dict[str, int] = {}
+        for name in self.recorder.inputs:
+            found[name] = known.setdefault(own.get(name, name), len(known))
+        for node in self.recorder.nodes:
+            assert node.constituent is not None
+            key = (node.constituent.formula, tuple(found[p] for p in node.parents))
+            found[node.name] = known.setdefault(key, len(known))
+        return tuple(found[name] for name in self.outputs[row])
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.number)) or (
-        getattr(value, "shape", None) == () and hasattr(value, "item")
-    )
+def _input(name: str, row: int) -> str:
+    return name if row == 0 else f"{name}, row {row + 1}"
 
 
-def _operand(value: Any) -> str | float:
-    if isinstance(value, Symbol):
-        return value.name
-    if _is_number(value):
-        if not math.isfinite(value):
-            raise TraceError("an infinite or undefined constant met a traced value")
-        return float(value)
-    raise TraceError(f"a value of type {type(value).__name__} met a traced value; only numbers may")
+def _run(function: Callable[..., Any], names: list[str], form: InputForm, n_rows: int, title: str) -> _Run:
+    recorder = Recorder([_input(name, row) for row in range(n_rows) for name in names])
+
+    def once(decisions: Decisions) -> list[list[Any]]:
+        recorder.decisions = decisions
+        rows = [[Symbol(recorder, _input(name, row)) for name in names] for row in range(n_rows)]
+        try:
+            result = function(*_arguments(rows, form))
+        except TraceError:
+            raise
+        except RecursionError:
+            raise TraceError(f"cannot trace {title}: it calls itself too deeply") from None
+        except Exception as error:  # whatever a user's function raises when it is given traced values
+            told = f"{type(error).__name__}: {error}".removesuffix(": ")
+            if decisions.made:
+                raise TraceError(
+                    f"{title} raises {told} on one of its branches, and a graph has a value everywhere: "
+                    "trace it without the check"
+                ) from error
+            raise TraceError(f"cannot trace {title}: {told}") from error
+        return _outputs(result, form, n_rows, title)
+
+    def join(condition: str, yes: list[list[Any]], no: list[list[Any]]) -> list[list[Any]]:
+        if [len(row) for row in yes] != [len(row) for row in no]:
+            raise TraceError(f"{title} returns {len(yes[0])} values on one branch and {len(no[0])} on another")
+        falls = Symbol(recorder, condition)
+        return [[_either(falls, a, b) for a, b in zip(*pair, strict=True)] for pair in zip(yes, no, strict=True)]
+
+    rows = explored(once, join)
+    return _Run(recorder, names, [_output_names(row, recorder, title) for row in rows])
 
 
-class SymbolVector(NDArrayOperatorsMixin):
-    """The row ``x`` of a function that takes one array: indexed, summed, multiplied like one."""
-
-    def __init__(self, symbols: Sequence[Symbol]):
-        self.symbols = list(symbols)
-        self.shape = (len(self.symbols),)
-
-    def __len__(self) -> int:
-        return len(self.symbols)
-
-    def __iter__(self) -> Iterator[Symbol]:
-        return iter(self.symbols)
-
-    def __getitem__(self, key: Any) -> Any:
-        if isinstance(key, tuple):  # x[..., i] and x[:, i]: the function was written for tables
-            if not all(k is Ellipsis or k == slice(None) for k in key[:-1]):
-                raise TraceError(f"x[{key!r}] cannot be traced: only the last index may choose")
-            key = key[-1]
-        chosen = self.symbols[key]
-        return SymbolVector(chosen) if isinstance(key, slice) else chosen
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        if method == "reduce" and set(options) <= {"axis"}:
-            return reduce(ufunc, self.symbols)
-        if method != "__call__" or options:
-            raise TraceError(f"np.{ufunc.__name__}.{method} cannot be traced")
-        if ufunc is np.matmul:
-            return _product(*inputs)
-        columns = [i if isinstance(i, SymbolVector) else np.broadcast_to(i, self.shape) for i in inputs]
-        return SymbolVector([ufunc(*values) for values in zip(*columns, strict=True)])
-
-    def __array_function__(self, function: Any, kinds: Any, args: Any, kwargs: Any) -> Any:
-        if set(kwargs) - {"axis"}:
-            raise TraceError(f"np.{function.__name__} with {', '.join(kwargs)} cannot be traced")
-        reductions = {np.sum: np.add, np.prod: np.multiply, np.max: np.maximum, np.min: np.minimum}
-        if function in reductions and args[0] is self:
-            return reduce(reductions[function], self.symbols)
-        if function is np.mean and args[0] is self:
-            return reduce(np.add, self.symbols) / len(self)
-        if function in (np.dot, np.inner):
-            return _product(*args)
-        raise TraceError(f"np.{function.__name__} cannot be traced")
-
-    def sum(self, axis: Any = None) -> Any:
-        """The sum of the row."""
-        return np.sum(self)  # type: ignore[call-overload]
+def _compare(function: Callable[..., Any], graph: FunctionGraph, form: InputForm) -> None:
+    """Refuses a function that treats plain numbers otherwise than traced ones, at a few points where it has values."""
+    rng = np.random.default_rng(0)
+    boxes = [(-1.0, 1.0), (0.1, 0.9), (1.0, 3.0)]
+    X = np.concatenate([rng.uniform(low, high, (2, graph.n_inputs)) for low, high in boxes])
+    with np.errstate(all="ignore"):
+        expected = graph(X).reshape(len(X), -1)
+    alone = form in ("numbers", "row")
+    for rows in [[i] for i in range(len(X))] if alone else [list(range(len(X)))]:
+        found = _plain_values(function, X[rows], form, expected.shape[1])
+        if found is None:
+            continue
+        off = np.abs(found - expected[rows]) > 1e-6 * (1 + np.abs(expected[rows]))
+        if off.any():
+            row, column = np.argwhere(off)[0]
+            raise _DisagreementError(
+                f"{_called(function)} is {found[row, column]:.6g} at {X[rows][row].tolist()}, and "
+                f"{expected[rows][row, column]:.6g} as it was traced: it is random, or looks at what kind of value it "
+                "gets (is, isinstance)"
+            )
 
 
-def _product(a: Any, b: Any) -> Any:
-    """a @ b where one side is a row of symbols and the other a vector or matrix of numbers, or both rows."""
-    if isinstance(a, SymbolVector) and np.ndim(b) == 2 and not isinstance(b, SymbolVector):
-        return SymbolVector([_product(a, column) for column in np.asarray(b).T])
-    if isinstance(b, SymbolVector) and np.ndim(a) == 2 and not isinstance(a, SymbolVector):
-        return SymbolVector([_product(row, b) for row in np.asarray(a)])
-    return reduce(np.add, [u * v for u, v in zip(a, b, strict=True)])
+class _DisagreementError(TraceError):
+    """The function and its graph have different values."""
 
 
-def _output_names(result: Any, recorder: OperationRecorder, function: Any) -> list[str]:
-    outputs = list(result) if isinstance(result, (tuple, list, SymbolVector)) else [result]
-    names = []
-    for output in outputs:
-        if not isinstance(output, Symbol):
-            raise TraceError(f"{_called(function)} returned {output!r}, which does not depend on its inputs")
-        names.append(output.name)
-    if not names:
-        raise TraceError(f"{_called(function)} returned nothing")
-    return recorder.distinct(names)
+def _plain_values(function: Callable[..., Any], X: np.ndarray, form: InputForm, width: int) -> np.ndarray | None:
+    """The function's own values at the rows of X, or None where it has none."""
+    arguments = {"numbers": X[0].tolist(), "columns": list(X.T.copy()), "row": [X[0].copy()], "table": [X.copy()]}[form]
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            result = function(*arguments)
+            parts = [np.asarray(p, dtype=float) for p in (result if isinstance(result, (tuple, list)) else [result])]
+            found = np.concatenate([p.reshape(len(X), -1) for p in parts], axis=1)
+    except Exception:  # it does not take such numbers, or is not defined there
+        return None
+    return found if found.shape[1] == width and np.isfinite(found).all() else None
+
+
+def _arguments(rows: list[list[Symbol]], form: InputForm) -> list[Any]:
+    match form:
+        case "numbers":
+            return list(rows[0])
+        case "columns":
+            return [SymbolArray(list(column)) for column in zip(*rows, strict=True)]
+        case "row":
+            return [SymbolArray(rows[0])]
+    return [SymbolArray(rows)]
+
+
+def _outputs(result: Any, form: InputForm, n_rows: int, title: str) -> list[list[Any]]:
+    """The values of each row."""
+    several = isinstance(result, (tuple, list))
+    parts = [objects(part) for part in (result if several else [result])] if _is_value(result) else []
+    if not parts:
+        raise TraceError(f"{title} returned {brief(result)}, which is no traced value")
+    if form in ("numbers", "row"):
+        return [[value for part in parts for value in part.ravel()]]
+    columns: list[Any] = []
+    for part in parts:
+        if part.ndim not in (1, 2) or len(part) != n_rows or (several and part.ndim == 2 and part.shape[1] != 1):
+            raise TraceError(f"{title} returned an array of shape {part.shape} for {n_rows} rows") from ValueError()
+        columns += list(part.reshape(n_rows, -1).T)
+    return [[column[row] for column in columns] for row in range(n_rows)]
+
+
+def _is_value(result: Any) -> bool:
+    if isinstance(result, (tuple, list)):
+        return bool(result) and all(map(_is_value, result))
+    return isinstance(result, (Symbol, SymbolArray, np.ndarray)) or is_number(result)
+
+
+def _either(condition: Symbol, a: Any, b: Any) -> Any:
+    same = a is b or (isinstance(a, Symbol) and isinstance(b, Symbol) and a.name == b.name)
+    return a if same or (is_number(a) and is_number(b) and a == b) else elementwise("where", condition, a, b)
+
+
+def _output_names(values: list[Any], recorder: Recorder, title: str) -> list[str]:
+    for value in values:
+        if not isinstance(value, Symbol):
+            raise TraceError(f"{title} returned {value!r}, which does not depend on its inputs")
+    if not values:
+        raise TraceError(f"{title} returned nothing")
+    return recorder.distinct([value.name for value in values])
 
 
 def _called(function: Any) -> str:
@@ -249,7 +273,8 @@ def _called(function: Any) -> str:
 def _parameters(function: Any) -> list[str] | None:
     """Names of the positional parameters without default, or None if there is no saying."""
     try:
-        parameters = list(inspect.signature(function).parameters.values())
+        own = function.forward if hasattr(function, "named_parameters") else function  # a torch module
+        parameters = list(inspect.signature(own).parameters.values())
     except (TypeError, ValueError):
         return None
     if any(p.kind is p.VAR_POSITIONAL for p in parameters):
@@ -257,90 +282,3 @@ def _parameters(function: Any) -> list[str] | None:
     return [
         p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty
     ]
-
-
-# ---- math -------------------------------------------------------------------------------------
-# math's functions insist on floats, so the traced function gets a copy that sees symbolic twins.
-
-
-def _twin(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
-    def call(*arguments: Any) -> Any:
-        symbol = next((a for a in arguments if isinstance(a, Symbol)), None)
-        if symbol is None:
-            return original(*arguments)
-        return symbol._power(*arguments) if name == "pow" else symbol._apply(name, *arguments)
-
-    return call
-
-
-_MATH_TWINS = {
-    name: _twin(found.name, getattr(math, name))
-    for name in dir(math)
-    if callable(getattr(math, name)) and (found := operation(name)) is not None and name != "hypot"
-}
-_MATH = types.SimpleNamespace(**{**vars(math), **_MATH_TWINS})
-
-
-def _extremum(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
-    def call(*arguments: Any, **options: Any) -> Any:
-        values = list(arguments[0]) if len(arguments) == 1 else list(arguments)
-        symbol = next((v for v in values if isinstance(v, Symbol)), None)
-        if symbol is None or options:
-            return original(*arguments, **options)
-        return reduce(lambda a, b: symbol._apply(name, a, b), values)
-
-    return call
-
-
-_BUILTIN_TWINS = {"max": _extremum("maximum", max), "min": _extremum("minimum", min)}
-
-
-def _traceable(function: Any, done: dict[int, Any]) -> Any:
-    """A copy of a Python function in which math, max and min accept symbols."""
-    if isinstance(function, types.MethodType):
-        return types.MethodType(_traceable(function.__func__, done), function.__self__)
-    if not isinstance(function, types.FunctionType) or (function.__module__ or "").split(".")[0] in {
-        "numpy",
-        "torch",
-        "scipy",
-    }:
-        return function
-    if id(function) in done:
-        return done[id(function)]
-    scope = dict(function.__globals__)
-    copy = types.FunctionType(function.__code__, scope, function.__name__, function.__defaults__, function.__closure__)
-    copy.__kwdefaults__ = function.__kwdefaults__
-    done[id(function)] = copy
-    for name in _names_used(function.__code__):
-        if name in scope:
-            scope[name] = _replacement(scope[name], done)
-        elif name in _BUILTIN_TWINS and hasattr(builtins, name):
-            scope[name] = _BUILTIN_TWINS[name]
-    if function.__closure__:
-        cells = tuple(_replaced_cell(cell, done) for cell in function.__closure__)
-        copy = types.FunctionType(function.__code__, scope, function.__name__, function.__defaults__, cells)
-        copy.__kwdefaults__ = function.__kwdefaults__
-        done[id(function)] = copy
-    return copy
-
-
-def _names_used(code: types.CodeType) -> set[str]:
-    inner = (c for c in code.co_consts if isinstance(c, types.CodeType))
-    return set(code.co_names).union(*map(_names_used, inner))
-
-
-def _replaced_cell(cell: types.CellType, done: dict[int, Any]) -> types.CellType:
-    try:
-        contents = cell.cell_contents
-    except ValueError:
-        return cell
-    replacement = _replacement(contents, done)
-    return cell if replacement is contents else types.CellType(replacement)
-
-
-def _replacement(value: Any, done: dict[int, Any]) -> Any:
-    if value is math:
-        return _MATH
-    if getattr(value, "__module__", None) == "math" and getattr(value, "__name__", None) in _MATH_TWINS:
-        return _MATH_TWINS[value.__name__]
-    return _traceable(value, done)
