@@ -11,7 +11,9 @@ import typer
 
 from compsparse.checks import check_device
 from compsparse.cli.app import JsonOption, app, err, out, print_json, print_scores, say, scores_as_data, seconds
+from compsparse.cli.interrupts import ending_gently
 from compsparse.cli.tables import (
+    COMPARISON_ENDS,
     MODEL,
     REPORT,
     ClassificationOption,
@@ -35,6 +37,11 @@ if TYPE_CHECKING:
     from compsparse.discovery.agreement import Agreement
     from compsparse.models import FittedGraph
     from compsparse.tables import SplitTable
+
+_HEARD = (
+    "Ctrl-C: the search ends; the best graph so far is fitted next (Ctrl-C again ends the fit too)",
+    "Ctrl-C: the fit ends with the best networks so far",
+)
 
 
 @app.command()
@@ -131,12 +138,14 @@ def _discovered(
     time_limit: float | None = None,
 ) -> Discovery:
     from compsparse.discovery import discover as search
+    from compsparse.discovery.data import evidence, outputs  # noqa: F401 (loaded before Ctrl-C ends a search)
+    from compsparse.models import fit_model  # noqa: F401 (likewise)
     from compsparse.progress import shown
 
     if not quiet:
         n_train = len(split.target.values)
         say(f"discovering the function graph in {n_train:,} rows (random_state {seed}) …\n")
-    with shown("discovering", err.is_terminal) as progress:
+    with ending_gently(*_HEARD), shown("discovering", err.is_terminal) as progress:
         return search(
             split.X,
             split.y,
@@ -171,7 +180,8 @@ def _report(
         _print_discovery(found)
     write_text(model, found.to_json())
     assert found.model is not None
-    others = baseline_scores(split, seed, deadline)
+    with ending_gently(COMPARISON_ENDS):
+        others = baseline_scores(split, seed, deadline)
     name = "discovered graph (compsparse)"
     assessment = assess(found.model, split, name=name, seconds=found.cost.seconds, others=others)
     report = DiscoveryReport(
