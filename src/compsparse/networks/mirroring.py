@@ -98,7 +98,7 @@ class MirrorNetwork(ReplicatedNetwork):
             wires = self._gather(buffers, group.read, i)
             x = wires.view(wires.shape[0], len(group.nodes), cells.fan_in, wires.shape[-1])
             y = cells.shared(x) if group.shared else cells(x)
-            buffers.append(y.reshape(y.shape[0], -1, y.shape[-1]))
+            buffers.append(y.flatten(1, 2))
         return buffers
 
     def lower(self, program: ProgramBuilder, rows: Sequence[int]) -> list[int]:

@@ -91,6 +91,8 @@ class TableCode:
     def chosen(self, X: Any) -> Table:
         """The columns of a table that are the inputs, in their order."""
         table = Table.of(X)
+        if not table.n_rows:
+            raise DataError("the table has no rows")
         if table.names is not None:
             return table.chosen([table.place(name, "the model") for name in self.names])
         if len(table.columns) != len(self.inputs):
@@ -116,6 +118,8 @@ def code_for(X: Any, names: Sequence[str] | None = None, sample_weight: np.ndarr
         DataError: names the column that cannot be used, and why.
     """
     table = Table.of(X, names)
+    if not table.n_rows:
+        raise DataError("the table has no rows")
     named = zip(table.names or input_names(len(table.columns)), table.columns, strict=True)
     return TableCode(tuple(_look_at(name, column, sample_weight) for name, column in named))
 

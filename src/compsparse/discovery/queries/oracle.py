@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from compsparse.checks import check_unmasked
 from compsparse.discovery.queries.settings import FIRST_CALL, LARGEST_CALL, SECONDS_PER_CALL
 from compsparse.errors import DataError
 from compsparse.graph.operations import is_torch
@@ -162,6 +163,7 @@ class Oracle:
 def _as_doubles(answer: Any) -> np.ndarray:
     if is_torch(answer):
         answer = answer.detach().cpu().numpy()
+    check_unmasked("the function's answer", answer)
     try:
         values = np.asarray(answer)
         if values.dtype.kind not in "biuf":

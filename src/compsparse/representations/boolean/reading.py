@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from compsparse.checks import brief, check_count, check_list, row_text
+from compsparse.checks import brief, check_count, check_list, check_unmasked, row_text
 from compsparse.errors import ConfigError, DataError
 from compsparse.representations.boolean.settings import MOST_INPUTS
 
@@ -39,6 +39,7 @@ def read_truth_table(
 
 
 def _as_array(table: npt.ArrayLike, asked: str) -> npt.NDArray[Any]:
+    check_unmasked(asked, table)
     try:
         values = np.asarray(table)
     except (ValueError, TypeError) as error:
