@@ -23,6 +23,7 @@ from compsparse.networks.replicas import (
     replica_seeds,
 )
 from compsparse.parameters import check_parameters
+from compsparse.surroundings import usual_settings
 
 
 class MaskedNetwork(ReplicatedNetwork):
@@ -129,6 +130,7 @@ def _tensors(what: str, values: Any, dimensions: tuple[int, ...]) -> list[Tensor
     return found
 
 
+@usual_settings()
 def layered(
     sizes: Sequence[int],
     activation: str = "relu",

@@ -19,6 +19,7 @@ from compsparse.networks.plan import Group, NetworkPlan, Read, Sharing, make_pla
 from compsparse.networks.programs import ProgramBuilder
 from compsparse.networks.replicas import ReplicatedNetwork, check_weights, chosen_seeds, generators_for
 from compsparse.parameters import check_parameters
+from compsparse.surroundings import usual_settings
 
 
 @dataclass(frozen=True)
@@ -141,6 +142,7 @@ def _reads(plan: NetworkPlan) -> list[Read]:
     return [*(group.read for group in plan.groups), plan.output]
 
 
+@usual_settings()
 def mirror(
     graph: FunctionGraph,
     width: int = 16,

@@ -21,6 +21,7 @@ from compsparse.checks import (
 )
 from compsparse.errors import ConfigError, DataError
 from compsparse.parameters import MOST_REPLICAS, check_parameters
+from compsparse.surroundings import usual_settings
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,13 @@ class TrainingData:
     train: tuple[Tensor, ...] | None = None
     validation: tuple[Tensor, ...] | None = None
 
+    def __post_init__(self) -> None:
+        for name in ("X", "y", "sample_weight"):
+            tensor = getattr(self, name)
+            if isinstance(tensor, Tensor) and tensor.is_inference():  # no gradient passes through such a one
+                with torch.inference_mode(False):
+                    object.__setattr__(self, name, tensor.clone())
+
     @property
     def n_rows(self) -> int:
         """Rows of the table."""
@@ -60,6 +68,7 @@ class TrainingData:
         return replace(self, train=train, validation=validation)
 
 
+@usual_settings()
 def training_data(
     X: object,
     y: object,

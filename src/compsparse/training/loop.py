@@ -23,6 +23,7 @@ from compsparse.errors import ConfigError, DataError
 from compsparse.networks.replicas import ReplicatedNetwork, check_network, chosen_seeds, keep_, replica_buffers
 from compsparse.parameters import check_parameters
 from compsparse.progress import Progress, Silent
+from compsparse.surroundings import usual_settings
 from compsparse.training.config import TrainingConfig
 from compsparse.training.data import BatchStream, TrainingData, padded
 from compsparse.training.losses import Loss, SquaredLoss
@@ -61,6 +62,7 @@ Callback = Callable[[TrainingState], bool | None]
 """Called at each evaluation; returning True ends training."""
 
 
+@usual_settings()
 def train(
     network: ReplicatedNetwork,
     data: TrainingData,

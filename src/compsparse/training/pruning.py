@@ -31,6 +31,7 @@ from compsparse.networks.mirroring import MirrorNetwork
 from compsparse.networks.replicas import ReplicatedNetwork, chosen_seeds
 from compsparse.parameters import MOST_STEPS, check_parameters
 from compsparse.progress import Progress, Silent
+from compsparse.surroundings import usual_settings
 from compsparse.training.config import TrainingConfig
 from compsparse.training.data import TrainingData
 from compsparse.training.loop import train
@@ -114,6 +115,7 @@ def _losses(training: Training) -> np.ndarray:
     return training.train_loss if np.isnan(training.validation_loss).all() else training.validation_loss
 
 
+@usual_settings()
 def prune(
     network: MaskedNetwork | MirrorNetwork,
     data: TrainingData,

@@ -21,6 +21,7 @@ from compsparse.networks.masked import MaskedNetwork
 from compsparse.networks.replicas import chosen_seeds
 from compsparse.parameters import MOST_STEPS
 from compsparse.progress import Progress
+from compsparse.surroundings import usual_settings
 from compsparse.training.config import TrainingConfig
 from compsparse.training.data import TrainingData
 from compsparse.training.loop import TrainingState, train
@@ -60,6 +61,7 @@ class RegrowthConfig:
         check_choice("growth", self.growth, get_args(Growth))
 
 
+@usual_settings()
 def regrow(
     network: MaskedNetwork,
     data: TrainingData,

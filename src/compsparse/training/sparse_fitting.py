@@ -30,6 +30,7 @@ from compsparse.networks.replicas import only, replica_seeds
 from compsparse.networks.wiring import graph_of
 from compsparse.parameters import MOST_LAYERS
 from compsparse.progress import Progress
+from compsparse.surroundings import usual_settings
 from compsparse.training.config import TrainingConfig
 from compsparse.training.data import TrainingData, training_data
 from compsparse.training.loop import train
@@ -112,6 +113,7 @@ class SparseFit:
         return np.asarray(values[:, 0] if values.shape[1] == 1 else values)
 
 
+@usual_settings()
 def sparse_fit(
     X: Any,
     y: Any,

@@ -13,6 +13,7 @@ from compsparse.discovery.queries.settings import FIRST_CALL, LARGEST_CALL, SECO
 from compsparse.errors import DataError
 from compsparse.graph.operations import is_torch
 from compsparse.progress import Progress, Silent
+from compsparse.surroundings import callers_settings
 
 
 class OutOfQueries(Exception):
@@ -122,7 +123,8 @@ class Oracle:
 
     def _ask(self, x: np.ndarray) -> Any:
         try:
-            return self._f(x if self.tensor is None else self.tensor(x))
+            with callers_settings():
+                return self._f(x if self.tensor is None else self.tensor(x))
         except Exception as error:
             raise DataError(f"the function raised {type(error).__name__}: {error}") from error
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from compsparse.checks import brief, check_count, check_list, check_unmasked, row_text
 from compsparse.errors import ConfigError, DataError
 from compsparse.representations.boolean.settings import MOST_INPUTS
+from compsparse.surroundings import callers_settings
 
 
 def read_truth_table(
@@ -97,7 +98,8 @@ def ask(
     rows = all_rows(n_inputs)
     n_rows = len(rows)
     try:
-        answers = f(rows)
+        with callers_settings():
+            answers = f(rows)
     except Exception as error:
         raise DataError(
             f"the function failed on the {n_rows} rows of its truth table: {type(error).__name__}: {error}"
