@@ -5,6 +5,7 @@ import importlib
 import inspect
 import re
 import runpy
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -135,3 +136,34 @@ def test_walks_through_the_code_name_each_file_once():
         assert len(files) == len(set(files))
         missing = [name for name in files if not (ROOT / "src" / "compsparse" / name).is_file()]
         assert not missing
+
+
+WITH_TABLES = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", ROOT / "benchmarks" / "RESULTS.md"]
+BETWEEN_CELLS = re.compile(r"(?<!\\)\|")
+
+
+def n_cells(row: str) -> int:
+    return len(BETWEEN_CELLS.split(row.strip().removeprefix("|").removesuffix("|")))
+
+
+def uneven_rows(text: str) -> list[str]:
+    """Rows of tables that have more or fewer cells than the head of their table."""
+    uneven, wanted = [], None
+    for above, row in pairwise(["", *re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL).splitlines()]):
+        if not row.startswith("|"):
+            wanted = None
+        elif wanted is None and set(row) <= set("|-: "):
+            wanted = n_cells(above)
+        if wanted is not None and n_cells(row) != wanted:
+            uneven.append(row)
+    return uneven
+
+
+@pytest.mark.parametrize("page", WITH_TABLES, ids=lambda p: p.name)
+def test_every_row_of_a_table_has_as_many_cells_as_its_head(page):
+    assert not uneven_rows(page.read_text(encoding="utf-8"))
+
+
+def test_rows_that_lack_a_cell_are_seen():
+    table = "| a | b |\n|---|---|\n| 1 | 2 |\n| 1 |\n| $\\|x\\|$ | 2 |\n| 1 | 2 | 3 |"
+    assert uneven_rows(table) == ["| 1 |", "| 1 | 2 | 3 |"]

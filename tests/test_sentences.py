@@ -1,5 +1,6 @@
 """The same mistake gets the same error and the same sentence, whichever way in it is made."""
 
+import datetime
 import re
 
 import numpy as np
@@ -8,8 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 import compsparse as cs
+from compsparse.checks import brief
 from compsparse.cli import app
-from compsparse.errors import CompsparseError, ConfigError, DataError
+from compsparse.errors import CellError, CompsparseError, ConfigError, DataError
 from compsparse.graph import FunctionGraph
 from compsparse.models import FittedGraph, fit_model
 from compsparse.training import FitConfig, TrainingConfig
@@ -84,6 +86,25 @@ def cell(problem, what="column 'a'"):
     return rf"{what} {problem} in row 7 \(counted from 1\)(: fill in such values, or leave their rows out)?"
 
 
+def foreign(value):
+    column = X["a"].astype(object)
+    column.iat[6] = value
+    return X.assign(a=column)
+
+
+FOREIGN = {
+    "a date": datetime.date(2020, 2, 29),
+    "a time with its zone": pandas.Timestamp("2020-02-29", tz="UTC"),
+    "a period": pandas.Period("2020-02", "M"),
+    "a list": [1, 2],
+    "bytes": b"12",
+    "an interval": pandas.Interval(0, 1),
+    "an array": np.ones(2),
+    "a mapping": {"a": 1},
+}
+NO_CELL = "each cell of this argument must be a string or a number, so turn such cells into one of the two first"
+
+
 def gap(value):
     return Y.where(Y.index != 6, value)
 
@@ -127,6 +148,10 @@ MISTAKES = {
     "no effort": (X, Y, {"effort": 0.0}, ConfigError, "effort must be .*", SEARCHES),
     "no width": (X, Y, {"width": 0}, ConfigError, "width must be a whole number >= 1, got 0", PYTHON),
     "no restarts": (X, Y, {"n_restarts": 0}, ConfigError, "n_restarts .*", PYTHON),
+    **{
+        what: (foreign(value), Y, {}, CellError, cell(f"holds {re.escape(brief(value))}") + f": {NO_CELL}", PYTHON)
+        for what, value in FOREIGN.items()
+    },
 }  # fmt: skip
 
 

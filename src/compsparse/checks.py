@@ -315,10 +315,27 @@ def check_list(what: str, value: Any) -> list[Any]:
     """Several things in order; a text is not such a list."""
     if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable) or getattr(value, "shape", 1) == ():
         raise ConfigError(f"{what} must be a list, got {brief(value)}")
+    check_unmasked(what, value, ConfigError)
     try:
         return list(value)
     except TypeError:
         raise ConfigError(f"{what} must be a list, got {brief(value)}") from None
+
+
+def check_unmasked(what: str, values: Any, error: type[CompsparseError] = DataError) -> Any:
+    """The values, none of which is masked: numpy would hand over what is below a mask as if it were meant.
+
+    >>> check_unmasked("x", np.ma.array([1, 2], mask=[False, True]))
+    Traceback (most recent call last):
+    compsparse.errors.DataError: x has a masked value in row 2 (counted from 1): fill in such values, or leave them out
+    """
+    parts = values if isinstance(values, (list, tuple)) else (values,)
+    if any(isinstance(part, np.ma.MaskedArray) for part in parts):
+        rows = parts if parts is values else np.atleast_1d(values)
+        hidden = [i for i, row in enumerate(rows) if np.ma.getmaskarray(row).any()]
+        if hidden:
+            raise error(f"{what} has a masked value in {row_text(hidden[0])}: fill in such values, or leave them out")
+    return values
 
 
 def check_numbers(
@@ -335,7 +352,7 @@ def check_numbers(
     >>> check_numbers("x", [1, 2], shape=(None,))
     array([1., 2.])
     """
-    array = _real_array(values)
+    array = _real_array(check_unmasked(what, values, error))
     if array is None:
         raise error(f"{what} must be {form}, got {brief(values)}")
     fits = shape is None or (
@@ -371,6 +388,7 @@ def _first_bad_row(array: np.ndarray) -> int:
 
 def check_array(what: str, values: Any) -> np.ndarray:
     """Whatever numpy can make an array of."""
+    check_unmasked(what, values)
     try:
         return np.asarray(values)
     except (TypeError, ValueError, RuntimeError):

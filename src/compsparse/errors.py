@@ -33,6 +33,10 @@ class DataError(CompsparseError, ValueError):
     """Data (a table, an array, a target) cannot be used as given."""
 
 
+class CellError(DataError, TypeError):
+    """A cell of a table is neither a number nor a text."""
+
+
 class ConfigError(CompsparseError, ValueError):
     """A setting has a value that makes no sense, alone or beside the others."""
 

@@ -30,16 +30,14 @@ class ProgressBar:
 
     def __init__(self, title: str):
         from rich.console import Console
-        from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, TextColumn
         from rich.progress import Progress as RichProgress
 
         self._bar = RichProgress(
             TextColumn("{task.description}", markup=False),
             BarColumn(),
             TextColumn("{task.percentage:>3.0f}%"),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
+            _times(),
             TextColumn("{task.fields[message]}", style="dim", markup=False),
             console=Console(stderr=True),
             transient=True,
@@ -56,6 +54,36 @@ class ProgressBar:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self._bar.stop()
+
+
+def times_text(so_far: float | None, left: float | None) -> str:
+    """How long it took and will take, each with its name.
+
+    >>> times_text(5, None), times_text(65, 7260)
+    ('5 s so far, time left not known yet', '1 min 5 s so far, about 2 h 1 min left')
+    """
+    rest = "time left not known yet" if left is None else f"about {_spelled(left)} left"
+    return f"{_spelled(so_far or 0)} so far, {rest}"
+
+
+def _spelled(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def _times() -> Any:
+    """The column of a bar that says the times."""
+    from rich.progress import ProgressColumn, Task
+    from rich.text import Text
+
+    class Times(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            return Text(times_text(task.elapsed, task.time_remaining))
+
+    return Times()
 
 
 def check_progress(progress: Any) -> Progress:

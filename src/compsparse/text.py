@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
+import shlex
 import unicodedata
+from typing import TextIO
 
 _UNSAFE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 """Controls, invisible formats such as a change of direction, halves of surrogate pairs, separators of lines."""
@@ -26,3 +29,49 @@ def printable(text: object, *, several_lines: bool = False) -> str:
 
 def _escaped(character: str) -> str:
     return character.encode("unicode_escape", "surrogatepass").decode("ascii")
+
+
+def shell_word(name: object) -> str:
+    """A file name as a shell reads it back: quoted where it must be, and never taken for an option.
+
+    >>> shell_word("a;b.csv"), shell_word("-x.csv"), shell_word("data.csv")
+    ("'a;b.csv'", './-x.csv', 'data.csv')
+    """
+    word = str(name)
+    return shlex.quote(f"./{word}" if word.startswith("-") else word)
+
+
+# ---- terminals of few characters ------------------------------------------------------------------
+
+_LOOK_ALIKE = {
+    **dict.fromkeys("─━═‐‑–—−╴╶", "-"),
+    **dict.fromkeys("│┃║", "|"),
+    **dict.fromkeys("├┝┣╞╠└╰┗╚┌╭┏╔┐╮┓╗┘╯┛╝┤┥┫╡╣┬┳┼╋┡┩╇╈┴┻", "+"),
+    **dict.fromkeys("‘’‚′`", "'"),
+    **dict.fromkeys("“”„″", '"'),
+    **dict.fromkeys("•·⋅●∙", "*"),
+    **dict.fromkeys("█▇▆▅▄▃▂▁■▪", "#"),
+    **dict.fromkeys("\u00a0\u2009\u202f", " "),
+    **{"…": "...", "×": "x", "÷": "/", "±": "+-", "≤": "<=", "≥": ">=", "≠": "!=", "≈": "~", "∞": "inf", "√": "sqrt"},
+    **{"→": "->", "←": "<-", "↑": "^", "↓": "v", "⇒": "=>", "∈": "in", "∧": "and", "∨": "or", "¬": "not "},
+    **{"⊕": "xor", "✓": "ok", "✔": "ok", "✗": "x", "✘": "x"},
+    **{sign: f"^{n}" for n, sign in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")},
+}
+"""What stands for the signs that compsparse and its tables draw, where a terminal does not have them."""
+
+
+def _look_alike(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    missing = error.object[error.start : error.end]
+    return "".join(_LOOK_ALIKE.get(c, _escaped(c)) for c in missing), error.end
+
+
+codecs.register_error("compsparse-look-alike", _look_alike)
+
+
+def shown_on(stream: TextIO | None) -> None:
+    """Has a stream print what its encoding lacks: signs as the nearest it has, letters of a user's names as escapes."""
+    reconfigure = getattr(stream, "reconfigure", None)
+    if reconfigure is not None and getattr(stream, "errors", "") in ("strict", "surrogateescape", "backslashreplace"):
+        reconfigure(errors="compsparse-look-alike")

@@ -3,17 +3,20 @@
 A seeded sample runs with the tests; ``make fuzz`` runs every line.
 """
 
+import io
 import random
+import signal
+import sys
 from pathlib import Path
 
 import numpy as np
 import pandas
 import pytest
-from entries_runs import Command, make_folder, odd_commands
+from entries_runs import COMMANDS, Command, make_folder, odd_commands
 from typer.testing import CliRunner
 
 import compsparse as cs
-from compsparse.cli import app
+from compsparse.cli import app, main
 from compsparse.errors import CompsparseError
 from compsparse.training import FitConfig, TrainingConfig
 
@@ -61,6 +64,37 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         if not metafunc.config.getoption("--all-cases", default=False):
             lines = random.Random(SEED).sample(lines, SAMPLE)
         metafunc.parametrize("line", lines, ids=lambda line: ascii(" ".join(line))[:90])
+    if "ascii_line" in metafunc.fixturenames:
+        lines = ascii_lines(metafunc.config.getoption("--all-cases", default=False))
+        metafunc.parametrize("ascii_line", lines, ids=lambda line: ascii(" ".join(line))[:90])
+
+
+def ascii_lines(every: bool) -> list[tuple[str, ...]]:
+    """Command lines that work, and the help of each command."""
+    commands = [command.arguments for command in (*COMMANDS, *LEARNING)]
+    lines = [line for line in commands if every or line[0] not in ("discover", "fit")]
+    words = {line[:1] if line[0] in ("discover", "fit", "predict", "graph", "sweep") else line[:2] for line in commands}
+    return [*lines, *((*word, "--help") for word in sorted(words)), ("graph", "tanh(é)"), ("predict", "é", "…")]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_terminal_of_few_characters_shows_every_command(folder, ascii_line, monkeypatch):
+    """Through :func:`main`, as a terminal sees it; a character that cannot be shown would be an error."""
+    printed = {name: io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="strict") for name in ("stdout", "stderr")}
+    for name, stream in printed.items():
+        monkeypatch.setattr(sys, name, stream)
+    monkeypatch.setattr(sys, "argv", ["compsparse", *ascii_line])
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        with pytest.raises(SystemExit) as ended:
+            main()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    for stream in printed.values():
+        stream.flush()
+    shown = b"".join(stream.buffer.getvalue() for stream in printed.values()).decode("ascii")
+    assert shown.strip() or ascii_line[:2] in (("store", "list"), ("predict", "model.json"))  # with nothing to say
+    assert ended.value.code in ((2,) if "\u2026" in ascii_line else (0, None)), shown
 
 
 @pytest.mark.filterwarnings("ignore")

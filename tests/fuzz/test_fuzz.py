@@ -19,7 +19,7 @@ SEED = 11
 _LEAST_OF_ALL = 3000
 
 
-def _entries() -> list[Entry]:
+def all_entries() -> list[Entry]:
     modules = [importlib.import_module(path.stem) for path in sorted(Path(__file__).parent.glob("entries*.py"))]
     return [entry for module in modules for entry in module.ENTRIES]
 
@@ -30,7 +30,7 @@ def _sampled(entries: list[Entry]) -> list[Case]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    entries = _entries()
+    entries = all_entries()
     if "case" in metafunc.fixturenames:
         chosen = cases(entries) if metafunc.config.getoption("--all-cases", default=False) else _sampled(entries)
         metafunc.parametrize("case", chosen, ids=str)
@@ -57,4 +57,4 @@ def test_the_call_that_cases_change_is_valid(entry: Entry) -> None:
 
 
 def test_all_cases_are_many() -> None:
-    assert len(cases(_entries())) >= _LEAST_OF_ALL
+    assert len(cases(all_entries())) >= _LEAST_OF_ALL

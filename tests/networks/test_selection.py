@@ -86,6 +86,21 @@ def test_weights_are_shares_and_closed_doors_stay_closed(select, dtype):
     assert torch.allclose(p, shift, atol=1e-5)
 
 
+@pytest.mark.parametrize("select", [*SELECTIONS.values(), partial(entmax, alpha=1.3), partial(top_k, k=2)])
+def test_a_row_that_is_masked_whole_selects_nobody_and_leaves_the_others_alone(select):
+    z = rows(n=6)
+    open_rows = select(z)
+    z[2] = z[4] = -torch.inf
+    z.requires_grad_()
+    p = select(z)
+    assert (p[[2, 4]] == 0).all()
+    assert torch.equal(p[[0, 1, 3, 5]], open_rows[[0, 1, 3, 5]])
+    (slopes,) = torch.autograd.grad(p.square().sum(), z)
+    assert (slopes[[2, 4]] == 0).all()
+    assert torch.isfinite(slopes).all()
+    assert (slopes[[0, 1, 3, 5]] != 0).any()
+
+
 def test_correction_14_softmax_leaves_nobody_out_and_x_times_a_threshold_is_the_relu():
     """The memos' xH(x) is the ReLU; the softmax has full support, however far apart scores are in exact arithmetic."""
     z = rows()

@@ -1,17 +1,23 @@
 import ast
+import base64
+import hashlib
 import json
 import re
+import shlex
 import subprocess
 import sys
+from html import unescape
 from pathlib import Path
 
 import numpy as np
 import pytest
 import vl_convert
+from tests.browser import needs_browser, opened
 
 import compsparse.report
 from compsparse.errors import ConfigError, DataError
 from compsparse.report import Figure, Section, render_page, table, write_page
+from compsparse.report.page import usage
 
 ROWS = tuple(
     {"n": n, "error": 1 / n, "low": 0.8 / n, "high": 1.2 / n, "net": net} for n in (4, 8, 16) for net in ("a", "b")
@@ -62,6 +68,57 @@ def test_pages_need_no_network_and_escape_text(tmp_path):
     assert 'href="http' not in text
     write_page(tmp_path / "p.html", "t", "l", [])
     assert [p.name for p in tmp_path.iterdir()] == ["p.html"]
+
+
+def policy_of(page: str) -> str:
+    return re.search(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', page)[1]
+
+
+def test_pages_allow_their_own_scripts_by_digest_and_nothing_from_elsewhere():
+    for figures in ((), (LINE,)):
+        page = render_page("t", "l", [Section("s", "<p>x</p>", figures)])
+        allowed = dict(part.split(" ", 1) for part in policy_of(page).split("; "))
+        assert allowed["default-src"] == "'none'"
+        assert {name for name in allowed if allowed[name] != "'none'"} == {"script-src", "style-src", "img-src"}
+        assert "unsafe" not in allowed["script-src"]
+        scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+        digests = [base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in scripts]
+        assert allowed["script-src"].split() == [f"'sha256-{digest}'" for digest in digests]
+        assert len(scripts) == 1 + bool(figures)
+        assert page.index("Content-Security-Policy") < page.index("<style>")
+
+
+@needs_browser
+@pytest.mark.parametrize("figure", [LINE, POINTS, BARS, HEAT], ids=["line", "points", "bars", "heat"])
+def test_charts_are_drawn_under_the_policy_and_nothing_that_slips_in_runs(figure, tmp_path):
+    intruders = "<script>window.intruded = 1</script><img src='data:,' onerror='window.intruded = 2'>"
+    page = render_page("t", "l", [Section("s", intruders, (figure,))])
+    (tmp_path / "page.html").write_text(page, encoding="utf-8")
+    with opened(tmp_path / "page.html") as (shown, troubles):
+        shown.wait_for_selector(".chart svg .mark-symbol path, .chart svg .mark-rect path, .chart svg .mark-line path")
+        assert shown.evaluate("window.intruded") is None
+        assert troubles
+        assert all("Content Security Policy" in trouble for trouble in troubles), troubles
+
+
+@needs_browser
+def test_a_chart_saved_as_a_page_is_one(tmp_path):
+    with opened(HEAT.save(tmp_path / "chart.html")) as (page, troubles):
+        page.wait_for_selector(".chart svg .mark-rect path")
+        assert page.locator("h1").inner_text() == "Heat"
+        assert troubles == []
+    assert "default-src 'none'" in policy_of((tmp_path / "chart.html").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    "name", ["a;b.csv", "my data.csv", "$(touch x).csv", "-rf.csv", "it's.csv", "`x`.csv", "größe.csv"]
+)
+def test_the_shell_line_of_a_page_reads_its_files_back(name):
+    (shell,) = re.findall(r"<code>(compsparse predict .*?)</code>", usage("", "model", f"m {name}", name), re.DOTALL)
+    command, verb, model, data, *rest = shlex.split(unescape(shell))
+    assert (command, verb, model, rest) == ("compsparse", "predict", f"m {name}", ["--out", "predictions.csv"])
+    assert Path(data) == Path(name)
+    assert not data.startswith("-")
 
 
 RENDERING = """

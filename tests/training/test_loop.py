@@ -13,6 +13,7 @@ from compsparse.training import (
     SquaredLoss,
     SquaredNorm,
     TrainingConfig,
+    TrainingData,
     TrainingStatus,
     train,
     training_data,
@@ -190,6 +191,41 @@ def test_losses_by_hand():
     assert float(HuberLoss(1.0).mean(p, t)) == pytest.approx((0.5 + 3.5) / 2)
     logits = torch.tensor([[[0.0, 0.0, 0.0]]])
     assert float(CrossEntropy().mean(logits, torch.tensor([[1]]))) == pytest.approx(np.log(3))
+
+
+@pytest.mark.parametrize(
+    "classes", [[0, 2, 1], np.array([0, 2, 1], np.int8), torch.tensor([0, 2, 1]), [False, True, True]]
+)
+def test_classes_stay_what_they_are(classes):
+    data = training_data(np.eye(3), classes)
+    assert data.y.dtype == torch.int64
+    assert data.y.tolist() == [int(c) for c in classes]
+    assert torch.equal(training_data(np.eye(3), classes, classification=True).y, data.y)
+    numbers = training_data(np.eye(3), classes, classification=False).y
+    assert numbers.is_floating_point()
+    assert numbers.shape == (3, 1)
+    assert training_data(np.eye(3), [float(c) for c in classes]).y.is_floating_point()
+
+
+def test_a_loss_gets_the_kind_of_target_it_compares_with():
+    classes, numbers = training_data(X, Y > 0), training_data(X, Y)
+    network, quick = dense(4, 8, out_channels=2, n_replicas=1, random_state=0), TrainingConfig(n_steps=20)
+    assert np.isfinite(train(network, classes, quick, loss=CrossEntropy()).train_loss).all()
+    for data, loss, sentence in (
+        (classes, SquaredLoss(), "SquaredLoss compares numbers but y holds classes: .* classification=False"),
+        (classes, HuberLoss(), "HuberLoss compares numbers but y holds classes"),
+        (numbers, CrossEntropy(), "CrossEntropy compares classes but y holds numbers: .* classification=True"),
+        (
+            training_data(X, np.arange(300) % 3),
+            CrossEntropy(),
+            "2 outputs, for classes from 0 to 1, but y holds others",
+        ),
+        (TrainingData(numbers.X, numbers.y[:, 0]), SquaredLoss(), r"2 outputs but y has shape \(300,\)"),
+    ):
+        with pytest.raises(DataError, match=sentence):
+            train(network, data, quick, loss=loss)
+    with pytest.raises(DataError, match=r"classes must be one whole number >= 0 .* classification=False"):
+        training_data(X, np.sign(Y).astype(int))
 
 
 @pytest.mark.parametrize("n", [7, 64, 100, 333])

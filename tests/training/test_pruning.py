@@ -130,7 +130,7 @@ def test_an_exchange_keeps_the_number_of_weights_and_grows_where_it_should():
     masks[0][:, :, 3:] = 0
     network.set_masks(masks)
     wish = torch.zeros_like(network.weights[0])
-    wish[:, 2, 4], wish[:, 7, 5] = 2.0, 1.0
+    wish[:, 2, 4], wish[:, 7, 5], wish[:, 8, 3] = 2.0, 1.0, 0.5
     smallest = network.weights[0].detach()[:, :, :3].abs().flatten(1).argsort(1)[:, :3]
     exchange_(network, 0, wish, 0.1)  # 3 of 30
     mask = network.mask(0)
@@ -141,6 +141,37 @@ def test_an_exchange_keeps_the_number_of_weights_and_grows_where_it_should():
         assert (mask[r, :, :3].flatten()[smallest[r]] == 0).all()
     grown = (mask == 1) & (torch.arange(6) >= 3)
     assert (network.weights[0].detach()[grown] == 0).all()
+
+
+def by_the_paper(weight, mask, wish, share):
+    """Algorithm 1 of Evci et al. (2020), one replica and one weight at a time."""
+    inside = [i for i, m in enumerate(mask) if m]
+    k = int(share * len(inside))
+    dropped = sorted(inside, key=lambda i: abs(weight[i]))[:k]
+    stayed = [i for i in inside if i not in dropped]
+    grown = sorted((i for i in range(len(mask)) if i not in stayed), key=lambda i: -wish[i])[:k]
+    return {i: weight[i] if i in inside else 0.0 for i in stayed + grown}
+
+
+@pytest.mark.parametrize("density", [0.3, 0.9, 1.0])
+def test_an_exchange_follows_the_paper_and_what_was_dropped_may_grow_again(density):
+    network = net(3)
+    generator = torch.Generator().manual_seed(0)
+    masks = [m.clone() for m in network.masks()]
+    masks[0] = (torch.rand(masks[0].shape, generator=generator) < density).to(masks[0].dtype)
+    network.set_masks(masks)
+    wish = torch.rand(network.weights[0].shape, generator=generator, dtype=torch.float64)
+    wish[0] += masks[0][0]  # what is there is wished for most
+    before = network.weights[0].detach().clone()
+    exchange_(network, 0, wish, 0.4)
+    for r in range(3):
+        expected = by_the_paper(before[r].flatten().tolist(), masks[0][r].flatten().bool().tolist(),
+                                wish[r].flatten().tolist(), 0.4)  # fmt: skip
+        now = network.mask(0)[r].flatten().bool()
+        assert now.nonzero().flatten().tolist() == sorted(expected)
+        assert network.weights[0].detach()[r].flatten()[list(expected)].tolist() == list(expected.values())
+    assert torch.equal(network.mask(0)[0], masks[0][0])
+    assert torch.equal(network.weights[0].detach()[0] * masks[0][0], before[0] * masks[0][0])
 
 
 @pytest.mark.parametrize("growth", ["gradient", "random"])

@@ -26,6 +26,7 @@ from compsparse.checks import RandomState, check_choice, check_count, generator_
 from compsparse.errors import ConfigError
 from compsparse.parameters import MOST_STEPS
 from compsparse.sizes import check_size, check_work
+from compsparse.surroundings import usual_settings
 
 WeightClass = Literal["blocks", "tiers", "layers", "units", "spectral", "l1 paths", "l2 paths"]
 """Which norms of the given network bind the others: of every block, of the largest block of its tier, of whole layers
@@ -62,6 +63,7 @@ class FoundComplexity:
         return Certificate("Rademacher complexity", self.value, -math.inf, math.inf, Rigour.ESTIMATED, (), told)
 
 
+@usual_settings()
 def empirical_rademacher(
     model: Any,
     X: Any,

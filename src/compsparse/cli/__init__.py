@@ -1,7 +1,11 @@
 """The command line, one file a group of commands; importing a file adds its commands to the app."""
 
-from compsparse.cli import accept, bounds, claims, compile, discover, fit, graph, hierarchy, store, sweep
-from compsparse.cli.app import app, main
+from compsparse.cli.interrupts import answer_while_loading
+
+answer_while_loading()
+
+from compsparse.cli import accept, bounds, claims, compile, discover, fit, graph, hierarchy, store, sweep  # noqa: E402
+from compsparse.cli.app import app, main  # noqa: E402
 
 __all__ = [
     "accept",

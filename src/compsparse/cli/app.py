@@ -16,8 +16,9 @@ from rich.text import Text
 
 import compsparse
 from compsparse.checks import check_time_limit
+from compsparse.cli.interrupts import INTERRUPTED, answer_interrupts, was_interrupted
 from compsparse.errors import CompsparseError, ConfigError
-from compsparse.text import printable
+from compsparse.text import printable, shown_on
 
 app = typer.Typer(
     help="Find, learn, build and certify functions made of small functions.",
@@ -32,16 +33,20 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object,
 
 
 def main() -> None:
-    """Runs the command line; errors become one sentence and exit status 2."""
+    """Runs the command line; errors become one sentence and exit status 2, and Ctrl-C one word and 130."""
+    answer_interrupts()
+    for stream in (sys.stdout, sys.stderr):
+        shown_on(stream)
     try:
         app()
-    except (CompsparseError, OSError) as error:
+    except Exception as error:
+        if was_interrupted():
+            sys.exit(INTERRUPTED)
+        if not isinstance(error, (CompsparseError, OSError)):
+            raise
         problem = printable(error, several_lines=True)
         err.print(Text.assemble(("error:", "bold red"), " ", problem), highlight=False, soft_wrap=True)
         sys.exit(2)
-    except KeyboardInterrupt:
-        err.print("interrupted")
-        sys.exit(130)
 
 
 def say(text: object, *, style: str = "", to: Console | None = None) -> None:

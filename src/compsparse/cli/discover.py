@@ -12,7 +12,9 @@ import typer
 
 from compsparse.checks import check_device
 from compsparse.cli.app import JsonOption, app, err, out, print_json, print_scores, say, scores_as_data, seconds
+from compsparse.cli.interrupts import ending_gently
 from compsparse.cli.tables import (
+    COMPARISON_ENDS,
     MODEL,
     REPORT,
     ClassificationOption,
@@ -44,6 +46,11 @@ _ABOUT_DEMO = """\
 {table}: 534 glued joints, made up by a formula with 2% noise. 60 readings of the line stand beside the strength of
 each joint. Which of them decide it, and which act together? The formula is hidden from the search.
 """
+
+_HEARD = (
+    "Ctrl-C: the search ends; the best graph so far is fitted next (Ctrl-C again ends the fit too)",
+    "Ctrl-C: the fit ends with the best networks so far",
+)
 
 
 @app.command()
@@ -200,12 +207,14 @@ def _discovered(
     time_limit: float | None = None,
 ) -> Discovery:
     from compsparse.discovery import discover as search
+    from compsparse.discovery.data import evidence, outputs  # noqa: F401 (loaded before Ctrl-C ends a search)
+    from compsparse.models import fit_model  # noqa: F401 (likewise)
     from compsparse.progress import shown
 
     if not quiet:
         n_train = len(split.target.values)
         say(f"discovering the function graph in {n_train:,} rows (random_state {seed}) …\n")
-    with shown("discovering", err.is_terminal) as progress:
+    with ending_gently(*_HEARD), shown("discovering", err.is_terminal) as progress:
         return search(
             split.X,
             split.y,
@@ -223,7 +232,8 @@ def _assessed(found: Discovery, split: SplitTable, seed: int, deadline: float | 
     from compsparse.models.comparison import baseline_scores
 
     assert found.model is not None
-    others = baseline_scores(split, seed, deadline)
+    with ending_gently(COMPARISON_ENDS):
+        others = baseline_scores(split, seed, deadline)
     return assess(found.model, split, name="discovered graph (compsparse)", seconds=found.cost.seconds, others=others)
 
 

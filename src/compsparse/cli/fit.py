@@ -10,7 +10,9 @@ import typer
 from compsparse.checks import check_device
 from compsparse.cli.app import JsonOption, app, err, print_json, print_scores, say, scores_as_data, seconds
 from compsparse.cli.graph import graph_from
+from compsparse.cli.interrupts import ending_gently
 from compsparse.cli.tables import (
+    COMPARISON_ENDS,
     MODEL,
     REPORT,
     ClassificationOption,
@@ -31,6 +33,8 @@ from compsparse.files import check_outputs
 
 if TYPE_CHECKING:
     from compsparse.models import FittedGraph
+
+_HEARD = "Ctrl-C: the fit ends with the best networks so far"
 
 
 @app.command()
@@ -66,7 +70,7 @@ def fit(
         say(str(known))
         n_train = len(split.target.values)
         say(f"\nfitting the mirrored network to {n_train:,} rows (random_state {seed}) …")
-    with shown("fitting", err.is_terminal) as progress:
+    with ending_gently(_HEARD), shown("fitting", err.is_terminal) as progress:
         fitted = fit_model(
             known,
             split.X,
@@ -80,7 +84,8 @@ def fit(
     fitted.save(model)
     if not json_:
         say(f"model: {model}")
-    others = baseline_scores(split, seed, clock.end_of_comparison)
+    with ending_gently(COMPARISON_ENDS):
+        others = baseline_scores(split, seed, clock.end_of_comparison)
     assessment = assess(fitted, split, name="mirrored network (compsparse)", others=others)
     report = FitReport(
         data.name,

@@ -16,6 +16,7 @@ from rich.table import Column, Table
 from typer.core import TyperGroup
 
 from compsparse.cli.app import JsonOption, app, cell, err, out, print_json, say, seconds
+from compsparse.cli.interrupts import ending_gently
 from compsparse.cli.tables import TimeLimitOption
 from compsparse.errors import ConfigError
 from compsparse.files import check_outputs
@@ -48,6 +49,7 @@ StoreOption = Annotated[
     str, typer.Option("--store", envvar="COMPSPARSE_STORE", help="A SQLite file, or postgresql://user@host/database.")
 ]
 _MOST_LINES = 30
+_HEARD = "Ctrl-C: the sweep stops here, and what is done is kept"
 
 
 @sweep_app.command("run")
@@ -83,7 +85,7 @@ def run(
     sweep = Sweep.from_toml(file, kinds=kinds) if file is not None else get_preset(str(preset))
     signal.signal(signal.SIGTERM, _interrupt)
     with unreadable_told():
-        with shown(sweep.name, err.is_terminal and not json_) as progress:
+        with ending_gently(_HEARD), shown(sweep.name, err.is_terminal and not json_) as progress:
             record = run_sweep(
                 sweep,
                 store,

@@ -33,6 +33,7 @@ REPORT, MODEL = Path("report.html"), Path("model.json")
 _KEPT_FOR_THE_REPORT, _KEPT_FOR_THE_PAGE = 0.25, 0.05
 """Shares of the time limit that search and fit leave to what follows."""
 _LEAST_SECONDS = 1.0
+COMPARISON_ENDS = "Ctrl-C: the comparison with dense models ends here"
 _OTHER_MODELS = 2
 
 

@@ -21,6 +21,7 @@ from compsparse.discovery.strategy import (
     strategy_named,
 )
 from compsparse.errors import ConfigError
+from compsparse.surroundings import usual_settings
 
 for _built_in in (QUERIES, TRUTH_TABLE, DATA):
     register(_built_in)
@@ -56,6 +57,7 @@ def discover(
 def discover(data: Any, y: Any = None, *, strategy: str, **options: Any) -> Discovery: ...
 
 
+@usual_settings()
 def discover(data: Any, y: Any = None, *, strategy: str | None = None, **options: Any) -> Discovery:
     """Finds the function graph of data or of a callable.
 

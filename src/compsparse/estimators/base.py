@@ -20,7 +20,7 @@ from compsparse.networks import Sharing
 from compsparse.progress import shown
 from compsparse.tables import Table, TableCode
 from compsparse.tables.targets import free_names, names_in
-from compsparse.tables.values import check_cells, even_array, holds_text, is_numeric, plain_values
+from compsparse.tables.values import check_cells, check_kinds, even_array, holds_numbers, plain_values, unmasked
 from compsparse.training import FitConfig, TrainingConfig, TrainingStatus
 from compsparse.training.recipes import HALVING_TWICE, usual_steps
 
@@ -52,15 +52,15 @@ class TableEstimator(BaseEstimator):
 
     def _table(self, X: Any, *, reset: bool) -> Table:
         """The columns of X; ``reset`` takes note of their names, otherwise they must be the ones of ``fit``."""
-        is_table = hasattr(X, "columns") and hasattr(X, "shape")
-        own = Table.of(X) if is_table or _is_array_of_texts(X) else None
-        if own is not None and any(_needs_coding(column) for column in own.columns):
+        X = _as_given(X)
+        own = Table.of(X) if _keeps_types(X) else None
+        if own is not None and not all(holds_numbers(column) for column in own.columns):
             _check_feature_names(self, X, reset=reset)
             if reset:
                 self.n_features_in_ = len(own.columns)
             return own
         # what is wrong with a cell is said by name and row when the table is coded
-        options = {"dtype": np.float64, "ensure_all_finite": False, "ensure_min_samples": 0 if reset else 1}
+        options = {"dtype": np.float64, "ensure_all_finite": False, "ensure_min_samples": 0}
         values = validate_data(self, X, reset=reset, **options)
         names = getattr(self, "feature_names_in_", None)
         return Table(None if names is None else tuple(names), tuple(values.T), len(values))
@@ -76,8 +76,10 @@ class TableEstimator(BaseEstimator):
             raise DataError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         if not classification:
             return even_array(y, "y")
-        labels: np.ndarray = column_or_1d(y, warn=True)
-        check_cells(plain_values(labels), f"target {(names_in(y) or ['y'])[0]!r}")
+        labels: np.ndarray = column_or_1d(unmasked(y), warn=True)
+        cells, what = plain_values(labels), f"target {(names_in(y) or ['y'])[0]!r}"
+        check_cells(cells, what)
+        check_kinds(cells, what)
         check_classification_targets(labels)
         return labels
 
@@ -123,12 +125,19 @@ def check_verbose(verbose: Any) -> bool:
     return bool(check_number("verbose", verbose, least=0) if not isinstance(verbose, bool) else verbose)
 
 
-def _needs_coding(column: np.ndarray) -> bool:
-    return holds_text(column) or not (is_numeric(column) or column.dtype == object)
+def _as_given(X: Any) -> Any:
+    """A list with cells of other types than numbers, and an array with a mask, as arrays that keep them."""
+    if not isinstance(X, (list, tuple)):
+        return unmasked(X)
+    array = even_array(X, "X")
+    return array if array.ndim == 2 and array.dtype.kind not in "biuf" else X
 
 
-def _is_array_of_texts(X: Any) -> bool:
-    return isinstance(X, np.ndarray) and X.ndim == 2 and holds_text(X)
+def _keeps_types(X: Any) -> bool:
+    """Whether columns, or the cells of an array, are of types of their own."""
+    if isinstance(X, np.ndarray):
+        return X.ndim == 2 and X.dtype.kind in "OUSV"
+    return hasattr(X, "columns") and hasattr(X, "shape")
 
 
 def target_names(y: Any, table: Table) -> list[str] | None:

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from compsparse.checks import legacy_generator_from
+from compsparse.checks import check_unmasked, legacy_generator_from
 from compsparse.estimators.base import whole_or_not_at_all
 from compsparse.sparse.memorisation import memorise
 from compsparse.sparse.memorisation.problem import Bias, Norm
@@ -61,7 +61,8 @@ class MinimalReLURegressor(RegressorMixin, BaseEstimator):
     @whole_or_not_at_all
     def fit(self, X: Any, y: Any) -> MinimalReLURegressor:
         """Finds the network."""
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
+        check_unmasked("y", y)
+        X, y = validate_data(self, check_unmasked("X", X), y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
         seed = int(legacy_generator_from(self.random_state).randint(2**31 - 1))
         self.memorised_ = memorise(
             X,
@@ -81,4 +82,4 @@ class MinimalReLURegressor(RegressorMixin, BaseEstimator):
     def predict(self, X: Any) -> np.ndarray:
         """The network's values."""
         check_is_fitted(self, "memorised_")
-        return self.memorised_.predict(validate_data(self, X, dtype=np.float64, reset=False))
+        return self.memorised_.predict(validate_data(self, check_unmasked("X", X), dtype=np.float64, reset=False))

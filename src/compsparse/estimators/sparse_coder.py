@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from compsparse.checks import check_choice, check_count, check_numbers, legacy_generator_from
+from compsparse.checks import check_choice, check_count, check_numbers, check_unmasked, legacy_generator_from
 from compsparse.errors import DataError
 from compsparse.estimators.base import whole_or_not_at_all
 from compsparse.sizes import check_size
@@ -80,7 +80,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
         """Codes of the rows that the dictionary is fitted to."""
         check_choice("method", self.method, get_args(CoderMethod))
-        rows = validate_data(self, X, dtype=np.float64)
+        rows = validate_data(self, check_unmasked("X", X), dtype=np.float64)
         self.dictionary_ = self._learned(rows) if self.dictionary is None else self._given(rows.shape[1])
         self._n_features_out = self.dictionary_.shape[1]
         solution = self._solve(rows)
@@ -94,7 +94,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def solution(self, X: Any) -> CodeSolution | GreedySolution:
         """Codes with the gap and status of every row."""
         check_is_fitted(self, "dictionary_")
-        return self._solve(validate_data(self, X, dtype=np.float64, reset=False))
+        return self._solve(validate_data(self, check_unmasked("X", X), dtype=np.float64, reset=False))
 
     def _solve(self, rows: np.ndarray) -> CodeSolution | GreedySolution:
         W = self.dictionary_

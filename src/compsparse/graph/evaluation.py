@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from compsparse.checks import check_numbers
+from compsparse.checks import check_numbers, check_unmasked
 from compsparse.errors import DataError, GraphError
 from compsparse.graph.function_graph import FunctionGraph, Node
 from compsparse.graph.operations import is_torch
@@ -53,6 +53,7 @@ def evaluate(graph: FunctionGraph, X: Any) -> Any:
 
 def _array(X: Any) -> np.ndarray:
     """As it is where it holds floats, so that single precision stays single."""
+    check_unmasked("X", X)
     if isinstance(X, np.ndarray) and np.issubdtype(X.dtype, np.floating):
         return X
     return check_numbers("X", X, finite=False)

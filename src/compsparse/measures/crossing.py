@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from compsparse.checks import RandomState, check_count, check_number, generator_from
+from compsparse.checks import RandomState, check_count, check_number, check_unmasked, generator_from
 from compsparse.errors import ConfigError, DataError
 
 _MOST_RESAMPLES = 1_000_000
@@ -63,6 +63,7 @@ def _first_crossing(sizes: np.ndarray, y: np.ndarray, level: float) -> float:
 
 
 def _numbers(what: str, values: Any) -> np.ndarray:
+    check_unmasked(what, values)
     try:
         return np.asarray(values, dtype=float)
     except (TypeError, ValueError):

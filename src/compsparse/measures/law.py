@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from compsparse.checks import check_number, check_options
+from compsparse.checks import check_number, check_options, check_unmasked
 from compsparse.errors import ConfigError, DataError
 
 _MOST_ENTRIES = 10**7
@@ -113,6 +113,7 @@ def fit_law(
 
 
 def _numbers(what: str, values: Any) -> np.ndarray:
+    check_unmasked(f"the values of {what}", values)
     try:
         return np.asarray(values, dtype=float)
     except (TypeError, ValueError):

@@ -17,6 +17,7 @@ from compsparse.files import read_text, write_text
 from compsparse.graph import FunctionGraph
 from compsparse.networks import NetworkSize, count
 from compsparse.networks.mirroring import MirrorNetwork
+from compsparse.surroundings import usual_settings
 from compsparse.tables.coding import TableCode
 from compsparse.tables.targets import labels_as_array
 from compsparse.training import TrainingStatus
@@ -58,6 +59,7 @@ class FittedGraph:
 
     # ---- predicting ----------------------------------------------------------------------
 
+    @usual_settings()
     def outputs(self, X: Any) -> np.ndarray:
         """Raw outputs of the ensemble, (rows, outputs); logits for classes.
 

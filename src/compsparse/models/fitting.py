@@ -24,6 +24,7 @@ from compsparse.models.fitted_graph import FittedGraph, over_columns
 from compsparse.models.matching import matched_graph
 from compsparse.networks import Sharing
 from compsparse.progress import Progress
+from compsparse.surroundings import usual_settings
 from compsparse.tables.coded import CodedTable, coded_table
 from compsparse.tables.columns import Table
 from compsparse.tables.scaling import scale_of
@@ -32,6 +33,7 @@ from compsparse.tables.targets import Target
 from compsparse.training import CrossEntropy, FitConfig, Penalties, fit_graph
 
 
+@usual_settings()
 def fit_model(
     graph: Any,
     X: Any,

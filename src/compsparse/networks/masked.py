@@ -24,6 +24,7 @@ from compsparse.networks.replicas import (
 )
 from compsparse.origin import Origin
 from compsparse.parameters import check_parameters
+from compsparse.surroundings import usual_settings
 
 
 class MaskedNetwork(ReplicatedNetwork):
@@ -134,6 +135,7 @@ def _tensors(what: str, values: Any, dimensions: tuple[int, ...]) -> list[Tensor
     return found
 
 
+@usual_settings()
 def layered(
     sizes: Sequence[int],
     activation: str = "relu",

@@ -20,6 +20,7 @@ from compsparse.networks.programs import ProgramBuilder
 from compsparse.networks.replicas import ReplicatedNetwork, check_weights, chosen_seeds, generators_for
 from compsparse.origin import Origin
 from compsparse.parameters import check_parameters
+from compsparse.surroundings import usual_settings
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ class MirrorNetwork(ReplicatedNetwork):
             wires = self._gather(buffers, group.read, i)
             x = wires.view(wires.shape[0], len(group.nodes), cells.fan_in, wires.shape[-1])
             y = cells.shared(x) if group.shared else cells(x)
-            buffers.append(y.reshape(y.shape[0], -1, y.shape[-1]))
+            buffers.append(y.flatten(1, 2))
         return buffers
 
     def lower(self, program: ProgramBuilder, rows: Sequence[int]) -> list[int]:
@@ -142,6 +143,7 @@ def _reads(plan: NetworkPlan) -> list[Read]:
     return [*(group.read for group in plan.groups), plan.output]
 
 
+@usual_settings()
 def mirror(
     graph: FunctionGraph,
     width: int = 16,

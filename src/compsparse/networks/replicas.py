@@ -20,6 +20,7 @@ from compsparse.checks import RandomState, brief, check_count, check_indices, ch
 from compsparse.errors import ConfigError, DataError
 from compsparse.parameters import MOST_REPLICAS, check_parameters
 from compsparse.sizes import check_size
+from compsparse.surroundings import usual_settings
 
 
 def check_tensor(x: Any) -> Tensor:
@@ -44,6 +45,11 @@ class ReplicatedNetwork(nn.Module, ABC):
     With replicas the answer is ``(R, batch, n_outputs)``, and the input may be shared by all
     replicas or be ``(R, batch, n_inputs)``, one batch each.
     """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__init__" in cls.__dict__:  # the same weights whatever torch makes by default
+            cls.__init__ = usual_settings()(cls.__init__)  # type: ignore[method-assign]
 
     def __init__(self, n_inputs: int, n_outputs: int, n_replicas: int | None):
         super().__init__()

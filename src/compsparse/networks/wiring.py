@@ -13,6 +13,7 @@ from compsparse.graph import FunctionGraph
 from compsparse.graph.function_graph import Node, check_graph
 from compsparse.networks.masked import MaskedNetwork
 from compsparse.sizes import check_size
+from compsparse.surroundings import usual_settings
 
 
 @torch.no_grad()
@@ -70,6 +71,7 @@ def _free(name: str, taken: set[str]) -> str:
     return name
 
 
+@usual_settings()
 def masks_of(graph: FunctionGraph, width: int = 1) -> tuple[list[Tensor], list[Tensor]]:
     """Masks and active units of a :class:`MaskedNetwork` in which every node of the graph has ``width`` units.
 

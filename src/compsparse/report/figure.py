@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -82,10 +82,12 @@ class Figure:
         path = check_writable(path)
         if path.suffix not in _SUFFIXES:
             raise ConfigError(f"cannot write a chart to {path.name!r}: the suffix must be one of {_SUFFIXES}")
+        if path.suffix == ".html":
+            from compsparse.report.page import Section, write_page
+
+            return write_page(path, self.title, "", [Section("", figures=(replace(self, title=""),))])
         chart: Any = self.chart()
-        options: dict[str, Any] = {"inline": True} if path.suffix == ".html" else {}
-        if path.suffix == ".png":
-            options["scale_factor"] = 2
+        options = {"scale_factor": 2} if path.suffix == ".png" else {}
         with whole_file(path) as temporary:
             chart.save(str(temporary), format=path.suffix[1:], **options)
         return path

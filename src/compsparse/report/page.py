@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,6 +17,7 @@ from typing import Any
 from compsparse.files import write_text
 from compsparse.optional import needs
 from compsparse.report.figure import Figure
+from compsparse.text import shell_word
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,7 @@ def render_page(title: str, lead: str, sections: Sequence[Section], footer: str 
             ids.append({"id": name})
         shown.append({"heading": section.heading, "html": section.html, "figures": ids})
     template = resources.files("compsparse.report").joinpath("page.html").read_text(encoding="utf-8")
+    library = _library() if specs else ""
     html: str = (
         environment(autoescape=True)
         .from_string(template)
@@ -45,7 +50,8 @@ def render_page(title: str, lead: str, sections: Sequence[Section], footer: str 
             lead=lead,
             sections=shown,
             footer=footer,
-            library=_library() if specs else "",
+            library=library,
+            policy=_policy([library, *re.findall(r"<script>(\n.*?)</script>", template, re.DOTALL)]),
             specs=json.dumps(specs).replace("<", "\\u003c"),
         )
     )
@@ -67,6 +73,16 @@ def _spec(figure: Figure) -> dict[str, Any]:
     return {**spec, "width": spec.get("width", 420)}
 
 
+def _policy(scripts: Sequence[str]) -> str:
+    """What the page may do: run these very scripts, style itself, show pictures that stand in it; no network at all."""
+    digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts if script]
+    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
+        "form-action 'none'"
+    )
+
+
 @lru_cache(maxsize=1)
 def _library() -> str:
     """Vega, Vega-Lite and vega-embed as one script."""
@@ -86,7 +102,7 @@ def usage(python: str, model: str, model_path: str, data_path: str) -> str:
     """How to predict with a saved model, in Python and in a shell; ``python`` loads it as ``model``."""
     reader = "read_parquet" if data_path.endswith(".parquet") else "read_csv"
     lines = f"{python}\n\nimport pandas\n\ntable = pandas.{reader}({data_path!r})\nprint({model}.predict(table))"
-    shell = f"compsparse predict {model_path} {data_path} --out predictions.csv"
+    shell = f"compsparse predict {shell_word(model_path)} {shell_word(data_path)} --out predictions.csv"
     return f"<pre><code>{escape(lines)}</code></pre><pre><code>{escape(shell)}</code></pre>"
 
 

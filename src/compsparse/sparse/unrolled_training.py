@@ -13,6 +13,7 @@ from compsparse.parameters import check_parameters
 from compsparse.progress import Progress, Silent
 from compsparse.sparse.dictionaries import check_dictionary
 from compsparse.sparse.unrolled import UnrolledNetwork
+from compsparse.surroundings import usual_settings
 from compsparse.training import Loss, Training, TrainingConfig, TrainingData, train
 
 UNROLLED_CONFIG = TrainingConfig(n_steps=400, batch_size=256, learning_rate=2e-3, weight_decay=0.0)
@@ -47,6 +48,7 @@ class LassoLoss(Loss):
         return self._copies[key]
 
 
+@usual_settings()
 def train_layer_by_layer(
     network: UnrolledNetwork,
     data: TrainingData,

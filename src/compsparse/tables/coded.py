@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from compsparse.checks import check_unmasked
 from compsparse.errors import DataError
 from compsparse.tables.coding import TableCode, code_for
 from compsparse.tables.columns import Table, rows_of
@@ -96,6 +97,7 @@ def _rows(n: int) -> str:
 def _checked_weight(weight: Any, n: int) -> np.ndarray | None:
     if weight is None:
         return None
+    check_unmasked("sample_weight", weight)
     try:
         values = np.asarray(weight, dtype=float)
     except (TypeError, ValueError):

@@ -100,6 +100,8 @@ class TableCode:
     def chosen(self, X: Any, unused: Collection[str] = ()) -> Table:
         """The columns of a table that are the inputs, in their order, without those that are ``unused``."""
         table = Table.of(X)
+        if not table.n_rows:
+            raise DataError("the table has no rows")
         kept = [i for i, name in enumerate(self.names) if name not in unused]
         if table.names is not None:
             return table.chosen(table.places([self.names[i] for i in kept], "the model"))
@@ -128,6 +130,8 @@ def code_for(X: Any, names: Sequence[str] | None = None, sample_weight: np.ndarr
         DataError: names the column that cannot be used, and why.
     """
     table = Table.of(X, names)
+    if not table.n_rows:
+        raise DataError("the table has no rows")
     named = zip(table.names or input_names(len(table.columns)), table.columns, strict=True)
     return TableCode(tuple(_look_at(name, column, sample_weight) for name, column in named))
 

@@ -83,7 +83,7 @@ def rows_of(table: Any, kept: np.ndarray) -> Any:
         return table[kept]
     if hasattr(table, "filter") and hasattr(table, "columns"):
         return table.filter(kept)
-    return np.asarray(table)[kept]
+    return even_array(table, "the table")[kept]
 
 
 def no_such_columns(names: Sequence[str], columns: Sequence[str]) -> str:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Sequence
+from contextlib import suppress
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
-from compsparse.checks import row_text
-from compsparse.errors import DataError
+from compsparse.checks import brief, check_unmasked, row_text
+from compsparse.errors import CellError, DataError
 
 _NOTHING = ("NAType", "NaTType")
 """What pandas puts where there is nothing."""
@@ -16,7 +19,7 @@ _NOTHING = ("NAType", "NaTType")
 
 def plain_values(values: Any) -> np.ndarray:
     """A column as an array; objects that are all numbers, or all of them true or false, become an array of those."""
-    column = np.asarray(values)
+    column = np.asarray(unmasked(values))
     if column.dtype != object:
         return column
     cells = column.ravel().tolist()
@@ -24,14 +27,29 @@ def plain_values(values: Any) -> np.ndarray:
         return column.astype(bool)
     if cells and all(_is_number(cell) for cell in cells):
         whole = all(isinstance(cell, (int, np.integer)) and abs(int(cell)) < 2**63 for cell in cells)
-        return column.astype(np.int64 if whole else float)
+        with suppress(OverflowError):  # a whole number beyond the largest float
+            return column.astype(np.int64 if whole else float)
     return column
 
 
+def unmasked(values: Any) -> Any:
+    """A masked array as one in which nothing stands where it was masked; anything else as it is."""
+    if not isinstance(values, np.ma.MaskedArray) or not np.ma.is_masked(values):
+        return values
+    cells = np.array(values.data, dtype=object)
+    cells[np.ma.getmaskarray(values)] = None
+    return cells
+
+
 def even_array(values: Any, what: str) -> np.ndarray:
-    """An array of the values; rows of different lengths are refused."""
+    """An array of the values, cells of a list in their own types; rows of different lengths are refused."""
+    is_list = isinstance(values, (list, tuple))
+    if is_list:
+        check_unmasked(what, values)
     try:
-        return np.asarray(values)
+        array = np.asarray(unmasked(values))
+        # numpy would make texts of the numbers beside texts
+        return np.asarray(values, dtype=object) if is_list and array.dtype.kind in "US" else array
     except ValueError:
         raise DataError(f"{what} must have rows of one length") from None
 
@@ -41,10 +59,13 @@ def is_numeric(values: np.ndarray) -> bool:
     return values.dtype.kind in "iufb"
 
 
-def holds_text(values: np.ndarray) -> bool:
-    """Whether some cell of a column is a text."""
-    return values.dtype.kind in "US" or (
-        values.dtype == object and any(isinstance(cell, str) for cell in values.ravel().tolist())
+def holds_numbers(values: np.ndarray) -> bool:
+    """Whether a column can be read as numbers, but for the cells where something is missing."""
+    if values.dtype != object:
+        return is_numeric(values)
+    return all(
+        _is_missing(cell) or isinstance(cell, (bool, np.bool_)) or (_is_number(cell) and _reads_as_number(cell))
+        for cell in values.ravel()
     )
 
 
@@ -61,6 +82,16 @@ def check_cells(values: np.ndarray, what: str) -> None:
         raise DataError(_bad_cell(values, bad.tolist(), what))
 
 
+def check_kinds(values: np.ndarray, what: str) -> None:
+    """Refuses a cell that is neither number nor text: a date, a list, bytes."""
+    for row, cell in enumerate(values.tolist() if values.dtype.kind in "OSV" else ()):
+        if not (isinstance(cell, (str, bool, np.bool_)) or _is_number(cell)):
+            raise CellError(
+                f"{what} holds {brief(cell)} in {row_text(row)}: each cell of this argument must be a string or a "
+                "number, so turn such cells into one of the two first"
+            )
+
+
 def finite_numbers(values: np.ndarray, what: str) -> np.ndarray:
     """A column as finite floats.
 
@@ -70,18 +101,26 @@ def finite_numbers(values: np.ndarray, what: str) -> np.ndarray:
     if values.dtype.kind in "Mmc":
         raise DataError(f"{what} holds {values.dtype} values; turn them into numbers first")
     check_cells(values, what)
+    check_kinds(values, what)
     try:
-        numbers = values.astype(float)
+        found = values.astype(float)
     except (TypeError, ValueError, OverflowError):
         row = next(i for i, cell in enumerate(values.tolist()) if not _reads_as_number(cell))
-        raise DataError(f"{what} must hold numbers, got {values.tolist()[row]!r} in {row_text(row)}") from None
-    check_cells(numbers, what)
-    return numbers
+        raise DataError(f"{what} must hold numbers, got {brief(values.tolist()[row])} in {row_text(row)}") from None
+    check_cells(found, what)
+    return found
 
 
 def texts_in(values: np.ndarray, what: str) -> np.ndarray:
-    """A column as texts, none of them missing."""
+    """A column as texts, none of them missing.
+
+    Raises:
+        DataError: names the first row that holds no text, and no number that a float can hold.
+    """
     check_cells(values, what)
+    check_kinds(values, what)
+    if values.dtype == object and all(map(_is_number, values.tolist())):
+        finite_numbers(values, what)  # says which is too large
     return values.astype(str)
 
 
@@ -98,15 +137,16 @@ def _bad_cell(values: np.ndarray, rows: list[int], what: str) -> str:
 
 
 def _is_number(cell: Any) -> bool:
-    return isinstance(cell, (int, float, np.number)) and not isinstance(cell, bool)
+    return isinstance(cell, (numbers.Real, Decimal)) and not isinstance(cell, bool)
 
 
 def _is_missing(cell: Any) -> bool:
-    return cell is None or (isinstance(cell, float) and np.isnan(cell)) or type(cell).__name__ in _NOTHING
+    is_nan = isinstance(cell, (float, np.floating)) and np.isnan(cell)
+    return cell is None or cell is np.ma.masked or is_nan or type(cell).__name__ in _NOTHING
 
 
 def _is_infinite(cell: Any) -> bool:
-    return isinstance(cell, float) and bool(np.isinf(cell))
+    return isinstance(cell, (float, np.floating)) and bool(np.isinf(cell))
 
 
 def _reads_as_number(cell: Any) -> bool:

@@ -21,6 +21,7 @@ from compsparse.checks import (
 )
 from compsparse.errors import ConfigError, DataError
 from compsparse.parameters import MOST_REPLICAS, check_parameters
+from compsparse.surroundings import usual_settings
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,13 @@ class TrainingData:
     train: tuple[Tensor, ...] | None = None
     validation: tuple[Tensor, ...] | None = None
 
+    def __post_init__(self) -> None:
+        for name in ("X", "y", "sample_weight"):
+            tensor = getattr(self, name)
+            if isinstance(tensor, Tensor) and tensor.is_inference():  # no gradient passes through such a one
+                with torch.inference_mode(False):
+                    object.__setattr__(self, name, tensor.clone())
+
     @property
     def n_rows(self) -> int:
         """Rows of the table."""
@@ -60,6 +68,7 @@ class TrainingData:
         return replace(self, train=train, validation=validation)
 
 
+@usual_settings()
 def training_data(
     X: object,
     y: object,
@@ -67,7 +76,7 @@ def training_data(
     sample_weight: object | None = None,
     train: Sequence[Sequence[int]] | None = None,
     validation: Sequence[Sequence[int]] | None = None,
-    classification: bool = False,
+    classification: bool | None = None,
     device: str | torch.device | None = None,
     dtype: torch.dtype = torch.float32,
 ) -> TrainingData:
@@ -75,14 +84,15 @@ def training_data(
 
     Args:
         train, validation: row numbers, one sequence per replica.
-        classification: y holds class numbers, not values.
+        classification: y holds class numbers, not values; None decides by its type: of whole numbers, or of true and
+            false, each row's one is its class.
         device: where the data live; None takes the CPU.
     """
     check_parameters(device=device, dtype=dtype)
     table = _finite(X, "X", dtype, device)
     if table.ndim != 2 or table.shape[0] == 0:
         raise DataError(f"X must be a table of at least one row, got shape {tuple(table.shape)}")
-    if check_flag("classification", classification):
+    if _holds_classes(y) if classification is None else check_flag("classification", classification):
         target = _class_numbers(y, device)
     else:
         target = _finite(y, "y", dtype, device)
@@ -108,6 +118,13 @@ def _finite(values: object, name: str, dtype: torch.dtype, device: str | torch.d
     return tensor
 
 
+def _holds_classes(values: object) -> bool:
+    if isinstance(values, Tensor):
+        return values.ndim == 1 and not (values.is_floating_point() or values.is_complex())
+    array = check_array("y", values)
+    return array.ndim == 1 and array.dtype.kind in "biu"
+
+
 def _class_numbers(values: object, device: str | torch.device | None) -> Tensor:
     if not isinstance(values, Tensor):
         values = check_array("y", values)
@@ -117,7 +134,8 @@ def _class_numbers(values: object, device: str | torch.device | None) -> Tensor:
     if tensor.is_floating_point() or tensor.is_complex() or tensor.ndim != 1 or bool((tensor < 0).any()):
         raise DataError(
             "classes must be one whole number >= 0 per row, "
-            f"got {str(tensor.dtype).removeprefix('torch.')} of shape {tuple(tensor.shape)}"
+            f"got {str(tensor.dtype).removeprefix('torch.')} of shape {tuple(tensor.shape)}; "
+            "classification=False takes y for numbers"
         )
     return tensor.long()
 

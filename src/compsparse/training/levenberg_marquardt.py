@@ -20,6 +20,7 @@ from compsparse.errors import DataError
 from compsparse.networks.replicas import ReplicatedNetwork, check_network
 from compsparse.parameters import check_parameters
 from compsparse.progress import Progress, Silent
+from compsparse.surroundings import usual_settings
 from compsparse.training.data import TrainingData
 from compsparse.training.memory import reused_allocations
 from compsparse.training.record import TrainingStatus
@@ -45,6 +46,7 @@ class Refinement:
     status: TrainingStatus
 
 
+@usual_settings()
 def refine(
     network: ReplicatedNetwork,
     data: TrainingData,

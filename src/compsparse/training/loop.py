@@ -24,6 +24,7 @@ from compsparse.errors import ConfigError, DataError
 from compsparse.networks.replicas import ReplicatedNetwork, check_network, chosen_seeds, keep_, replica_buffers
 from compsparse.parameters import check_parameters
 from compsparse.progress import Progress, Silent
+from compsparse.surroundings import usual_settings
 from compsparse.training.config import TrainingConfig
 from compsparse.training.data import BatchStream, TrainingData, padded
 from compsparse.training.losses import Loss, SquaredLoss
@@ -62,6 +63,7 @@ Callback = Callable[[TrainingState], bool | None]
 """Called at each evaluation; returning True ends training."""
 
 
+@usual_settings()
 def train(
     network: ReplicatedNetwork,
     data: TrainingData,
@@ -105,10 +107,7 @@ def train(
 def _check(network: ReplicatedNetwork, data: TrainingData, config: TrainingConfig, loss: Loss, n: int) -> None:
     if data.X.shape[1] != network.n_inputs:
         raise DataError(f"the network has {network.n_inputs} inputs but X has {data.X.shape[1]} columns")
-    targets = loss.n_targets(network.n_outputs)
-    if data.y.is_floating_point() and data.y.shape[1] != targets:
-        wanted = "" if targets == network.n_outputs else f"; {type(loss).__name__} compares with {targets}"
-        raise DataError(f"the network has {network.n_outputs} outputs but y has {data.y.shape[1]} columns{wanted}")
+    _check_target(data.y, network.n_outputs, loss)
     for name, subsets in (("train", data.train), ("validation", data.validation)):
         if subsets is not None and len(subsets) != n:
             raise DataError(f"{n} replicas need as many {name} subsets, got {len(subsets)}")
@@ -117,6 +116,30 @@ def _check(network: ReplicatedNetwork, data: TrainingData, config: TrainingConfi
     lengths = {len(rows) for rows in data.train_rows(n)}
     if config.n_epochs is not None and config.optimizer != "sgd" and len(lengths) > 1:
         raise ConfigError("epochs over different numbers of rows need a learning rate per replica: optimizer='sgd'")
+
+
+def _check_target(y: Tensor, n_outputs: int, loss: Loss) -> None:
+    """Refuses classes where a loss compares numbers, numbers where it compares classes, and what does not fit it."""
+    name, n_targets = type(loss).__name__, loss.n_targets(n_outputs)
+    if y.is_floating_point():
+        if loss.of_classes:
+            raise DataError(
+                f"{name} compares classes but y holds numbers: take a loss of numbers such as SquaredLoss, or "
+                "training_data(…, classification=True)"
+            )
+        if y.ndim != 2 or y.shape[1] != n_targets:
+            found = f"{y.shape[1]} columns" if y.ndim == 2 else f"shape {tuple(y.shape)}"
+            wanted = "" if n_targets == n_outputs else f"; {name} compares with {n_targets}"
+            raise DataError(f"the network has {n_outputs} outputs but y has {found}{wanted}")
+    elif loss.of_classes is False:
+        raise DataError(
+            f"{name} compares numbers but y holds classes: take a loss of classes such as CrossEntropy, or "
+            "training_data(…, classification=False)"
+        )
+    elif loss.of_classes and not 0 <= int(y.min()) <= int(y.max()) < n_outputs:
+        raise DataError(
+            f"the network has {n_outputs} outputs, for classes from 0 to {n_outputs - 1}, but y holds others"
+        )
 
 
 class _Run:

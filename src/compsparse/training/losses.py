@@ -12,7 +12,13 @@ from compsparse.checks import check_number
 
 
 class Loss(ABC):
-    """A loss that is a weighted mean of one term per sample."""
+    """A loss that is a weighted mean of one term per sample.
+
+    Attributes:
+        of_classes: whether targets are classes; None takes numbers and classes.
+    """
+
+    of_classes: bool | None = None
 
     @abstractmethod
     def per_sample(self, prediction: Tensor, target: Tensor) -> Tensor:
@@ -33,6 +39,8 @@ class Loss(ABC):
 class SquaredLoss(Loss):
     """Mean over outputs of (prediction - target)^2."""
 
+    of_classes = False
+
     def per_sample(self, prediction: Tensor, target: Tensor) -> Tensor:
         """The squared error of each sample."""
         return (prediction - target).square().mean(-1)
@@ -40,6 +48,8 @@ class SquaredLoss(Loss):
 
 class HuberLoss(Loss):
     """Squared near zero, absolute beyond ``delta``: outliers pull less."""
+
+    of_classes = False
 
     def __init__(self, delta: float = 1.0):
         self.delta = check_number("delta", delta, above=0)
@@ -51,6 +61,8 @@ class HuberLoss(Loss):
 
 class CrossEntropy(Loss):
     """Negative log likelihood of integer classes under softmax logits, one per channel."""
+
+    of_classes = True
 
     def per_sample(self, prediction: Tensor, target: Tensor) -> Tensor:
         """The negative log probability of each sample's class."""

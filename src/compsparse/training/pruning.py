@@ -32,6 +32,7 @@ from compsparse.networks.replicas import ReplicatedNetwork, chosen_seeds
 from compsparse.origin import Origin
 from compsparse.parameters import MOST_STEPS, check_parameters
 from compsparse.progress import Progress, Silent
+from compsparse.surroundings import usual_settings
 from compsparse.training.config import TrainingConfig
 from compsparse.training.data import TrainingData
 from compsparse.training.loop import train
@@ -115,6 +116,7 @@ def _losses(training: Training) -> np.ndarray:
     return training.train_loss if np.isnan(training.validation_loss).all() else training.validation_loss
 
 
+@usual_settings()
 def prune(
     network: MaskedNetwork | MirrorNetwork,
     data: TrainingData,

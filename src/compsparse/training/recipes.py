@@ -24,6 +24,7 @@ from compsparse.networks.plan import Sharing
 from compsparse.networks.replicas import replica_seeds, select
 from compsparse.parameters import MOST_REPLICAS, check_parameters
 from compsparse.progress import Progress, Silent
+from compsparse.surroundings import usual_settings
 from compsparse.training.config import TrainingConfig
 from compsparse.training.data import TrainingData, check_rows
 from compsparse.training.layerwise import copy_nodes, lower_part
@@ -115,6 +116,7 @@ class GraphFit:
         return self.training.status if finish is TrainingStatus.FINISHED else finish
 
 
+@usual_settings()
 def fit_graph(
     graph: FunctionGraph,
     X: Tensor,

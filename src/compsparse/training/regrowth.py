@@ -22,6 +22,7 @@ from compsparse.networks.replicas import chosen_seeds
 from compsparse.origin import Origin
 from compsparse.parameters import MOST_STEPS
 from compsparse.progress import Progress
+from compsparse.surroundings import usual_settings
 from compsparse.training.config import TrainingConfig
 from compsparse.training.data import TrainingData
 from compsparse.training.loop import TrainingState, train
@@ -61,6 +62,7 @@ class RegrowthConfig:
         check_choice("growth", self.growth, get_args(Growth))
 
 
+@usual_settings()
 def regrow(
     network: MaskedNetwork,
     data: TrainingData,
@@ -163,12 +165,16 @@ def gradient_sizes(network: MaskedNetwork, data: TrainingData, rows: Sequence[Te
 
 @torch.no_grad()
 def exchange_(network: MaskedNetwork, layer: int, wish: Tensor, share: float) -> None:
-    """Drops a share of a layer's smallest weights and lets as many of the most wished for grow from zero."""
+    """Drops a share of a layer's smallest weights, then lets as many of the most wished for grow.
+
+    All but the weights that stayed are wished for, those just dropped too (Evci et al. 2020, Algorithm 1): a weight
+    that comes back at once keeps its value, a new one starts from zero.
+    """
     mask, weight = network.mask(layer), network.weights[layer]
     inside = mask.bool().flatten(1)
-    n = torch.minimum((share * inside.sum(1)).long(), (~inside).sum(1))
+    n = (share * inside.sum(1)).long()
     small = -weight.abs().flatten(1)
-    dropped = among_highest(small.masked_fill(~inside, -torch.inf), n)
-    grown = among_highest(wish.flatten(1).masked_fill(inside, -torch.inf), n)
-    mask.copy_((inside & ~dropped | grown).view_as(mask))
-    weight.masked_fill_((grown | dropped).view_as(weight), 0.0)
+    stayed = inside & ~among_highest(small.masked_fill(~inside, -torch.inf), n)
+    now = stayed | among_highest(wish.flatten(1).masked_fill(stayed, -torch.inf), n)
+    mask.copy_(now.view_as(mask))
+    weight.masked_fill_((inside ^ now).view_as(weight), 0.0)

@@ -31,6 +31,7 @@ from compsparse.networks.wiring import graph_of
 from compsparse.origin import Origin
 from compsparse.parameters import MOST_LAYERS
 from compsparse.progress import Progress
+from compsparse.surroundings import usual_settings
 from compsparse.training.config import TrainingConfig
 from compsparse.training.data import TrainingData, training_data
 from compsparse.training.loop import train
@@ -113,6 +114,7 @@ class SparseFit:
         return np.asarray(values[:, 0] if values.shape[1] == 1 else values)
 
 
+@usual_settings()
 def sparse_fit(
     X: Any,
     y: Any,

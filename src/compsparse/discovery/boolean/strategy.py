@@ -17,6 +17,7 @@ from compsparse.errors import ConfigError, DataError
 from compsparse.progress import Progress, check_progress
 from compsparse.representations.boolean.cofactors import Cube
 from compsparse.representations.boolean.reading import ask, read_truth_table
+from compsparse.surroundings import usual_settings
 
 
 class BooleanOptions(TypedDict, total=False):
@@ -37,6 +38,7 @@ class BooleanOptions(TypedDict, total=False):
     time_limit: float | None
 
 
+@usual_settings()
 def from_truth_table(
     table: npt.ArrayLike,
     names: Sequence[str] | None = None,
@@ -77,6 +79,7 @@ def from_truth_table(
     return assembled(TRUTH_TABLE.search(table, names=names, outputs=outputs, progress=progress, time_limit=time_limit))
 
 
+@usual_settings()
 def from_boolean_callable(
     f: Callable[[npt.NDArray[np.int64]], Any],
     n_inputs: int,

@@ -31,7 +31,7 @@ from compsparse.discovery.data.smooth.settings import (
     RESAMPLED_SHARE,
     RESAMPLES,
 )
-from compsparse.discovery.data.trials import Halted, TrialTable
+from compsparse.discovery.data.trials import Halted, TrialTable, halted_by_interrupt
 from compsparse.discovery.data.units import Units
 from compsparse.discovery.forest import Members
 from compsparse.discovery.record import DiscoveryStatus, Step
@@ -217,7 +217,9 @@ class _Work:
         gate, status = None, DiscoveryStatus.FINISHED
         if smooth.leaves_doubt:
             try:
-                gate = gated(tree, smooth.weakest_first, self._gate_rows(self._targets([i]), deadline), smooth.inert)
+                rows = self._gate_rows(self._targets([i]), deadline)
+                with halted_by_interrupt():
+                    gate = gated(tree, smooth.weakest_first, rows, smooth.inert)
                 tree = gate.tree
             except Halted as halted:
                 status = halted.status
@@ -255,12 +257,13 @@ class _Work:
         support: dict[Members, Support] = {}
         try:
             if len(self._X) >= FEWEST_ROWS:
-                find_tree(search)
-                left = verify_modules(search, support)
-                tree = settled(search)
-                gate = _passed(tree, left, smooth)
-                if gate is None:
-                    gate = gated(tree, _weakest_first(tree, support), self._gate_rows(y, deadline))
+                with halted_by_interrupt():
+                    find_tree(search)
+                    left = verify_modules(search, support)
+                    tree = settled(search)
+                    gate = _passed(tree, left, smooth)
+                    if gate is None:
+                        gate = gated(tree, _weakest_first(tree, support), self._gate_rows(y, deadline))
                 tree = gate.tree
         except Halted as halted:
             status = halted.status
@@ -295,8 +298,9 @@ class _Work:
         found: list[frozenset[Members]] = []
         try:
             for k in range(self._request.resamples or 0):
-                search = self._progressive(i, self._table(y, deadline, part=k), smooth)
-                find_tree(search)
+                with halted_by_interrupt():
+                    search = self._progressive(i, self._table(y, deadline, part=k), smooth)
+                    find_tree(search)
                 found.append(frozenset(m.members for t in search.units.trees for m in t.inner))
         except Halted:
             self._note_resamples(len(found))
@@ -321,11 +325,12 @@ class _Work:
         trees = {name: f.tree for name, f in found.of.items() if f.predicts}
         learned = {name: f.units for name, f in found.of.items()}
         try:
-            shared = shared_modules(
-                trees,
-                lambda one, other: self._table(self._targets([names.index(one), names.index(other)]), deadline),
-                learned,
-            )
+            with halted_by_interrupt():
+                shared = shared_modules(
+                    trees,
+                    lambda one, other: self._table(self._targets([names.index(one), names.index(other)]), deadline),
+                    learned,
+                )
         except Halted:
             sentence = "the search ended before modules shared by several outputs could be compared"
             return replace(found, caveats=(*found.caveats, sentence))

@@ -13,6 +13,7 @@ from compsparse.discovery.strategy import Findings, assembled, is_function
 from compsparse.errors import ConfigError
 from compsparse.graph import FunctionGraph
 from compsparse.progress import Progress
+from compsparse.surroundings import usual_settings
 
 if TYPE_CHECKING:
     from compsparse.models.fitted_graph import FittedGraph
@@ -54,6 +55,7 @@ class DataOptions(TypedDict, total=False):
     resamples: int | None
 
 
+@usual_settings()
 def from_data(
     X: Any,
     y: Any,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,6 +40,15 @@ class Halted(Exception):
     def __init__(self, status: DiscoveryStatus):
         super().__init__(status.value)
         self.status = status
+
+
+@contextmanager
+def halted_by_interrupt() -> Iterator[None]:
+    """Ctrl-C in the block ends the search as the clock does."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Halted(DiscoveryStatus.INTERRUPTED) from None
 
 
 class _Stacked(ReplicatedNetwork):
@@ -139,6 +149,7 @@ class TrialTable:
 
     # ---- one trial -----------------------------------------------------------------------
 
+    @halted_by_interrupt()
     def fit(self, units: Units, candidates: Sequence[Candidate], effort: Effort) -> Trial:
         """Trains every candidate on every fold.
 

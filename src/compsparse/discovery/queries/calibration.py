@@ -43,6 +43,7 @@ from compsparse.discovery.queries.sheets import Sheet, random_points, turn_error
 from compsparse.errors import DataError
 from compsparse.graph import FunctionGraph
 from compsparse.graph.operations import is_torch
+from compsparse.surroundings import callers_settings
 
 # ---- first answers -------------------------------------------------------------------------------
 
@@ -117,7 +118,7 @@ def _tensor_kinds() -> list[Callable[[np.ndarray], Any]]:
 def _answer_or_none(f: Any, x: Any) -> Any:
     """The answer to a trial call; numpy functions may warn about tensors before they fail."""
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), callers_settings():
             warnings.simplefilter("ignore")
             return f(x)
     except Exception:

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from compsparse.checks import check_unmasked
 from compsparse.discovery.queries.settings import FIRST_CALL, LARGEST_CALL, SECONDS_PER_CALL
 from compsparse.errors import DataError
 from compsparse.graph.operations import is_torch
 from compsparse.progress import Progress, Silent
+from compsparse.surroundings import callers_settings
 
 
 class OutOfQueries(Exception):
@@ -121,7 +123,8 @@ class Oracle:
 
     def _ask(self, x: np.ndarray) -> Any:
         try:
-            return self._f(x if self.tensor is None else self.tensor(x))
+            with callers_settings():
+                return self._f(x if self.tensor is None else self.tensor(x))
         except Exception as error:
             raise DataError(f"the function raised {type(error).__name__}: {error}") from error
 
@@ -162,6 +165,7 @@ class Oracle:
 def _as_doubles(answer: Any) -> np.ndarray:
     if is_torch(answer):
         answer = answer.detach().cpu().numpy()
+    check_unmasked("the function's answer", answer)
     try:
         values = np.asarray(answer)
         if values.dtype.kind not in "biuf":

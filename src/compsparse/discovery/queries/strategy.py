@@ -23,6 +23,7 @@ from compsparse.discovery.record import Cost, Discovery
 from compsparse.discovery.strategy import Findings, assembled, check_no_target, is_function
 from compsparse.errors import ConfigError, DataError
 from compsparse.progress import Progress, check_progress
+from compsparse.surroundings import usual_settings
 
 Bounds = Sequence[tuple[float, float]]
 """(low, high) of every input."""
@@ -52,6 +53,7 @@ class QueryOptions(TypedDict, total=False):
     time_limit: float | None
 
 
+@usual_settings()
 def from_queries(
     f: Callable[[Any], Any],
     bounds: Bounds,

@@ -22,7 +22,8 @@ from compsparse.errors import ConfigError, DataError
 from compsparse.networks.replicas import check_tensor
 
 Selection: TypeAlias = Callable[[Tensor], Tensor]
-"""From scores (..., n) to weights >= 0 that sum to 1 over the last dimension; a score of minus infinity gets 0."""
+"""From scores (..., n) to weights >= 0 that sum to 1 over the last dimension; a score of minus infinity gets 0. A row
+of nothing else has nobody to choose from: all its weights are 0."""
 
 _BISECTIONS = {torch.float64: 60}
 _FEW_BISECTIONS = 40
@@ -34,7 +35,7 @@ def softmax(scores: Tensor) -> Tensor:
     >>> softmax(torch.zeros(4)).tolist()
     [0.25, 0.25, 0.25, 0.25]
     """
-    return torch.softmax(_check_scores(scores), dim=-1)
+    return _among_open(_check_scores(scores), lambda z: torch.softmax(z, dim=-1))
 
 
 def sparsemax(scores: Tensor) -> Tensor:
@@ -77,7 +78,7 @@ def top_k(scores: Tensor, k: int) -> Tensor:
     if check_count("k", k) > n:
         raise ConfigError(f"k = {k} of {n} tokens cannot be selected: k must be at most {n}")
     chosen = torch.zeros_like(scores, dtype=torch.bool).scatter_(-1, scores.topk(k, dim=-1).indices, True)
-    return torch.softmax(scores.masked_fill(~chosen, -torch.inf), dim=-1)
+    return softmax(scores.masked_fill(~chosen, -torch.inf))
 
 
 SELECTIONS: dict[str, Selection] = {"softmax": softmax, "sparsemax": sparsemax, "entmax15": entmax15}
@@ -100,12 +101,17 @@ def _check_scores(scores: Tensor) -> Tensor:
     return scores
 
 
+def _among_open(scores: Tensor, select: Callable[[Tensor], Tensor]) -> Tensor:
+    """What is selected of every row; a row that is masked whole gets zeros, and passes no gradient on."""
+    closed = scores.amax(-1, keepdim=True) == -torch.inf
+    return select(scores.masked_fill(closed, 0.0)).masked_fill(closed, 0.0)
+
+
 # ---- entmax ---------------------------------------------------------------------------------
 
 
 def _selected(scores: Tensor, alpha: float, threshold: _Threshold) -> Tensor:
-    weights: Tensor = _Entmax.apply(scores, alpha, threshold)  # type: ignore[no-untyped-call]
-    return weights
+    return _among_open(scores, lambda z: _Entmax.apply(z, alpha, threshold))  # type: ignore[no-untyped-call]
 
 
 _Threshold: TypeAlias = Callable[[Tensor], Tensor]

@@ -22,6 +22,7 @@ from compsparse.networks.replicas import (
 )
 from compsparse.parameters import check_parameters
 from compsparse.sizes import check_size
+from compsparse.surroundings import usual_settings
 
 
 class SymbolNetworkOptions(TypedDict, total=False):
@@ -107,6 +108,7 @@ class SymbolNetwork(ReplicatedNetwork):
         return leading == 2
 
 
+@usual_settings()
 def symbol_codes(n_symbols: int, *, whitened: bool = False, shifted: bool = False) -> Tensor:
     """The code of an empty slot, then of every symbol: zeros and one-hot, or these changed.
 

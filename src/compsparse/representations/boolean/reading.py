@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from compsparse.checks import brief, check_count, check_list, row_text
+from compsparse.checks import brief, check_count, check_list, check_unmasked, row_text
 from compsparse.errors import ConfigError, DataError
 from compsparse.representations.boolean.settings import MOST_INPUTS
+from compsparse.surroundings import callers_settings
 
 
 def read_truth_table(
@@ -39,6 +40,7 @@ def read_truth_table(
 
 
 def _as_array(table: npt.ArrayLike, asked: str) -> npt.NDArray[Any]:
+    check_unmasked(asked, table)
     try:
         values = np.asarray(table)
     except (ValueError, TypeError) as error:
@@ -96,7 +98,8 @@ def ask(
     rows = all_rows(n_inputs)
     n_rows = len(rows)
     try:
-        answers = f(rows)
+        with callers_settings():
+            answers = f(rows)
     except Exception as error:
         raise DataError(
             f"the function failed on the {n_rows} rows of its truth table: {type(error).__name__}: {error}"

@@ -36,6 +36,7 @@ from compsparse.parameters import MOST_REPLICAS, check_parameters
 from compsparse.sizes import check_work
 from compsparse.sparse.memorisation.norms import balanced_label_noise_penalty, label_noise_penalty
 from compsparse.sparse.memorisation.problem import checked_points, with_one
+from compsparse.surroundings import usual_settings
 from compsparse.training import Loss, TrainingConfig, train, training_data
 
 Regulariser = Literal["none", "weight-decay", "label-noise"]
@@ -130,6 +131,7 @@ class Descents:
     seconds: float
 
 
+@usual_settings()
 def descend(
     X: object,
     y: object,

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from compsparse.checks import brief
+from compsparse.checks import brief, check_unmasked
 from compsparse.errors import ConfigError
 from compsparse.tasks.hierarchy.model import RandomHierarchy
 from compsparse.tasks.hierarchy.trees import HierarchySample, blocks, small_int, sub_patches, write
@@ -136,6 +136,7 @@ def _block_numbers(
 
 
 def _checked(model: RandomHierarchy, numbers: Sequence[int] | np.ndarray) -> np.ndarray:
+    check_unmasked("the numbers of data", numbers, ConfigError)
     if not isinstance(numbers, np.ndarray):
         listed = numbers if isinstance(numbers, Sequence) and not isinstance(numbers, (str, bytes)) else [numbers]
         values = np.empty(len(listed), dtype=object)
