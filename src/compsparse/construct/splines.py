@@ -179,7 +179,8 @@ def spline(
     heights = np.broadcast_to(0.5 * (at.lower + at.upper), knots.shape)
     made = interpolation(form, knots, heights, eps, clip=clip, dtype=dtype)
     method = f"spline, {'equal pieces' if uniform else 'free knots'}"
-    return Gadget(form.wires, made.layers, lost + worst + made.error + float(np.max(at.width)), method, made.rounding)
+    error = lost + float(worst) + made.error + float(np.max(at.width))
+    return Gadget(form.wires, made.layers, error, method, made.rounding)
 
 
 def numbers_between(low: float, high: float, dtype: torch.dtype) -> tuple[float, float] | None:
