@@ -267,6 +267,7 @@ def test_checks_are_listed_apart():
     shown = json.loads(CliRunner().invoke(app, ["claims", "list", "--json"]).output)
     assert {c["name"] for c in shown["claims"] if c["is_check"]} == {
         "kernel-norms-bound-complexity",
+        "overlap-multiplicity",
         "memorisation-needs-n-neurons",
         "memorisation-cells",
         "l1-equals-l0",
