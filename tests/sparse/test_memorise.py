@@ -367,3 +367,11 @@ def test_the_best_network_so_far_survives_a_program_that_was_cut_off(monkeypatch
 
 def test_there_is_a_time_limit_unless_it_is_lifted():
     assert signature(memorise).parameters["time_limit"].default == 20.0
+
+
+@pytest.mark.parametrize(("scale", "name"), [(1e308, "y"), (1e200, "y"), (1e-200, "y"), (1e25, "X"), (1e-300, "X")])
+def test_numbers_beyond_what_costs_can_hold_are_refused(scale, name):
+    """They ended in a rigorous cost of 0, or in an error of a linear solver."""
+    X, y = np.random.default_rng(0).normal(size=(6, 2)), np.linspace(-1, 1, 6)
+    with pytest.raises(DataError, match=f"the largest number of {name} is .*: choose other units"):
+        memorise(X * (scale if name == "X" else 1), y * (scale if name == "y" else 1))

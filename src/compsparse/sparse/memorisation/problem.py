@@ -126,6 +126,10 @@ def _oriented(forest: sparse.csr_array) -> tuple[np.ndarray, np.ndarray]:
     return child, parents[child]
 
 
+_DIGITS = {"X": 20, "y": 140}
+_LARGEST = {name: 10.0**digits for name, digits in _DIGITS.items()}
+
+
 def make_problem(X: object, y: object, norm: Norm, bias: Bias, goal: Goal) -> Problem:
     """Checks data and settings, and merges repeated points."""
     check_choice("norm", norm, get_args(Norm))
@@ -158,7 +162,18 @@ def checked_points(X: object, y: object) -> tuple[np.ndarray, np.ndarray]:
         bad = np.flatnonzero(~np.isfinite(values).all(1))
         if len(bad):
             raise DataError(f"{name} holds NaN or infinite values, first in {row_text(bad[0])}")
+        _check_size_of_numbers(name, values)
     return table, target
+
+
+def _check_size_of_numbers(name: str, values: np.ndarray) -> None:
+    """Costs and gradients are products of several of them, and a bound that overflowed is none."""
+    largest = float(np.abs(values).max())
+    if largest and not 1 / _LARGEST[name] <= largest <= _LARGEST[name]:
+        raise DataError(
+            f"the largest number of {name} is {largest:.3g} in size, and memorisation computes with "
+            f"1e-{_DIGITS[name]} to 1e{_DIGITS[name]}: choose other units"
+        )
 
 
 def _merged(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
