@@ -17,7 +17,7 @@ from compsparse.cli.app import JsonOption, app, cell, err, out, print_json, say,
 from compsparse.cli.tables import TimeLimitOption
 from compsparse.files import check_folder, check_outputs
 from compsparse.progress import shown
-from compsparse.text import printable
+from compsparse.text import printable, shell_word
 
 if TYPE_CHECKING:
     from compsparse.claims import Verdict
@@ -89,7 +89,8 @@ def claims_run(
         return
     if not_run:
         say(f"not run, because the time limit was over: {', '.join(not_run)}", style="yellow")
-    out.print("see them all: compsparse claims report", style="dim")
+    where = "" if results == _RESULTS else f" --results {shell_word(results)}"
+    say(f"see them all: compsparse claims report{where}", style="dim")
 
 
 _COLOURS = {"supported": "green", "refuted": "red", "inconclusive": "yellow"}

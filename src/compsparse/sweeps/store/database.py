@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shlex
 import sqlite3
 import time
 import warnings
@@ -25,7 +24,7 @@ from compsparse.sweeps.addresses import hidden_in, without_password
 from compsparse.sweeps.records import UnreadableResults
 from compsparse.sweeps.store.schema import NEW_IN_2, SCHEMA_VERSION, meta_table, metadata, results_table
 from compsparse.sweeps.store.sqlite_file import SqliteFile, problem_of
-from compsparse.text import printable
+from compsparse.text import printable, shell_word
 
 _CREATE_LOCK = 0x636F6D70  # any number, the same in every process
 
@@ -135,7 +134,7 @@ class Database:
             return
         problem = f"the store {self.name} is damaged ({self._problem})"
         if not self._is_asked_to_read:
-            rescue = f"`compsparse store import {shlex.quote(self._place)} --store NEW.sqlite`"
+            rescue = f"`compsparse store import {shell_word(self._place)} --store NEW.sqlite`"
             raise StoreError(f"{problem}: {rescue} brings what can be read of it into a new store")
         warnings.warn(f"{problem}: results may be missing here", UnreadableResults, stacklevel=2)
 

@@ -15,6 +15,7 @@ from compsparse.files import read_text
 from compsparse.sweeps.records import Row, UnreadableResults
 from compsparse.sweeps.store.database import Database
 from compsparse.sweeps.store.results import Results
+from compsparse.text import shell_word
 
 
 class Spill:
@@ -50,10 +51,10 @@ class Spill:
         """Where the rows are and how to bring them in, for the user."""
         if not self.paths:
             return "no result was waiting to be kept"
-        files = " ".join(str(p) for p in self.paths)
+        files = " ".join(shell_word(path) for path in self.paths)
         return (
             f"{len(self.keys)} results are kept in {files}: when the store is well again, "
-            f"run `compsparse store import {files} --store '{self._store}'`"
+            f"run `compsparse store import {files} --store {shell_word(self._store)}`"
         )
 
 
