@@ -354,8 +354,9 @@ class _Reading:
             )
         for name, (seen, needed) in search.set_aside(o).items():
             sentences.append(
-                f"{output}: {name} is set aside and not in the graph: it changes {output} by {seen:.2e} at most, and "
-                f"rounding hides the place of what changes it by less than about {needed:.2e}"
+                f"{output}: {name} is set aside and not in the graph: the largest change of {output} that was seen "
+                f"when it moved is {seen:.2e}, and rounding hides the place of what changes it by less than about "
+                f"{needed:.2e}"
             )
         flat = [search.names[i] for i in search.flat(o)]
         if flat:
