@@ -103,6 +103,8 @@ def test_a_bound_below_what_was_seen_is_an_error(monkeypatch):
     ("text", "domain", "tol"),
     [
         ("a", (-1, 1), 1e-3),
+        ("max(a, 5)", (-1, 1), 1e-3),
+        ("max(min(a*b, 3), 4) + 0.1", (-1, 1), 1e-3),
         ("b", {"a": (0, 1), "b": (0, 1)}, 1e-3),
         ("sin(a)", (1, 1 + 1e-15), 1e-3),
         ("tanh(a)", (-1e300, 1e300), 1e-3),

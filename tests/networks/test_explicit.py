@@ -103,6 +103,15 @@ def test_files_hold_the_same_function(tmp_path, dtype, widths):
     np.testing.assert_allclose(session.run(None, {"x": x.numpy()})[0], network(x).numpy(), rtol=0, atol=tolerance)
 
 
+def test_a_constant_is_a_network_without_weights(tmp_path):
+    network = ExplicitReLU([SparseLayer.of(np.zeros((1, 2)), [0.5], False)])
+    save_explicit(network, tmp_path / "constant.safetensors")
+    explicit_to_onnx(network, tmp_path / "constant.onnx")
+    x = np.ones((4, 2))
+    assert load_explicit(tmp_path / "constant.safetensors")(torch.from_numpy(x)).tolist() == [[0.5]] * 4
+    assert onnxruntime.InferenceSession(tmp_path / "constant.onnx").run(None, {"x": x})[0].tolist() == [[0.5]] * 4
+
+
 def test_damaged_files_are_named(tmp_path):
     from safetensors.torch import save_file
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 import torch
@@ -169,5 +170,7 @@ def _rounding(
 
 
 def _read_out(form: AffineForm, lower: np.ndarray, upper: np.ndarray, dtype: torch.dtype) -> float:
+    if form.is_constant:
+        form, lower, upper = AffineForm(((0, Fraction(0)),), form.constant), np.zeros(1), np.zeros(1)
     row = SparseLayer.of(form.weights_on(form.wires)[None], [float(form.constant)], False)
     return float(rounding_error([row], lower, upper, dtype).error[0])
