@@ -233,7 +233,7 @@ def share_interval(found: int, of: int, confidence: float = 0.95) -> Interval:
     '0 to 0.31'
     """
     check_number("confidence", confidence, above=0, below=1)
-    check_count("found", found, least=0, most=check_count("of", of, least=0))
+    check_count("found", found, least=0, most=check_count("of", of, least=0, most=2**53))
     tail = (1 - confidence) / 2
     low = stats.beta.ppf(tail, found, of - found + 1) if found else 0.0
     high = stats.beta.ppf(1 - tail, found + 1, of - found) if found < of else 1.0

@@ -96,7 +96,7 @@ class Row:
 
     def _compared(self, columns: Mapping[str, Any]) -> Row:
         """The row, if its columns are what their digest was taken of, and its key names them."""
-        if SEAL in columns and columns[SEAL] != sealed(columns)[SEAL]:
+        if SEAL in columns and str(columns[SEAL]) != sealed(columns)[SEAL]:
             raise DataError("it is not as it was written: it was changed or damaged")
         self._check_key(is_sealed=SEAL in columns)
         return self
