@@ -179,7 +179,7 @@ def spline(
     heights = np.broadcast_to(0.5 * (at.lower + at.upper), knots.shape)
     made = interpolation(form, knots, heights, eps, clip=clip, dtype=dtype)
     method = f"spline, {'equal pieces' if uniform else 'free knots'}"
-    error = lost + float(worst) + made.error + float(np.max(at.width))
+    error = float(lost + worst + made.error + np.max(at.width))
     return Gadget(form.wires, made.layers, error, method, made.rounding)
 
 
