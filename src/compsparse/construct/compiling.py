@@ -40,6 +40,7 @@ from compsparse.errors import ConfigError
 from compsparse.graph import FunctionGraph, Node
 from compsparse.models import FittedGraph
 from compsparse.networks import MirrorNetwork
+from compsparse.surroundings import usual_settings
 
 CompileMethod = Literal["auto", "steps", "uniform", "kuhn"]
 _MOST_POINTS = 10_000_000
@@ -48,6 +49,7 @@ _LARGEST_GRID = 4
 """Arguments beyond which a node is never put on a grid by itself."""
 
 
+@usual_settings()
 def compile(
     function: FunctionGraph | HoldsFunction | FittedGraph | MirrorNetwork | Callable[..., Any] | str,
     domain: Domain,

@@ -23,6 +23,7 @@ from compsparse.graph.json_format import from_dict as graph_from_dict
 from compsparse.networks.explicit_files import read_explicit, read_onnx_statement
 from compsparse.networks.tensor_files import is_tensor_file
 from compsparse.optional import needs
+from compsparse.surroundings import usual_settings
 
 _MOST_POINTS = 100_000_000
 
@@ -63,6 +64,7 @@ class Verification:
         )
 
 
+@usual_settings()
 def verify(
     path: str | os.PathLike[str],
     function: FunctionGraph | Callable[..., Any] | str | None = None,
