@@ -1,20 +1,21 @@
 """What each difference between the papers' protocols and ours does to P*: one at a time, and all together.
 
-Three seeds and five sizes of a setting train as replicas of one program. ``--quick`` takes small models, for a CPU.
+Three seeds and five sizes of a setting train as replicas of one program, a :class:`kinds.p_star.PStar`.
+``--quick`` takes small models, for a CPU.
 """
 
 from __future__ import annotations
 
 import argparse
-import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from _report import finish, print_table
+from _runs import add_store_option, ended, record_of
+from kinds.p_star import PStar
 
-from compsparse.claims.p_star import Measured, measure_p_star
 from compsparse.claims.rules import Interval
 from compsparse.claims.subjects.hierarchy_laws import hierarchy_run
 from compsparse.sweeps.kinds.hierarchy import HierarchyRun, Learner
@@ -65,25 +66,30 @@ def dense(v: int, width: int) -> Comparison:
     return Comparison(f"RHM, v={v}, L=2", ours, 2.5 * ours.model.natural_size, singles)
 
 
-def measured(run: HierarchyRun, guess: float) -> Measured:
-    """P* of three seeds around the guess."""
+def measured(settings: Sequence[tuple[HierarchyRun, float]], store: str | None, processes: int) -> list[dict[str, Any]]:
+    """P* of three seeds of every setting around its guess."""
     device = "cuda" if torch.cuda.is_available() else None
-    return measure_p_star(run, guess, n_seeds=SEEDS, first_seed=FIRST_SEED, around=AROUND, device=device)
+    specs = [PStar(run.to_json(), guess, SEEDS, FIRST_SEED, AROUND) for run, guess in settings]
+    rows, _ = ended(PStar, specs, store=store, processes=processes, device=device)
+    found = {row.key: record_of(row) for row in rows}
+    missing = [spec for spec in specs if spec.key not in found]
+    if missing:
+        raise SystemExit(f"{len(missing)} of {len(specs)} settings were not measured")
+    return [found[spec.key] for spec in specs]
 
 
-def compare(comparison: Comparison) -> tuple[dict[str, float], list[list[object]]]:
+def compared(
+    comparison: Comparison, ours: dict[str, Any], others: Sequence[dict[str, Any]]
+) -> tuple[dict[str, float], list[list[object]]]:
     """Figures and rows of a table: P*, and its ratio to ours with the range that both 90% intervals leave."""
-    base = measured(comparison.ours, comparison.guess)
-    figures = {f"{comparison.name}: P*, ours": base.p_star.value}
-    rows: list[list[object]] = [[comparison.name, "ours", base.p_star.value, base.p_star.value / base.natural, 1.0, ""]]
-    for name, changes in comparison.differences.items():
-        started = time.perf_counter()
-        found = measured(replace(comparison.ours, **changes), base.p_star.value)
-        ratio = found.p_star.value / base.p_star.value
-        span = Interval(found.p_star.low, found.p_star.high).over(Interval(base.p_star.low, base.p_star.high))
+    base = ours["value"]
+    figures = {f"{comparison.name}: P*, ours": base}
+    rows: list[list[object]] = [[comparison.name, "ours", base, base / ours["natural"], 1.0, ""]]
+    for name, found in zip(comparison.differences, others, strict=True):
+        ratio = found["value"] / base
+        span = Interval(found["low"], found["high"]).over(Interval(ours["low"], ours["high"]))
         figures[f"{comparison.name}: {name}, P* over ours"] = ratio
-        rows.append(["", name, found.p_star.value, found.p_star.value / base.natural, ratio, span.text()])
-        print(f"  {comparison.name}: {name}: {ratio:.2f} ({time.perf_counter() - started:.0f} s)", flush=True)
+        rows.append(["", name, found["value"], found["value"] / found["natural"], ratio, span.text()])
     return figures, rows
 
 
@@ -100,11 +106,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small models, for a CPU")
     parser.add_argument("--only", choices=["cnn", "lcn", "rhm"], help="one of the three models")
+    parser.add_argument("--processes", type=int, default=1, help="how many settings are measured at a time")
+    add_store_option(parser)
     arguments = parser.parse_args()
+    how = arguments.store, arguments.processes
     figures: dict[str, float] = {}
     table: list[list[object]] = []
-    for comparison in comparisons(arguments.quick, arguments.only):
-        found, rows = compare(comparison)
+    wanted = comparisons(arguments.quick, arguments.only)
+    bases = measured([(c.ours, c.guess) for c in wanted], *how)
+    singles = [
+        (replace(c.ours, **changes), base["value"])
+        for c, base in zip(wanted, bases, strict=True)
+        for changes in c.differences.values()
+    ]
+    others = iter(measured(singles, *how))
+    for comparison, base in zip(wanted, bases, strict=True):
+        found, rows = compared(comparison, base, [next(others) for _ in comparison.differences])
         figures |= found
         table += rows
     print_table(["model", "protocol", "P*", "P* / (n_c m^L)", "over ours", "range"], table)

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from compsparse.graph import FunctionGraph, complete
+from compsparse.sweeps import Row, open_store
 from compsparse.tasks import formulas
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
@@ -24,12 +25,19 @@ def bench(monkeypatch):
     monkeypatch.setitem(sys.modules, spec.name, module)
     spec.loader.exec_module(module)
     yield module
-    sys.modules.pop("_report", None)
+    for name in ("_report", "_runs", "kinds.formulas", "kinds"):
+        sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def searches(bench):
+    """The kind of run, with what it measures."""
+    return sys.modules[bench.Job.__module__]
 
 
 def asked(**given):
     usual = {"family": ["formulas"], "half": "both", "n_rows": None, "noise": [0.0], "n_seeds": None, "first_seed": 0}
-    return argparse.Namespace(**(usual | {"names": None, "quick": False, "jsonl": None} | given))
+    return argparse.Namespace(**(usual | {"names": None, "quick": False} | given))
 
 
 def set_of(*names):
@@ -52,17 +60,17 @@ def test_the_halves_of_random_targets_do_not_meet(bench):
         assert tuned.graph != unseen.graph
 
 
-def test_false_modules_are_told_from_regroupings_and_from_marked_ones(bench):
+def test_false_modules_are_told_from_regroupings_and_from_marked_ones(searches):
     true = FunctionGraph.from_groups(complete("a", "b", ["c", "d"]))
-    assert bench._is_regrouping(set_of("a", "c", "d"), true.module_tree)
-    assert not bench._is_regrouping(set_of("a", "c"), true.module_tree)
+    assert searches.is_regrouping(set_of("a", "c", "d"), true.module_tree)
+    assert not searches.is_regrouping(set_of("a", "c"), true.module_tree)
     found = FunctionGraph.from_groups([["a", "c"], ["b", "d"]])
     evidence = tuple(
         SimpleNamespace(members=members, approximate=members == set_of("a", "c"), channels=1 + ("b" in members))
         for members in found.modules
     )
     record = SimpleNamespace(graph=found, evidence=evidence, modules=found.modules)
-    figures = bench._structure(record, SimpleNamespace(graph=true))
+    figures = searches.structure(record, SimpleNamespace(graph=true))
     assert figures["false"] == [["a", "c"], ["b", "d"]]
     assert figures["marked"] == [["a", "c"]]
     assert figures["several_channels"] == [["b", "d"]]
@@ -78,27 +86,34 @@ def test_false_modules_are_told_from_regroupings_and_from_marked_ones(bench):
         ((SimpleNamespace(members=set_of("a", "b")),), {set_of("a", "b")}),
     ],
 )
-def test_a_record_may_mark_its_modules_as_a_whole(bench, approximate, marked):
+def test_a_record_may_mark_its_modules_as_a_whole(searches, approximate, marked):
     graph = FunctionGraph.from_groups([["a", "b"], ["c", "d"]])
     record = SimpleNamespace(evidence=(), modules=graph.modules, approximate=approximate)
-    assert bench.marked_approximate(record) == marked
+    assert searches.marked_approximate(record) == marked
 
 
-def run(bench, name, seed=0, **figures):
+def run(bench, name, seed=0, half="tuned", fit=True, **figures):
     usual = {"exact": True, "n_found": 2, "n_true": 2, "n_common": 2, "n_false_unmarked": 0, "n_kinds": 1}
     usual |= {"n_kinds_right": 1, "r2": 0.99, "r2_free": 0.99, "seconds": 1.0, "missing": [], "false": []}
-    job = bench.Job("formulas", name, 1000, 0.0, seed, "tuned")
+    job = bench.Job("formulas", name, 1000, 0.0, seed, half, fit=fit, free=fit)
     return {"key": job.key, **asdict(job), **usual, "wrongly_inert": [], **figures}
 
 
+def keep(bench, store, record):
+    fields = {name: record[name] for name in bench.Job.field_names()}
+    result = {name: value for name, value in record.items() if name not in fields and name != "key"}
+    store.results.put(Row.of(bench.Job(**fields), result if "error" not in record else None, seconds=1.0))
+
+
 def test_runs_are_kept_and_counted(bench, tmp_path, capsys):
-    path = tmp_path / "runs.jsonl"
-    path.write_text('{"key": "cut off', encoding="utf-8")
+    place = str(tmp_path / "runs.sqlite")
     good = run(bench, "refraction")
     poor = run(bench, "refraction", 1, exact=False, n_found=3, n_common=1, n_false_unmarked=2, r2=0.98)
-    for record in ({**good, "error": "first it failed"}, good, poor):
-        bench._keep(str(path), record)
-    assert bench.kept([str(path)]) == [good, poor]
+    with open_store(place) as store:
+        searched = run(bench, "refraction", fit=False)
+        for record in (run(bench, "refraction", 2, error="it failed"), good, poor, searched):
+            keep(bench, store, record)
+    assert bench.read([place]) == [good, poor]  # that with a model stands for the search alone
     figures = bench.summarised([good, poor])
     assert figures["exact"] == 0.5
     assert figures["precision"] == 3 / 5
@@ -112,10 +127,20 @@ def test_runs_are_kept_and_counted(bench, tmp_path, capsys):
     assert last["falls_short"] == ["all runs: share with regret"]
 
 
+def test_what_a_store_has_is_not_run_again(bench, tmp_path, capsys):
+    place = str(tmp_path / "runs.sqlite")
+    asked_for = asked(half="tuned", names=["refraction"], structure=True, no_free=False, time_limit=None, device=None)
+    asked_for = argparse.Namespace(**vars(asked_for), fit_device=None, store=place, processes=1)
+    record = run(bench, "refraction", fit=False)
+    with open_store(place) as store:
+        keep(bench, store, record)
+    assert bench.run_all(asked_for) == [record]
+    assert "1 runs, 1 of them kept from before" in capsys.readouterr().err
+
+
 def test_single_results_of_the_unseen_half_are_not_shown(bench, capsys):
     law = formulas(half="unseen")[0].name
     missed = run(bench, law, exact=False, half="unseen", false=[["a", "b"]], n_false_unmarked=1)
-    assert law not in bench._progress(missed)
     with pytest.raises(SystemExit):
         bench.summary([missed])
     assert law not in capsys.readouterr().out

@@ -17,7 +17,7 @@ from compsparse.progress import Progress
 
 
 class Spec:
-    """One run, described completely: derive a frozen dataclass and write :meth:`run`.
+    """One run, described completely: derive a frozen dataclass and write :meth:`measure`, or :meth:`run` for packs.
 
     The fields and nothing else decide the result, so a seed is a field: it is data of the run and part of its key,
     where ``random_state`` is a parameter of a call. Types of fields may be made of bool, int, float, str, None, Literal
@@ -42,9 +42,13 @@ class Spec:
     def run(cls, specs: Sequence[Self], *, device: str | None, progress: Progress) -> Sequence[Mapping[str, Any]]:
         """Runs a pack: specs with equal pack keys, together, on a device of torch (None is the CPU).
 
-        Returns one mapping of JSON values each, in order.
+        Returns one mapping of JSON values each, in order; by default what :meth:`measure` returns of each.
         """
-        raise NotImplementedError(f"the kind {cls.kind!r} has no run")
+        return [spec.measure(device=device, progress=progress) for spec in specs]
+
+    def measure(self, *, device: str | None, progress: Progress) -> Mapping[str, Any]:
+        """Runs this spec alone and returns JSON values by name."""
+        raise NotImplementedError(f"the kind {self.kind!r} says neither how to measure one run nor how to run a pack")
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         # a class that another process cannot import by name travels as the folder it comes from
