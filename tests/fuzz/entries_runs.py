@@ -185,7 +185,7 @@ add("get_engine", sweeps.get_engine, lambda: {"name": "local", "workers": 1, "de
 add(
     "LocalEngine",
     lambda **given: engines.get_engine("local") and _local()(**given),
-    lambda: {"workers": 1, "device": None, "retries": 1},
+    lambda: {"workers": 1, "device": None},
 )
 
 

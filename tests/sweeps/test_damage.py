@@ -1,4 +1,4 @@
-"""Stores that were damaged, made by an earlier version, protected or deleted: nothing changes without a word."""
+"""Stores that were damaged, protected or deleted: nothing changes without a word."""
 
 import json
 import random
@@ -101,23 +101,20 @@ def test_a_row_that_was_changed_is_named_and_not_used(tmp_path, column):
 
 
 def test_a_key_is_compared_with_what_it_names(tmp_path):
-    """Also where the digest is right, and in files that an earlier version wrote without one."""
+    """Also where the digest is right; what has none is not read."""
     row = rows_of(2)[1]
     wrong = replace(row, spec={**row.spec, "x": 2.0})
     with open_store(tmp_path / "s.sqlite") as store:
         store.results.put(wrong)
         with pytest.warns(UnreadableResults, match="its key is not that of its kind, version and spec"):
             assert list(store.results.all()) == []
-    for row_ in (row, wrong):
-        line = json.loads(row_.to_json())
-        del line["digest"]
-        if row_ is row:
-            assert Row.from_json(json.dumps(line)) == row
-        else:
-            with pytest.raises(CompsparseError, match="its key is not that"):
-                Row.from_json(json.dumps(line))
-    with pytest.raises(CompsparseError, match="changed or damaged"):
-        Row.from_json(row.to_json().replace(row.host, "elsewhere"))
+    with pytest.raises(CompsparseError, match="its key is not that"):
+        Row.from_json(wrong.to_json())
+    unsealed = {name: value for name, value in json.loads(row.to_json()).items() if name != "digest"}
+    for line in (json.dumps(unsealed), row.to_json().replace(row.host, "elsewhere")):
+        with pytest.raises(CompsparseError, match="changed or damaged"):
+            Row.from_json(line)
+    assert Row.from_json(row.to_json()) == row
 
 
 def test_keys_that_leave_later_fields_out_fit(tmp_path):
@@ -127,8 +124,7 @@ def test_keys_that_leave_later_fields_out_fit(tmp_path):
     with open_store(tmp_path / "s.sqlite") as store:
         store.results.put(row)
         assert list(store.results.all()) == [row]
-    line = json.loads(row.to_json())
-    assert Row.from_json(json.dumps({name: value for name, value in line.items() if name != "digest"})) == row
+    assert Row.from_json(row.to_json()) == row
 
 
 def test_an_index_that_lies_is_seen(tmp_path):
@@ -161,68 +157,6 @@ def test_an_index_that_lies_is_seen(tmp_path):
         assert saved.results.keys([r.key for r in rows]) >= {r.key for r in rows if r is not rows[7]}
 
 
-# ---- an earlier version ---------------------------------------------------------------------------
-
-
-OLD = """
-CREATE TABLE compsparse_meta (name VARCHAR(64) NOT NULL, value TEXT NOT NULL, PRIMARY KEY (name));
-CREATE TABLE compsparse_results (key VARCHAR(64) NOT NULL, kind TEXT NOT NULL, version INTEGER NOT NULL,
-  spec TEXT NOT NULL, status VARCHAR(16) NOT NULL, result TEXT, traceback TEXT, seconds DOUBLE NOT NULL,
-  started DOUBLE NOT NULL, finished DOUBLE NOT NULL, host TEXT NOT NULL, code TEXT NOT NULL, PRIMARY KEY (key));
-CREATE INDEX ix_compsparse_results_kind ON compsparse_results (kind);
-CREATE TABLE compsparse_leases (key VARCHAR(64) NOT NULL, owner TEXT NOT NULL, heartbeat DOUBLE NOT NULL,
-  expires DOUBLE NOT NULL, PRIMARY KEY (key));
-CREATE INDEX ix_compsparse_leases_owner ON compsparse_leases (owner);
-CREATE TABLE compsparse_sweeps (id VARCHAR(64) NOT NULL, name TEXT NOT NULL, host TEXT NOT NULL,
-  pid INTEGER NOT NULL, total INTEGER NOT NULL, done INTEGER NOT NULL, failed INTEGER NOT NULL,
-  running INTEGER NOT NULL, existing INTEGER NOT NULL, share DOUBLE NOT NULL, started DOUBLE NOT NULL,
-  heartbeat DOUBLE NOT NULL, finished DOUBLE, message TEXT NOT NULL, PRIMARY KEY (id));
-INSERT INTO compsparse_meta VALUES ('schema_version', '1');
-"""
-
-
-def old_store(place, rows):
-    """A store as version 0.1 made it, before digests."""
-    with sqlite3.connect(place) as connection:
-        connection.executescript("PRAGMA journal_mode=WAL;" + OLD)
-        for row in rows:
-            columns = {name: value for name, value in row.to_columns().items() if name != "digest"}
-            marks = ", ".join("?" * len(columns))
-            statement = f"INSERT INTO compsparse_results ({', '.join(columns)}) VALUES ({marks})"
-            connection.execute(statement, list(columns.values()))
-    connection.close()
-
-
-def test_a_store_of_an_earlier_version_is_brought_up_to_date(tmp_path):
-    place, rows = tmp_path / "s.sqlite", rows_of(6)
-    wrong = replace(rows[5], spec={**rows[5].spec, "x": 7.0})
-    old_store(place, [*rows[:5], wrong])
-    before = place.read_bytes()
-    with open_store(place, read_only=True) as store, pytest.warns(UnreadableResults, match=wrong.key[:12]):
-        assert list(store.results.all()) == rows[:5]  # keys alone tell
-    assert place.read_bytes() == before
-    for _ in range(2):
-        with open_store(place) as store, pytest.warns(UnreadableResults, match=f"1 result .*{wrong.key[:12]}"):
-            assert list(store.results.all()) == rows[:5]
-    changed(place, "UPDATE compsparse_results SET host = 'x' WHERE key = ?", rows[0].key)
-    with open_store(place) as store:
-        with pytest.warns(UnreadableResults, match="2 results"):
-            assert list(store.results.all()) == rows[1:5]
-        assert store.leases.claim(["k"], "a/1/b", 60) == {"k"}
-
-
-def test_a_store_in_the_hands_of_an_earlier_version_is_left_alone(tmp_path):
-    place = tmp_path / "s.sqlite"
-    old_store(place, rows_of(2))
-    changed(place, "INSERT INTO compsparse_leases VALUES ('k', 'elsewhere/1/x', 0.0, 4e9)")
-    with pytest.raises(
-        StoreError, match=r"an earlier version .* is running a sweep .* end it first, or if it died wait"
-    ):
-        open_store(place)
-    changed(place, "UPDATE compsparse_leases SET expires = 1.0")
-    open_store(place).close()
-
-
 # ---- protected media -----------------------------------------------------------------------------
 
 LOOK = """
@@ -253,12 +187,12 @@ def on_a_read_only_medium(folder, *arguments):
 
 
 def test_stores_on_a_read_only_medium_are_read(tmp_path):
-    """One that was closed, one with its log as after a crash, and one that an earlier version made."""
+    """One that was closed, and one with its log as after a crash."""
     folder, rows = tmp_path / "medium", rows_of(4)
     folder.mkdir()
     if on_a_read_only_medium(folder, "true").returncode:
         pytest.skip("no folder can be mounted read-only here")
-    places = [folder / name for name in ("closed.sqlite", "log.sqlite", "old.sqlite")]
+    places = [folder / name for name in ("closed.sqlite", "log.sqlite")]
     store = open_store(tmp_path / "s.sqlite")
     for row in rows:
         store.results.put(row)
@@ -266,11 +200,10 @@ def test_stores_on_a_read_only_medium_are_read(tmp_path):
         shutil.copy(tmp_path / f"s.sqlite{tail}", folder / f"log.sqlite{tail}")
     store.close()
     shutil.copy(tmp_path / "s.sqlite", places[0])
-    old_store(places[2], rows)
     before = {path: path.read_bytes() for path in folder.iterdir()}
     ended = on_a_read_only_medium(folder, sys.executable, "-c", LOOK, "LOOK", *places)
     told, listed = map(json.loads, ended.stdout.splitlines())
-    for found, *refused in (told[:3], told[3:6], told[6:]):
+    for found, *refused in (told[:3], told[3:]):
         assert [Row.from_json(line) for line in found] == rows
         assert all("cannot be written to: it is on a medium" in sentence for sentence in refused)
         assert len(refused) == 2

@@ -9,8 +9,7 @@ from tests.sweeps.kinds.toy import Toy
 
 from compsparse.errors import ConfigError, EngineError
 from compsparse.sweeps import Sweep, get_engine, open_store, run_sweep
-from compsparse.sweeps.engines.work import run_pack
-from compsparse.sweeps.packs import Pack
+from compsparse.sweeps.packs import Pack, run_pack
 
 
 def test_a_worker_imports_only_what_its_runs_need():

@@ -177,7 +177,7 @@ def test_a_newer_store_is_refused(place):
 
     with open_store(place) as store, store.database.write() as connection:
         connection.execute(update(meta_table).values(value="99"))
-    with pytest.raises(StoreError, match="has schema 99, this compsparse reads up to 2: install a newer"):
+    with pytest.raises(StoreError, match="has schema 99, this compsparse reads 2: install a newer"):
         open_store(place)
 
 

@@ -50,16 +50,21 @@ def first_crossing(sizes: Sequence[float], values: Sequence[float], level: float
 
 
 def _first_crossing(sizes: np.ndarray, y: np.ndarray, level: float) -> float:
-    x = np.log(sizes)
     reached = np.flatnonzero(y <= level)
     if not len(reached):
         return float("inf")
     i = int(reached[0])
-    if i == 0:
-        return float(sizes[0])
-    # an infinite value gives no slope: the crossing is then put at the size that reached the level
-    share = (y[i - 1] - level) / (y[i - 1] - y[i]) if np.isfinite(y[i - 1]) and np.isfinite(y[i]) else 1.0
-    return float(np.exp(x[i - 1] + share * (x[i] - x[i - 1])))
+    return float(sizes[0]) if i == 0 else crossing_between(sizes[i - 1 : i + 1], y[i - 1 : i + 1], level)
+
+
+def crossing_between(sizes: Sequence[float] | np.ndarray, values: Sequence[float] | np.ndarray, level: float) -> float:
+    """Where the line through two points of a curve, in the logarithm of the size, meets the level.
+
+    An infinite value gives no slope: the crossing is then put at the second size.
+    """
+    start, end = np.log(sizes)
+    share = (values[0] - level) / (values[0] - values[1]) if np.isfinite(values).all() else 1.0
+    return float(np.exp(start + share * (end - start)))
 
 
 def _numbers(what: str, values: Any) -> np.ndarray:

@@ -136,10 +136,10 @@ class Adaptive:
         high = min((v for v, m in measured if low is None or v > low), default=None)
         if low is None or high is None:
             return Crossing(low, high, None)
-        m_low, m_high = dict(measured)[low], dict(measured)[high]
-        # an infinite metric gives no slope: the threshold is then put at the wanted side
-        share = (self.threshold - m_low) / (m_high - m_low) if math.isfinite(m_low - m_high) else 1.0
-        return Crossing(low, high, min(float(high), low * (high / low) ** share))
+        from compsparse.measures.crossing import crossing_between
+
+        found = crossing_between((low, high), [dict(measured)[n] for n in (low, high)], self.threshold)
+        return Crossing(low, high, min(float(high), max(float(low), found)))
 
     def _wanted(self, metric: float) -> bool:
         return metric <= self.threshold if self.side == "below" else metric >= self.threshold

@@ -15,11 +15,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from compsparse.checks import check_known
+from compsparse.checks import check_known, check_text
 from compsparse.errors import ConfigError
 from compsparse.files import check_place
 from compsparse.sweeps import kinds as own_kinds
-from compsparse.sweeps.spec import Spec, check_run_kind, set_home
+from compsparse.sweeps.spec import Spec, check_run_kind
 from compsparse.sweeps.sweep import Sweep
 from compsparse.text import printable
 
@@ -47,8 +47,7 @@ def all_kinds(kinds: str | Path | None = None) -> dict[str, type[Spec]]:
 def get_kind(name: str, kinds: str | Path | None = None) -> type[Spec]:
     """A kind by its name: one that comes with compsparse, or one of a folder."""
     known = all_kinds(kinds)
-    if not isinstance(name, str):
-        raise ConfigError(f"the name of a kind must be a text, got {name!r}")
+    check_text("the name of a kind", name)
     more = "; your own come from a folder of yours: kinds=FOLDER, --kinds FOLDER on the command line"
     return known[check_known(name, known, "there is no kind of run", "" if kinds is not None else more)]
 
@@ -61,9 +60,7 @@ def presets() -> dict[str, Sweep]:
 def get_preset(name: str) -> Sweep:
     """A sweep that comes with the kinds, by its name."""
     known = presets()
-    if not isinstance(name, str):
-        raise ConfigError(f"the name of a preset must be a text, got {name!r}")
-    return known[check_known(name, known, "there is no preset")]
+    return known[check_known(check_text("the name of a preset", name), known, "there is no preset")]
 
 
 # ---- kinds of a folder ---------------------------------------------------------------------------
@@ -88,7 +85,7 @@ def kinds_of(folder: str | Path) -> dict[str, type[Spec]]:
             if kind.kind in found and found[kind.kind] is not kind:
                 raise ConfigError(f"two kinds in {printable(place)} are called {kind.kind!r}")
             found[kind.kind] = kind
-            set_home(kind, str(place))
+            kind.folder_of_kinds = str(place)
     if not found:
         raise ConfigError(f"no file in {printable(place)} lists its kinds of run in KINDS")
     return found

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import socket
 import time
+import uuid
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Literal
+from pathlib import Path
+from types import UnionType
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
 
 import compsparse
 from compsparse.checks import check_number
 from compsparse.digest import SEAL, sealed
 from compsparse.errors import ConfigError, DataError
+from compsparse.files import whole_file
 from compsparse.optional import needs
 from compsparse.sweeps.adaptive import Crossing
-from compsparse.sweeps.spec import Spec, key_of, loaded_kinds, object_in
+from compsparse.sweeps.spec import Spec, field_types, key_of, loaded_kinds, name_of, object_in
 from compsparse.text import printable
 
 if TYPE_CHECKING:
@@ -26,6 +31,8 @@ if TYPE_CHECKING:
 
 RunStatus = Literal["done", "failed"]
 HOST = socket.gethostname()
+SILENCE = 60.0
+"""Seconds without a sign after which a sweep counts as lost."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,40 +92,33 @@ class Row:
 
     @classmethod
     def from_columns(cls, columns: Mapping[str, Any]) -> Row:
-        """Reads what :meth:`to_columns` gave; earlier versions wrote no digest.
+        """Reads what :meth:`to_columns` gave.
 
         Raises:
             DataError: something else stands there; the sentence says in which column.
         """
-        content = {name: value for name, value in columns.items() if name != SEAL}
-        parts = {n: object_in(content[n], n) for n in ("spec", "result") if content.get(n) is not None}
-        return cls._checked({**content, **parts})._compared(columns)
+        parts = {n: object_in(columns[n], n) for n in ("spec", "result") if columns.get(n) is not None}
+        row = read_fields(cls, {name: value for name, value in {**columns, **parts}.items() if name != SEAL})
+        row._check_content(columns)
+        return row
 
-    def _compared(self, columns: Mapping[str, Any]) -> Row:
-        """The row, if its columns are what their digest was taken of, and its key names them."""
-        if SEAL in columns and str(columns[SEAL]) != sealed(columns)[SEAL]:
+    def _check_content(self, columns: Mapping[str, Any]) -> None:
+        """The columns must be what their digest was taken of, and the key must name them."""
+        if (self.status == "done") != (self.result is not None):
+            raise DataError("a run that is done must have a result, and no other")
+        if str(columns.get(SEAL)) != sealed(columns)[SEAL]:
             raise DataError("it is not as it was written: it was changed or damaged")
-        self._check_key(is_sealed=SEAL in columns)
-        return self
-
-    def _check_key(self, is_sealed: bool) -> None:
-        """Compares the key with the content that it names.
-
-        Which fields a key leaves out only the kind knows, so where that is not loaded, the digest must do.
-        """
-        try:
-            if self.key == key_of(self.kind, self.version, self.spec):
-                return
-            if not is_sealed:
-                from compsparse.sweeps.catalogue import all_kinds
-
-                all_kinds()
-            kinds = loaded_kinds(self.kind, self.version)
-            fits = any(self.key == key_of(self.kind, self.version, kind.named_by(self.spec)) for kind in kinds)
-        except (ValueError, RecursionError):  # the spec holds what no field can
-            kinds, fits = [], False
-        if not fits and (kinds or not is_sealed):
+        if not self._fits_key():
             raise DataError("its key is not that of its kind, version and spec: it was changed or damaged")
+
+    def _fits_key(self) -> bool:
+        """Which fields a key leaves out only the kind knows, so where that is not loaded, the digest must do."""
+        kinds = loaded_kinds(self.kind, self.version)
+        try:
+            named = [self.spec, *(kind.named_by(self.spec) for kind in kinds)]
+            return not kinds or any(self.key == key_of(self.kind, self.version, fields) for fields in named)
+        except (ValueError, RecursionError):  # the spec holds what no field can
+            return True
 
     @classmethod
     def unreadable(cls, key: str, problem: str) -> Row:
@@ -134,28 +134,100 @@ class Row:
 
     @classmethod
     def from_json(cls, text: str) -> Row:
-        """Reads what :meth:`to_json` wrote; earlier versions wrote no digest."""
+        """Reads what :meth:`to_json` wrote."""
         try:
             values = object_in(text, "it")
-            row = cls._checked({name: value for name, value in values.items() if name != SEAL})
-            columns = row.to_columns()
-            return row._compared({n: values.get(n) if n == SEAL else columns[n] for n in columns if n in values})
+            row = read_fields(cls, {name: value for name, value in values.items() if name != SEAL})
+            row._check_content({**row.to_columns(), SEAL: values.get(SEAL)})
         except DataError as error:
             raise DataError(f"this line holds no result: {error}") from None
+        return row
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepState:
+    """One driver's view of its sweep, for whoever asks from another terminal.
+
+    Attributes:
+        total: runs of the sweep; of an adaptive one, those known so far.
+        existing: results that were there at the start.
+        done, failed: results since then.
+        running: runs in hand.
+        share: share of the load at the start that is done since, for the time left.
+    """
+
+    id: str
+    name: str
+    host: str
+    pid: int
+    total: int
+    existing: int
+    done: int = 0
+    failed: int = 0
+    running: int = 0
+    share: float = 0.0
+    started: float = 0.0
+    heartbeat: float = 0.0
+    finished: float | None = None
+    message: str = ""
 
     @classmethod
-    def _checked(cls, values: Mapping[str, Any]) -> Row:
-        for name, (is_right, wanted) in _COLUMNS.items():
-            if name not in values:
-                raise DataError(f"it has no {name}")
-            if not is_right(values[name]):
-                raise DataError(f"its {name} is not {wanted}")
-        unknown = [str(name) for name in values if name not in _COLUMNS]
-        if unknown:
-            raise DataError(f"it has a column that results do not have, {unknown[0]!r}")
-        if (values["status"] == "done") != (values["result"] is not None):
-            raise DataError("a run that is done must have a result, and no other")
-        return cls(**values)
+    def new(cls, name: str, total: int, existing: int) -> SweepState:
+        """The state of a sweep that this process is about to run."""
+        return cls(id=uuid.uuid4().hex, name=name, host=HOST, pid=os.getpid(), total=total, existing=existing)
+
+    @property
+    def rate(self) -> float:
+        """Results per second."""
+        elapsed = (self.finished or self.heartbeat) - self.started
+        return (self.done + self.failed) / elapsed if elapsed > 0 else 0.0
+
+    def status(self, now: float) -> str:
+        """A word or two for the reader: how it ended, that it runs, or that its driver is silent."""
+        if self.finished is not None:
+            return self.message or "finished"
+        return "running" if now - self.heartbeat < SILENCE else f"lost: no sign for {now - self.heartbeat:.0f} s"
+
+    @property
+    def seconds_left(self) -> float | None:
+        """From the share of the load that is done; None while nothing is."""
+        if self.finished is not None or self.share <= 0:
+            return None
+        return (self.heartbeat - self.started) * (1 - self.share) / self.share
+
+
+# ---- what is read of a store ---------------------------------------------------------------------
+
+_Record = TypeVar("_Record")
+
+
+def read_fields(cls: type[_Record], values: Mapping[str, Any]) -> _Record:
+    """A record of a store from its fields by name.
+
+    Raises:
+        DataError: one is missing, of another type, or unknown.
+    """
+    hints = field_types(cls)
+    for name, hint in hints.items():
+        if name not in values:
+            raise DataError(f"it has no {name}")
+        if not _fits(values[name], hint):
+            raise DataError(f"its {name} is not {name_of(hint)}")
+    unknown = [str(name) for name in values if name not in hints]
+    if unknown:
+        raise DataError(f"it has a column that there should not be, {unknown[0]!r}")
+    return cls(**values)
+
+
+def _fits(value: object, hint: Any) -> bool:
+    origin = get_origin(hint)
+    if origin is UnionType:
+        return any(_fits(value, one) for one in get_args(hint))
+    if origin is Literal:
+        return isinstance(value, str) and value in get_args(hint)
+    if hint is float:
+        return is_real(value)
+    return isinstance(value, origin or hint) and not isinstance(value, bool)
 
 
 def is_real(value: object) -> bool:
@@ -163,25 +235,7 @@ def is_real(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
-_Check = tuple[Callable[[Any], bool], str]
-_TEXT: _Check = (lambda v: isinstance(v, str), "a text")
-_TEXT_OR_NONE: _Check = (lambda v: v is None or isinstance(v, str), "a text")
-_NUMBER: _Check = (is_real, "a finite number")
-_COLUMNS: dict[str, _Check] = {
-    "key": (lambda v: isinstance(v, str) and 0 < len(v) <= 64, "a key"),
-    "kind": _TEXT,
-    "version": (lambda v: isinstance(v, int) and not isinstance(v, bool), "a whole number"),
-    "spec": (lambda v: isinstance(v, dict), "a JSON object"),
-    "status": (lambda v: isinstance(v, str) and v in ("done", "failed"), "'done' or 'failed'"),
-    "result": (lambda v: v is None or isinstance(v, dict), "a JSON object"),
-    "traceback": _TEXT_OR_NONE,
-    "seconds": _NUMBER,
-    "started": _NUMBER,
-    "finished": _NUMBER,
-    "host": _TEXT,
-    "code": _TEXT,
-}
-"""What a row must hold, by column."""
+_MOST_NAMED = 20
 
 
 class UnreadableResults(UserWarning):
@@ -196,9 +250,6 @@ def warn_of(problems: Mapping[str, str], where: str) -> None:
         results = "1 result" if len(problems) == 1 else f"{len(problems):,} results"
         message = f"{results} of {where} cannot be used and are left out: {', '.join(named)}{more}"
         warnings.warn(printable(message), UnreadableResults, stacklevel=3)
-
-
-_MOST_NAMED = 20
 
 
 class SweepStatus(Enum):
@@ -305,3 +356,26 @@ def _flat(data: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         else:
             found[f"{prefix}{name}"] = json.dumps(value) if isinstance(value, (list, tuple)) else value
     return found
+
+
+def write_table(rows: Iterable[Row], path: Path) -> int:
+    """Writes results as a .parquet or .csv file, whole or not at all; returns how many."""
+    if path.suffix not in (".parquet", ".csv"):
+        raise ConfigError(f"expected a .parquet or .csv file, got {printable(path)}")
+    table = row_frame(rows)
+    if table.empty:
+        raise DataError("there are no results to export")
+    with whole_file(path) as temporary:
+        if path.suffix == ".csv":
+            table.to_csv(temporary, index=False)
+        else:
+            _one_type_a_column(table).to_parquet(temporary, index=False)
+    return len(table)
+
+
+def _one_type_a_column(table: pandas.DataFrame) -> pandas.DataFrame:
+    """Two kinds may give one name to a number and to a text; Parquet wants one type."""
+    mixed = [
+        name for name in table.columns if len({str if isinstance(v, str) else float for v in table[name].dropna()}) > 1
+    ]
+    return table.assign(**{name: table[name].map(str, na_action="ignore") for name in mixed})

@@ -14,8 +14,7 @@ from compsparse.progress import Progress, Silent, check_progress
 from compsparse.sweeps import DEFAULT_STORE
 from compsparse.sweeps.driver import Driver, patiently
 from compsparse.sweeps.engines import Engine, get_engine
-from compsparse.sweeps.engines.work import run_pack
-from compsparse.sweeps.packs import Pack
+from compsparse.sweeps.packs import Pack, run_pack
 from compsparse.sweeps.records import SweepRecord
 from compsparse.sweeps.spec import Spec
 from compsparse.sweeps.store import Store, open_store

@@ -30,6 +30,7 @@ class Spec:
             before, and old results are found.
         curve: the field and the metric that a sweep is drawn by, across and up.
         level: where the size at which the metric falls so low is worth knowing.
+        folder_of_kinds: the folder that the class was read from, if it was.
     """
 
     kind: ClassVar[str]
@@ -37,6 +38,7 @@ class Spec:
     later_fields: ClassVar[frozenset[str]] = frozenset()
     curve: ClassVar[tuple[str, str] | None] = None
     level: ClassVar[float | None] = None
+    folder_of_kinds: ClassVar[str | None] = None
 
     @classmethod
     def run(cls, specs: Sequence[Self], *, device: str | None, progress: Progress) -> Sequence[Mapping[str, Any]]:
@@ -52,7 +54,7 @@ class Spec:
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         # a class that another process cannot import by name travels as the folder it comes from
-        home = vars(type(self)).get(_HOME)
+        home = vars(type(self)).get("folder_of_kinds")
         if home is None:
             return super().__reduce_ex__(protocol)
         from compsparse.sweeps.catalogue import restored
@@ -86,7 +88,7 @@ class Spec:
 
     def to_dict(self) -> dict[str, Any]:
         """All fields, defaults included, in their declared types: 1 in a field of floats is 1.0."""
-        hints = _types(type(self))
+        hints = field_types(type(self))
         return {name: typed(getattr(self, name), hint, f"{self.kind}.{name}") for name, hint in hints.items()}
 
     def to_json(self) -> str:
@@ -106,7 +108,7 @@ class Spec:
     @classmethod
     def field_names(cls) -> tuple[str, ...]:
         """The names of all fields, in order."""
-        return tuple(_types(cls))
+        return tuple(field_types(cls))
 
 
 def key_of(kind: str, version: int, named: Mapping[str, Any]) -> str:
@@ -135,14 +137,6 @@ def loaded_kinds(name: str, version: int) -> list[type[Spec]]:
     return found
 
 
-_HOME = "_kinds_folder"
-
-
-def set_home(kind: type[Spec], folder: str) -> None:
-    """Has specs of the kind say, when they travel, which folder their class comes from."""
-    setattr(kind, _HOME, folder)
-
-
 def object_in(text: Any, what: str) -> dict[str, Any]:
     """The object of a JSON text; ``what`` begins the sentence about anything else."""
     try:
@@ -162,7 +156,7 @@ _MOST_NUMBER = 10**300  # a float holds it
 
 def from_table(cls: type[_Read], data: Mapping[str, Any], name: str) -> _Read:
     """A dataclass from its fields by name; unknown, missing and wrong ones are refused in a sentence about ``name``."""
-    hints = _types(cls)
+    hints = field_types(cls)
     if not isinstance(data, Mapping):
         raise ConfigError(f"{name!r} must be a mapping from fields to values, got {data!r}")
     for field_name in data:
@@ -177,7 +171,8 @@ def _required(cls: Any) -> list[str]:
     return [f.name for f in fields(cls) if f.default is MISSING and f.default_factory is MISSING]
 
 
-def _types(cls: Any) -> dict[str, Any]:
+def field_types(cls: Any) -> dict[str, Any]:
+    """The types of a dataclass's fields by name."""
     if "_field_types" not in vars(cls):
         try:
             hints = get_type_hints(cls)
@@ -209,7 +204,7 @@ def typed(value: Any, hint: Any, where: str) -> Any:
         return value
     if hint in (int, float) and isinstance(value, (int, float)) and not isinstance(value, bool):
         return _number(value, hint, where)
-    raise ConfigError(f"{where} must be {_name(hint)}, got {value!r}")
+    raise ConfigError(f"{where} must be {name_of(hint)}, got {value!r}")
 
 
 def _number(value: int | float, hint: type, where: str) -> int | float:
@@ -233,7 +228,7 @@ def _one_of(value: Any, hints: tuple[Any, ...], where: str) -> Any:
             return typed(value, hint, where)
         except ConfigError:
             continue
-    raise ConfigError(f"{where} must be {' or '.join(_name(h) for h in hints)}, got {value!r}")
+    raise ConfigError(f"{where} must be {' or '.join(name_of(h) for h in hints)}, got {value!r}")
 
 
 def _tuple(value: Any, hints: tuple[Any, ...], where: str) -> tuple[Any, ...]:
@@ -247,6 +242,9 @@ def _tuple(value: Any, hints: tuple[Any, ...], where: str) -> tuple[Any, ...]:
     return tuple(typed(v, h, f"{where}[{i}]") for i, (v, h) in enumerate(zip(value, each, strict=True)))
 
 
-def _name(hint: Any) -> str:
+def name_of(hint: Any) -> str:
+    """A type in words."""
+    if isinstance(hint, types.UnionType):
+        return " or ".join(map(name_of, get_args(hint)))
     names = {int: "a whole number", float: "a number", str: "a text", bool: "true or false", type(None): "nothing"}
-    return names.get(hint, str(hint))
+    return {**names, dict: "a JSON object"}.get(get_origin(hint) or hint, str(hint))

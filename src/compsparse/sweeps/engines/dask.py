@@ -9,15 +9,14 @@ from collections import deque
 from concurrent.futures import CancelledError
 from typing import Any
 
-from compsparse.checks import check_count, check_device
+from compsparse.checks import check_device
 from compsparse.errors import ConfigError, EngineError
 from compsparse.optional import needs
-from compsparse.sweeps.engines.engine import Engine
-from compsparse.sweeps.engines.work import MOST_RETRIES, cores, died, most_workers, run_pack, use_threads
-from compsparse.sweeps.packs import Pack
+from compsparse.sweeps.engines import Engine, check_device_name, check_workers
+from compsparse.sweeps.packs import Pack, cores, run_pack, use_threads
 from compsparse.sweeps.records import Row
 
-_RETRIES = 2
+_RETRIES = 2  # of a pack whose worker died
 _CONNECT_SECONDS = 10
 _AHEAD = 4  # packs in flight beyond what the workers run; also what a cluster without workers sees
 _STARTS = 3  # of a local cluster, whose workers may be killed as they start
@@ -36,31 +35,20 @@ class DaskEngine(Engine):
         address: of a running scheduler, such as ``host:8786``; by default a cluster of local processes is made.
         workers: of the local cluster; one per core by default.
         device: where the workers compute; None is the CPU. A cluster that is there may have devices that are not here.
-        retries: how often a pack is tried again after its worker died.
     """
 
     name = "dask"
 
-    def __init__(
-        self,
-        address: str | None = None,
-        *,
-        workers: int | None = None,
-        device: str | None = None,
-        retries: int = _RETRIES,
-    ):
+    def __init__(self, address: str | None = None, *, workers: int | None = None, device: str | None = None):
         needs("distributed", "Dask engines", "dask")
         if address is not None and not isinstance(address, str):
             raise ConfigError(f"the address of a scheduler must be a text such as host:8786, got {address!r}")
-        if device is not None and not isinstance(device, str):
-            raise ConfigError(f"device must be a text such as cuda, got {device!r}")
+        self._address, self.device = address, check_device_name(device)
         if address is None:
             check_device(device)
         elif workers is not None:
             raise ConfigError(f"the cluster at {address} has its own workers: leave out their number")
-        self.device, self._retries = device, check_count("retries", retries, least=0, most=MOST_RETRIES)
-        self._address = address
-        self._wanted = cores() if workers is None else check_count("workers", workers, most=most_workers())
+        self._wanted = cores() if workers is None else check_workers(workers)
         self._n_workers, self._threads = self._wanted, None if address else max(1, cores() // self._wanted)
         self._client: Any = None
         self._cluster: Any = None
@@ -88,7 +76,7 @@ class DaskEngine(Engine):
 
         for tried in range(_STARTS):
             try:
-                with dask.config.set({"distributed.scheduler.allowed-failures": self._retries}):
+                with dask.config.set({"distributed.scheduler.allowed-failures": _RETRIES}):
                     return distributed.LocalCluster(
                         n_workers=self._wanted,
                         threads_per_worker=1,
@@ -193,7 +181,7 @@ class DaskEngine(Engine):
         elif future is not self._suspect:
             self._suspects.append(pack)
         else:
-            return died(pack, f"the Dask worker died each time while it ran this: {error}")
+            return pack.failed(f"the Dask worker died each time while it ran this: {error}")
         return []
 
     def _check_alive(self) -> None:

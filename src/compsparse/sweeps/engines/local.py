@@ -16,14 +16,13 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from compsparse.checks import check_count, check_device
-from compsparse.errors import ConfigError, EngineError
-from compsparse.sweeps.engines.engine import Engine
-from compsparse.sweeps.engines.work import MOST_RETRIES, cores, device_of, died, most_workers, run_pack, use_threads
-from compsparse.sweeps.packs import Pack
+from compsparse.checks import check_device
+from compsparse.errors import EngineError
+from compsparse.sweeps.engines import Engine, check_device_name, check_workers
+from compsparse.sweeps.packs import Pack, cores, device_of, run_pack, use_threads
 from compsparse.sweeps.records import Row
 
-_RETRIES = 2
+_RETRIES = 2  # of a single run whose worker died
 _STILLBORN = 3  # workers that die in a row before they are ready
 
 
@@ -57,19 +56,14 @@ class LocalEngine(Engine):
     Args:
         workers: how many; by default one per core, or per card on CUDA.
         device: where they compute, such as cpu, cuda or cuda:1; None is the CPU.
-        retries: how often a pack is tried again after its worker died.
     """
 
     name = "local"
 
-    def __init__(self, *, workers: int | None = None, device: str | None = None, retries: int = _RETRIES):
-        if device is not None and not isinstance(device, str):
-            raise ConfigError(f"device must be a text such as cuda, got {device!r}")
+    def __init__(self, *, workers: int | None = None, device: str | None = None):
+        self.device = check_device_name(device)
         check_device(device)
-        self.device, self._retries = device, check_count("retries", retries, least=0, most=MOST_RETRIES)
-        self._n_workers = (
-            _default_workers(device) if workers is None else check_count("workers", workers, most=most_workers())
-        )
+        self._n_workers = _default_workers(self.device) if workers is None else check_workers(workers)
         self._threads = max(1, cores() // self._n_workers)
         self._workers: list[_Worker] = []
         self._again: deque[tuple[Pack, int]] = deque()
@@ -152,13 +146,13 @@ class LocalEngine(Engine):
         if worker.pack is None:
             return []
         deaths = worker.deaths + 1
-        if deaths <= 1 or (len(worker.pack.specs) == 1 and deaths <= self._retries):
+        if deaths <= 1 or (len(worker.pack.specs) == 1 and deaths <= _RETRIES):
             self._again.append((worker.pack, deaths))
             return []
         if len(worker.pack.specs) > 1:
             self._again.extend((half, deaths - 1) for half in worker.pack.halves())
             return []
-        return died(worker.pack, f"the worker process died {deaths} times while it ran this (exit status {code})")
+        return worker.pack.failed(f"the worker process died {deaths} times while it ran this (exit status {code})")
 
     @property
     def partial_load(self) -> float:

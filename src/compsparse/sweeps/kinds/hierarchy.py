@@ -6,12 +6,12 @@ import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar, Literal, Self, get_args, get_type_hints
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
 
-from compsparse.checks import check_choice, check_count, check_flag, check_kind, check_number
+from compsparse.checks import check_count, check_kind, check_number
 from compsparse.errors import ConfigError
 from compsparse.measures import diffeomorphism_sensitivity, synonym_sensitivity
 from compsparse.networks.replicas import select
@@ -128,12 +128,9 @@ class HierarchyRun(Spec):
         check_number("weight_decay", self.weight_decay, least=0)
         check_number("stop_at_loss", self.stop_at_loss, least=0)
         check_number("cosine_share", self.cosine_share, above=0, most=1)
-        for name in ("whitened", "shifted", "bias_per_position", "balanced", "sensitivities"):
-            check_flag(name, getattr(self, name))
+        self.to_dict()  # looks at flags and choices
         if self.whitened and self.shifted:
             raise ConfigError("symbols are whitened or shifted, not both")
-        for name, choices in _choices().items():
-            check_choice(name, getattr(self, name), choices)
 
     def _check_sizes(self) -> None:
         """Slots, weights and data are counted before anything of their size is made."""
@@ -265,12 +262,6 @@ class HierarchyRun(Spec):
             schedule=cosine_over(self.cosine_share) if self.schedule == "cosine" else self.schedule,
             stop_at_loss=self.stop_at_loss,
         )
-
-
-@lru_cache(maxsize=1)
-def _choices() -> dict[str, tuple[str, ...]]:
-    hints = get_type_hints(HierarchyRun)
-    return {name: get_args(hints[name]) for name in ("learner", "placement", "schedule", "optimizer", "test_at")}
 
 
 @lru_cache(maxsize=1024)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from compsparse.sweeps.adaptive import Adaptive
@@ -81,95 +82,93 @@ def _rate(learner: Learner, n_levels: int, s0: int, s: int) -> float:
     return 0.001  # networks in common use, by Adam
 
 
-def _search(start: int, most: int) -> Adaptive:
-    return Adaptive("n_train", "test_error", 0.1, start=start, most=most, factor=2.0, resolution=1.25)
+def _search(name: str, base: dict[str, Any], runs: Sequence[dict[str, Any]], start: int, most: int) -> Sweep:
+    """Where the test error of every setting crosses a tenth."""
+    search = Adaptive("n_train", "test_error", 0.1, start=start, most=most, factor=2.0, resolution=1.25)
+    return Sweep(name, HierarchyRun, base, {"seed": _SEEDS}, runs, search)
 
 
 def _settings(learner: Learner, sizes: tuple[int, ...], levels: tuple[int, ...], empties: tuple[int, ...]) -> list[Any]:
     return [{"n_features": v, **srhm_protocol(learner, depth, s0)} for v in sizes for depth in levels for s0 in empties]
 
 
-def _curves(learner: Learner, *, v: int, s0: int, sizes: tuple[int, ...]) -> Sweep:
+def _curves(name: str, learner: Learner, *, v: int, s0: int, sizes: tuple[int, ...]) -> Sweep:
     base = {**srhm_protocol(learner, 2, s0), "n_features": v, "sensitivities": True}
-    return Sweep(f"{learner} curves", HierarchyRun, base, {"n_train": sizes, "seed": _SEEDS})
+    return Sweep(name, HierarchyRun, base, {"n_train": sizes, "seed": _SEEDS})
 
 
-PRESETS = {
-    "rhm-quick": Sweep(
+_COMMON = {
+    "n_features": 8,
+    "n_empty": 1,
+    "width": 64,
+    "optimizer": "adamw",
+    "learning_rate": 0.001,
+    "batch_size": 128,
+    "schedule": "constant",
+    "n_epochs": 200,
+}
+_SWEEPS = (
+    Sweep(
         "rhm-quick",
         HierarchyRun,
         {**rhm_protocol(), "n_features": 8},
         {"n_train": (512, 768, 1152, 1728, 2592), "seed": _SEEDS},
     ),
-    "rhm-sample-complexity": Sweep(
+    _search(
         "rhm-sample-complexity",
-        HierarchyRun,
         rhm_paper(),
-        {"seed": _SEEDS},
         [{"n_features": v, "n_levels": depth} for depth, v in ((2, 6), (2, 8), (2, 12), (3, 4), (3, 6), (3, 8))],
-        _search(300, 100_000),
+        300,
+        100_000,
     ),
-    "srhm-figure-1": _curves("cnn", v=10, s0=2, sizes=(2000, 4000, 8000, 16_000, 32_000)),
-    "srhm-figure-4b": Sweep(
+    _curves("srhm-figure-1", "cnn", v=10, s0=2, sizes=(2000, 4000, 8000, 16_000, 32_000)),
+    _search(
         "srhm-figure-4b",
-        HierarchyRun,
         {},
-        {"seed": _SEEDS},
         _settings("lcn", (4,), (2, 3), (1, 2, 4)) + _settings("lcn", (6, 8, 10), (2, 3), (0, 1, 2, 4)),
-        _search(500, 2_000_000),
+        500,
+        2_000_000,
     ),
-    "srhm-figure-4c": Sweep(
+    _search(
         "srhm-figure-4c",
-        HierarchyRun,
         {},
-        {"seed": _SEEDS},
         _settings("cnn", (4,), (2, 3), (1, 2, 4, 6)) + _settings("cnn", (6, 8, 10, 12), (2, 3), (0, 1, 2, 4, 6)),
-        _search(500, 2_000_000),
+        500,
+        2_000_000,
     ),
-    "srhm-figure-6": _curves("lcn", v=8, s0=1, sizes=(1000, 2000, 4000, 8000, 16_000)),
-    "srhm-figure-7": Sweep(
+    _curves("srhm-figure-6", "lcn", v=8, s0=1, sizes=(1000, 2000, 4000, 8000, 16_000)),
+    _search(
         "srhm-figure-7",
-        HierarchyRun,
         {"n_features": 6, "placement": "B"},
-        {"seed": _SEEDS},
         [srhm_protocol("lcn", 2, s0) for s0 in (1, 2, 4)],
-        _search(500, 2_000_000),
+        500,
+        2_000_000,
     ),
-    "srhm-figure-10": Sweep(
+    _search(
         "srhm-figure-10",
-        HierarchyRun,
         {},
-        {"seed": _SEEDS},
         [
             {"n_features": v, **srhm_protocol("lcn", depth, s0, tuple_size=3)}
             for v, depth in ((4, 2), (6, 2), (4, 3))
             for s0 in (0, 1, 2)
         ],
-        _search(4000, 5_000_000),
+        4000,
+        5_000_000,
     ),
-    "srhm-figure-12": _curves("lcn", v=8, s0=1, sizes=(1000, 4000, 16_000, 32_000)),
-    "srhm-figure-13": Sweep(
+    _curves("srhm-figure-12", "lcn", v=8, s0=1, sizes=(1000, 4000, 16_000, 32_000)),
+    _search(
         "srhm-figure-13",
-        HierarchyRun,
         {"n_features": 4},
-        {"seed": _SEEDS},
         [srhm_protocol("cnn", 2, s0, tuple_size=3) for s0 in (0, 1, 2)],
-        _search(4000, 5_000_000),
+        4000,
+        5_000_000,
     ),
-    "srhm-figure-16": _curves("fcn", v=6, s0=1, sizes=(2000, 4000, 8000, 16_000)),
-    "common-networks": Sweep(
+    _curves("srhm-figure-16", "fcn", v=6, s0=1, sizes=(2000, 4000, 8000, 16_000)),
+    Sweep(
         "common-networks",
         HierarchyRun,
-        {
-            "n_features": 8,
-            "n_empty": 1,
-            "width": 64,
-            "optimizer": "adamw",
-            "learning_rate": 0.001,
-            "batch_size": 128,
-            "schedule": "constant",
-            "n_epochs": 200,
-        },
+        _COMMON,
         {"learner": ("plain-cnn", "residual-cnn", "transformer"), "n_train": (4000, 16_000, 32_000), "seed": _SEEDS},
     ),
-}
+)
+PRESETS = {sweep.name: sweep for sweep in _SWEEPS}

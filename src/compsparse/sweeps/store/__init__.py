@@ -6,21 +6,17 @@ from pathlib import Path
 from types import TracebackType
 
 from compsparse.checks import check_flag
-from compsparse.errors import ConfigError, MissingDependencyError
+from compsparse.errors import ConfigError
 from compsparse.files import check_outputs, check_place, check_writable
+from compsparse.optional import needs
 
-try:
-    import sqlalchemy  # noqa: F401
-except ImportError:
-    raise MissingDependencyError("stores of results need sqlalchemy: pip install 'compsparse[lab]'") from None
+needs("sqlalchemy", "stores of results", "lab")
 
-from compsparse.sweeps import DEFAULT_STORE
-from compsparse.sweeps.store.database import Database
-from compsparse.sweeps.store.leases import Leases
-from compsparse.sweeps.store.results import Results
-from compsparse.sweeps.store.spill import Spill, import_spill
-from compsparse.sweeps.store.states import SweepState, SweepStates
-from compsparse.sweeps.store.tables import write_table
+from compsparse.sweeps import DEFAULT_STORE  # noqa: E402
+from compsparse.sweeps.records import SweepState, write_table  # noqa: E402
+from compsparse.sweeps.store.database import Database  # noqa: E402
+from compsparse.sweeps.store.leases import Leases, SweepStates  # noqa: E402
+from compsparse.sweeps.store.results import Results, Spill  # noqa: E402
 
 
 class Store:
@@ -44,8 +40,8 @@ class Store:
         return Spill([self.database.folder], self.name)
 
     def import_spill(self, path: str | Path) -> tuple[int, int]:
-        """Brings a spill file in; returns how many results it holds and how many of them were new."""
-        return import_spill(check_place("a file of results", path), self.results)
+        """Brings a spill file or another store in; returns how many results it holds and how many were new."""
+        return self.results.bring_in(check_place("a file of results", path))
 
     def export(self, path: str | Path, kind: str | None = None) -> int:
         """Writes the results to a .parquet or .csv file; returns how many."""
@@ -57,10 +53,9 @@ class Store:
     def compact(self, failed: bool = False) -> dict[str, int]:
         """Removes dead leases and ended sweeps (and failed results, so that they run again), and frees space."""
         check_flag("failed", failed)
-        now, _ = self.sweeps.all(0)
         removed = {
             "leases": self.leases.drop_expired(),
-            "sweeps": self.sweeps.drop_ended(now),
+            "sweeps": self.sweeps.drop_ended(),
             "failed": self.results.forget_failed() if failed else 0,
         }
         self.database.compact()

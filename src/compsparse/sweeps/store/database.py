@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sqlite3
 import time
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Table, create_engine, event, exc, func, insert, inspect, select, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, Engine, make_url
-from sqlalchemy.engine.reflection import Inspector
 
 from compsparse.checks import check_flag
 from compsparse.errors import ConfigError, StoreError, StoreUnreachableError
@@ -22,7 +22,7 @@ from compsparse.files import check_place
 from compsparse.optional import needs
 from compsparse.sweeps.addresses import hidden_in, without_password
 from compsparse.sweeps.records import UnreadableResults
-from compsparse.sweeps.store.schema import NEW_IN_2, SCHEMA_VERSION, meta_table, metadata, results_table
+from compsparse.sweeps.store.schema import SCHEMA_VERSION, meta_table, metadata
 from compsparse.sweeps.store.sqlite_file import SqliteFile, problem_of
 from compsparse.text import printable, shell_word
 
@@ -34,8 +34,6 @@ class Database:
 
     Attributes:
         read_only: whether nothing is written, because so it was asked, or because the file's medium takes nothing.
-        has_digests: whether its results carry digests; in one that an earlier version made and nobody has written to
-            since, they do not.
     """
 
     def __init__(self, place: str | Path, create: bool = True, read_only: bool = False):
@@ -79,35 +77,23 @@ class Database:
             raise StoreError(
                 f"the store {self.name} has a strange schema, {version!r}: it was damaged, or made by something else"
             )
-        if int(version) > SCHEMA_VERSION:
+        if int(version) != SCHEMA_VERSION:
+            remedy = "install a newer compsparse" if int(version) > SCHEMA_VERSION else "take a new store"
             raise StoreError(
-                f"the store {self.name} has schema {int(version)}, this compsparse reads up to {SCHEMA_VERSION}: "
-                "install a newer compsparse"
+                f"the store {self.name} has schema {int(version)}, this compsparse reads {SCHEMA_VERSION}: {remedy}"
             )
-        if int(version) < SCHEMA_VERSION and not self.read_only:
-            from compsparse.sweeps.store.migration import migrate
-
-            self.check_whole()
-            migrate(self)
-        self._check_columns(is_old=int(version) < SCHEMA_VERSION and self.read_only)
 
     def _schema_version(self) -> str | None:
         with self.read() as connection:
             if meta_table.name not in inspect(connection).get_table_names():
                 return None
-            _check_holds(self.name, inspect(connection), meta_table)
             query = select(meta_table.c.value).where(meta_table.c.name == "schema_version")
             return str(connection.scalar(query))[:20]
 
-    def _check_columns(self, is_old: bool) -> None:
-        with self.read() as connection:
-            for table in metadata.sorted_tables:
-                _check_holds(self.name, inspect(connection), table, NEW_IN_2.get(table.name, ()) if is_old else ())
-            self.has_digests = "digest" in _columns_of(inspect(connection), results_table)
-
     def _create(self) -> None:
         with self.write() as connection:
-            self.lock(connection)
+            if not self.is_sqlite:  # two processes may both find that it has to be done
+                connection.execute(select(func.pg_advisory_xact_lock(_CREATE_LOCK)))
             tables = inspect(connection).get_table_names()
             if meta_table.name in tables:
                 return
@@ -115,11 +101,6 @@ class Database:
                 raise StoreError(f"{self.name} is a database, but no store of compsparse: it holds other tables")
             metadata.create_all(connection)
             connection.execute(insert(meta_table).values(name="schema_version", value=str(SCHEMA_VERSION)))
-
-    def lock(self, connection: Connection) -> None:
-        """Lets one process at a time make or change the tables; two may both find that it has to be done."""
-        if not self.is_sqlite:
-            connection.execute(select(func.pg_advisory_xact_lock(_CREATE_LOCK)))
 
     def check_whole(self) -> None:
         """Looks once whether the file of a SQLite store is whole, its indexes too; SQLite itself would not notice.
@@ -209,19 +190,6 @@ class Database:
             raise StoreError(f"the store {self.name} is damaged: its tables have names that are no texts") from error
 
 
-def _check_holds(name: str, inspector: Inspector, table: Table, not_yet: Collection[str] = ()) -> None:
-    there = _columns_of(inspector, table)
-    missing = [column.name for column in table.columns if column.name not in there and column.name not in not_yet]
-    if missing:
-        raise StoreError(
-            f"the store {name} was damaged, or made by something else: its table {table.name} has no {missing[0]}"
-        )
-
-
-def _columns_of(inspector: Inspector, table: Table) -> set[str]:
-    return {c["name"] for c in inspector.get_columns(table.name)} if inspector.has_table(table.name) else set()
-
-
 def _url(place: str) -> URL:
     if "://" not in place and place != ":memory:":
         return URL.create("sqlite", database=place)
@@ -257,11 +225,14 @@ def _told(name: str, problem: str, is_cut_off: bool) -> StoreError:
         return StoreError(f"cannot open the store {name}: {problem}")
     if "is full" in problem or "No space left" in problem:
         return StoreError(f"the store {name} is full: {problem}")
+    if _OTHER_TABLES.search(problem):
+        return StoreError(f"the store {name} was damaged, or made by something else: {problem}")
     if is_cut_off or (any(w in problem.lower() for w in _AWAY) and not any(w in problem for w in _REFUSED)):
         return StoreUnreachableError(f"cannot reach the store {name}: {problem}")
     return StoreError(f"the store {name} failed: {problem}")
 
 
+_OTHER_TABLES = re.compile(r"no such (table|column)|(relation|column) .* does not exist")
 _AWAY = ("connect", "resolve", "shutting down", "starting up", "terminating")
 _REFUSED = ("authentication failed", "does not exist", "no password supplied", "no pg_hba.conf entry")
 """What a server that is there says; to wait would not help."""
@@ -290,7 +261,10 @@ def check_keys(keys: Any) -> list[str]:
     return found
 
 
-def chunks(keys: Sequence[str], size: int = 500) -> Iterator[Sequence[str]]:
-    """Parts of a list of keys that fit into one statement."""
-    for first in range(0, len(keys), size):
-        yield keys[first : first + size]
+_Item = TypeVar("_Item")
+
+
+def chunks(items: Sequence[_Item], size: int = 500) -> Iterator[Sequence[_Item]]:
+    """Parts of a list that fit into one statement."""
+    for first in range(0, len(items), size):
+        yield items[first : first + size]

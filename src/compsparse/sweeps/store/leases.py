@@ -1,4 +1,4 @@
-"""Leases: who runs what, so that two drivers on one store do not do the same work."""
+"""Who runs what, so that two drivers on one store do not do the same work, and how far each of them is."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ import os
 import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from sqlalchemy import ColumnElement, Connection, delete, select, true, tuple_, update
+from sqlalchemy import ColumnElement, Connection, delete, insert, select, true, tuple_, update
 
-from compsparse.sweeps.records import HOST
+from compsparse.checks import check_count
+from compsparse.errors import DataError
+from compsparse.sweeps.records import HOST, SILENCE, SweepState, read_fields, warn_of
 from compsparse.sweeps.store.database import Database, check_keys, chunks, upsert
-from compsparse.sweeps.store.schema import leases_table, results_table
+from compsparse.sweeps.store.schema import leases_table, results_table, sweeps_table
 
 _MOST_UNSEEN = 5.0
+_MOST_STATES = 100_000
 
 
 @dataclass(frozen=True)
@@ -58,8 +61,7 @@ class Leases:
         new = {name: statement.excluded[name] for name in ("sign", "seconds")}
         is_mine = leases_table.c.owner == owner
         connection.execute(statement.on_conflict_do_update(index_elements=["key"], set_=new, where=is_mine))
-        asked = leases_table.c.key.in_(keys)
-        mine = set(connection.scalars(select(leases_table.c.key).where(asked, is_mine)))
+        mine = set(connection.scalars(select(leases_table.c.key).where(leases_table.c.key.in_(keys), is_mine)))
         # a lease ends in the transaction of its result: whoever gets the lease sees the result
         ended = set(connection.scalars(select(results_table.c.key).where(results_table.c.key.in_(mine))))
         connection.execute(delete(leases_table).where(leases_table.c.key.in_(ended), is_mine))
@@ -87,12 +89,9 @@ class Leases:
         dead = [
             (key, sign) for key, owner, sign, seconds in held if is_gone(owner) or self._is_silent(key, sign, seconds)
         ]
-        n_dropped = 0
-        for first in range(0, len(dead), 500):
-            # a sign that came since is another sign
-            unchanged = tuple_(leases_table.c.key, leases_table.c.sign).in_(dead[first : first + 500])
-            n_dropped += connection.execute(delete(leases_table).where(unchanged)).rowcount
-        return n_dropped
+        # a sign that came since is another sign
+        unchanged = (tuple_(leases_table.c.key, leases_table.c.sign).in_(part) for part in chunks(dead))
+        return sum(connection.execute(delete(leases_table).where(part)).rowcount for part in unchanged)
 
     def _is_silent(self, key: str, sign: str, seconds: float) -> bool:
         """Whether the sign was seen to stay the same for longer than the lease.
@@ -143,3 +142,51 @@ def is_gone(owner: str) -> bool:
     except (OSError, ValueError):
         return False
     return False
+
+
+# ---- how the sweeps are getting on ---------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SweepStates:
+    """The state of every sweep that was run on the store."""
+
+    database: Database
+
+    def begin(self, state: SweepState) -> SweepState:
+        """Writes a new state; returns it with the time it began."""
+        with self.database.write() as connection:
+            now = self.database.now(connection)
+            state = replace(state, started=now, heartbeat=now)
+            connection.execute(insert(sweeps_table).values(asdict(state)))
+        return state
+
+    def beat(self, state: SweepState, finished: bool = False) -> None:
+        """Writes a state that has changed, with the time as a sign of life."""
+        with self.database.write() as connection:
+            now = self.database.now(connection)
+            state = replace(state, heartbeat=now, finished=now if finished else None)
+            connection.execute(update(sweeps_table).where(sweeps_table.c.id == state.id).values(asdict(state)))
+
+    def all(self, last: int = 10) -> tuple[float, list[SweepState]]:
+        """The time now and the last sweeps, the newest first."""
+        check_count("last", last, least=0, most=_MOST_STATES)
+        with self.database.read() as connection:
+            query = select(sweeps_table).order_by(sweeps_table.c.started.desc()).limit(last)
+            rows = [dict(row) for row in connection.execute(query).mappings()]
+            now = self.database.now(connection)
+        states, broken = [], {}
+        for row in rows:
+            try:
+                states.append(read_fields(SweepState, row))
+            except DataError as error:
+                broken[str(row["id"])] = str(error)
+        warn_of(broken, f"the sweeps in {self.database.name}")
+        return now, states
+
+    def drop_ended(self) -> int:
+        """Removes sweeps that ended or went silent; returns how many."""
+        with self.database.write() as connection:
+            silent = sweeps_table.c.heartbeat < self.database.now(connection) - SILENCE
+            old = sweeps_table.c.finished.is_not(None) | silent
+            return connection.execute(delete(sweeps_table).where(old)).rowcount

@@ -1,13 +1,27 @@
-"""The tables of a store, the same in SQLite and PostgreSQL."""
+"""The tables of a store, the same in SQLite and PostgreSQL: a column for each field of what is kept."""
 
 from __future__ import annotations
 
+from dataclasses import Field, fields
+from typing import Any
+
 from sqlalchemy import Column, Double, Integer, MetaData, String, Table, Text
 
+from compsparse.digest import SEAL
+from compsparse.sweeps.records import Row, SweepState
+
 SCHEMA_VERSION = 2
-"""2: results carry digests, and leases a sign of life in place of times."""
 
 metadata = MetaData()
+
+
+def _column(field: Field[Any]) -> Column[Any]:
+    """The column of a field, by the name of its type; what is nested is JSON in a text."""
+    kind, _, more = str(field.type).partition(" | ")
+    if field.name in ("key", "id"):
+        return Column(field.name, String(64), primary_key=True)
+    return Column(field.name, {"int": Integer, "float": Double}.get(kind, Text), nullable=more == "None")
+
 
 meta_table = Table(
     "compsparse_meta",
@@ -16,23 +30,7 @@ meta_table = Table(
     Column("value", Text, nullable=False),
 )
 
-results_table = Table(
-    "compsparse_results",
-    metadata,
-    Column("key", String(64), primary_key=True),
-    Column("kind", Text, nullable=False, index=True),
-    Column("version", Integer, nullable=False),
-    Column("spec", Text, nullable=False),
-    Column("status", String(16), nullable=False),
-    Column("result", Text),
-    Column("traceback", Text),
-    Column("seconds", Double, nullable=False),
-    Column("started", Double, nullable=False),
-    Column("finished", Double, nullable=False),
-    Column("host", Text, nullable=False),
-    Column("code", Text, nullable=False),
-    Column("digest", String(64)),
-)
+results_table = Table("compsparse_results", metadata, *map(_column, fields(Row)), Column(SEAL, String(64)))
 
 leases_table = Table(
     "compsparse_leases",
@@ -43,24 +41,4 @@ leases_table = Table(
     Column("seconds", Double, nullable=False),
 )
 
-sweeps_table = Table(
-    "compsparse_sweeps",
-    metadata,
-    Column("id", String(64), primary_key=True),
-    Column("name", Text, nullable=False),
-    Column("host", Text, nullable=False),
-    Column("pid", Integer, nullable=False),
-    Column("total", Integer, nullable=False),
-    Column("done", Integer, nullable=False),
-    Column("failed", Integer, nullable=False),
-    Column("running", Integer, nullable=False),
-    Column("existing", Integer, nullable=False),
-    Column("share", Double, nullable=False),
-    Column("started", Double, nullable=False),
-    Column("heartbeat", Double, nullable=False),
-    Column("finished", Double),
-    Column("message", Text, nullable=False),
-)
-
-NEW_IN_2 = {"compsparse_results": ("digest",), "compsparse_leases": ("sign", "seconds")}
-"""Columns that a store of schema 1 does not have."""
+sweeps_table = Table("compsparse_sweeps", metadata, *map(_column, fields(SweepState)))
