@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
-from compsparse.clock import now
 from compsparse.errors import CompsparseError, ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -24,8 +23,8 @@ if TYPE_CHECKING:
 MOST_VARIABLES = 1_000_000
 """Most inputs that a function may have."""
 
-RandomState = int | np.random.Generator | None
-"""A seed, a generator, or None for numbers that differ each time."""
+RandomState = int | np.random.Generator | np.random.RandomState | None
+"""A seed, a generator of either of numpy's kinds, or None for numbers that differ each time."""
 
 
 # ---- names --------------------------------------------------------------------------------------
@@ -195,23 +194,14 @@ def check_flag(what: str, value: Any) -> bool:
 
 
 def generator_from(random_state: Any, what: str = "random_state") -> np.random.Generator:
-    """A generator of random numbers: a new one from a seed, or the one that was given."""
+    """A generator of random numbers: a new one from a seed, the one that was given, or one drawn from an older kind."""
     if isinstance(random_state, np.random.Generator):
         return random_state
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(int(random_state.randint(2**31)))
     if random_state is None:
         return np.random.default_rng()
     return np.random.default_rng(check_count(what, random_state, least=0))
-
-
-def legacy_generator_from(random_state: Any, what: str = "random_state") -> np.random.RandomState:
-    """A generator as scikit-learn's estimators use it: of a seed, the one that was given, or numpy's own for None."""
-    if isinstance(random_state, np.random.RandomState):
-        return random_state
-    from sklearn.utils import check_random_state
-
-    seed = None if random_state is None else check_count(what, random_state, least=0, most=2**32 - 1)
-    generator: np.random.RandomState = check_random_state(seed)
-    return generator
 
 
 def seed_from(random_state: Any, what: str = "random_state") -> int:
@@ -222,12 +212,6 @@ def seed_from(random_state: Any, what: str = "random_state") -> int:
 def check_time_limit(time_limit: Any) -> float | None:
     """Seconds that are left, or None without a limit."""
     return None if time_limit is None else check_number("time_limit", time_limit, above=0)
-
-
-def deadline_in(time_limit: Any) -> float | None:
-    """When a limit of so many seconds from now is over, on the :mod:`~compsparse.clock`."""
-    seconds = check_time_limit(time_limit)
-    return None if seconds is None else now() + seconds
 
 
 def check_device(device: Any) -> torch.device | None:

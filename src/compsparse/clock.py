@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Any
 
+from compsparse.checks import check_time_limit
 from compsparse.errors import CompsparseError
 
 
@@ -42,13 +45,62 @@ def go_on() -> None:
         _PAUSES.seconds += time.perf_counter() - _PAUSES.since
 
 
-# ---- a limit for work of many parts --------------------------------------------------------------
-
-_OVER: ContextVar[float] = ContextVar("when time is over", default=float("inf"))
+# ---- limits --------------------------------------------------------------------------------------
 
 
 class TimeIsOver(CompsparseError, TimeoutError):
     """The time for a piece of work was over before the work was done."""
+
+
+@dataclass(frozen=True)
+class Deadline:
+    """Until when a piece of work may go on, on this clock.
+
+    >>> Deadline.after(None).left
+    inf
+    >>> Deadline.after(60).within(5).left <= 5
+    True
+    """
+
+    at: float = math.inf
+
+    @classmethod
+    def after(cls, time_limit: Any) -> Deadline:
+        """So many seconds from now; None sets no limit."""
+        seconds = check_time_limit(time_limit)
+        return cls() if seconds is None else cls(now() + seconds)
+
+    @property
+    def left(self) -> float:
+        """Seconds until then: infinite without a limit, negative after it."""
+        return self.at - now()
+
+    @property
+    def is_set(self) -> bool:
+        """Whether there is a limit."""
+        return self.at < math.inf
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no time is left."""
+        return now() > self.at
+
+    def within(self, seconds: float) -> Deadline:
+        """So many seconds from now, or this deadline where it is earlier."""
+        return Deadline(min(self.at, now() + seconds))
+
+    def check(self) -> None:
+        """Ends the work where its time is over.
+
+        Raises:
+            TimeIsOver: it is.
+        """
+        if self.is_over:
+            raise TimeIsOver("the time for this work was over before it was done: give it more, or none")
+
+
+_NEVER = Deadline()
+_OF_THIS_WORK: ContextVar[Deadline] = ContextVar("when time is over", default=_NEVER)
 
 
 @contextmanager
@@ -58,12 +110,12 @@ def within(time_limit: float | None) -> Iterator[None]:
     For work of many parts, none of which knows the limit of the whole; a part that can give its best answer so far has
     a ``time_limit`` of its own.
     """
-    at = float("inf") if time_limit is None else now() + time_limit
-    token = _OVER.set(min(at, _OVER.get()))
+    whole = _OF_THIS_WORK.get()
+    token = _OF_THIS_WORK.set(whole if time_limit is None else whole.within(time_limit))
     try:
         yield
     finally:
-        _OVER.reset(token)
+        _OF_THIS_WORK.reset(token)
 
 
 def look_at_clock() -> None:
@@ -72,5 +124,4 @@ def look_at_clock() -> None:
     Raises:
         TimeIsOver: it is.
     """
-    if now() > _OVER.get():
-        raise TimeIsOver("the time for this work was over before it was done: give it more, or none")
+    _OF_THIS_WORK.get().check()

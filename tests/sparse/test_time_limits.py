@@ -14,7 +14,7 @@ from numba import njit
 from numba.core.errors import TypingError
 from scipy import sparse
 
-from compsparse import checks, clock, compilation
+from compsparse import clock, compilation
 from compsparse.certificate import Rigour
 from compsparse.errors import ConfigError
 from compsparse.sparse import best_subset, gaussian_dictionary, lasso, lasso_path, sparsest
@@ -100,7 +100,7 @@ def fake_clock(monkeypatch):
             return self.time
 
     mine = Clock()
-    for module in (checks, solve, stopping, cone):
+    for module in (clock, solve, stopping, cone):
         monkeypatch.setattr(module, "now", mine.now)
     return mine
 

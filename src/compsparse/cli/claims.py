@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,9 +11,10 @@ import typer
 from rich.padding import Padding
 from rich.text import Text
 
-from compsparse.checks import check_choice, deadline_in
+from compsparse.checks import check_choice
 from compsparse.cli.app import JsonOption, app, cell, err, out, print_json, say, seconds
 from compsparse.cli.tables import TimeLimitOption
+from compsparse.clock import Deadline
 from compsparse.files import check_folder, check_outputs
 from compsparse.progress import shown
 from compsparse.text import printable, shell_word
@@ -65,7 +65,7 @@ def claims_run(
     """
     from compsparse.claims import PROFILES, all_claims, get_claim, keep, run_claim
 
-    end = deadline_in(seconds(time_limit))
+    deadline = Deadline.after(seconds(time_limit))
     check_choice("profile", profile, PROFILES)
     check_folder(results)
     chosen = [get_claim(name) for name in names or all_claims()]
@@ -73,9 +73,9 @@ def claims_run(
         chosen = [claim for claim in chosen if profile in claim.profiles]
     verdicts: list[Verdict] = []
     for claim in chosen:
-        left = None if end is None else end - time.perf_counter()
-        if left is not None and left <= 0:
+        if deadline.is_over:
             break
+        left = deadline.left if deadline.is_set else None
         with shown(claim.name, err.is_terminal) as progress:
             verdict = run_claim(claim, "full" if profile == "full" else "quick", progress, left)
         keep(verdict, results)

@@ -11,7 +11,6 @@ from typing import Any, Literal, get_args
 import numpy as np
 import torch
 
-from compsparse import clock
 from compsparse.certificate import Certificate, Rigour
 from compsparse.checks import (
     RandomState,
@@ -21,9 +20,8 @@ from compsparse.checks import (
     check_flag,
     check_mapping,
     check_number,
-    deadline_in,
 )
-from compsparse.clock import TimeIsOver, within
+from compsparse.clock import Deadline, TimeIsOver, within
 from compsparse.construct.assembly import stacked
 from compsparse.construct.building import Built, build
 from compsparse.construct.enclosure import bounds_on
@@ -106,11 +104,11 @@ def compile(
     graph = subject.graph
     box = check_domain(domain, graph.inputs)
     sides = _sides_held(graph, box, kind)
-    deadline = deadline_in(time_limit)
+    deadline = Deadline.after(time_limit)
     with within(time_limit):
         opaque = _opaque(graph, sides, known, estimate, random_state)
         program, built = _compiled(graph, sides, tol, method, kind, opaque)
-    if deadline is not None and clock.now() > deadline:
+    if deadline.is_over:
         n_points = min(n_points, _SHORT_SEARCH)
     network = stacked(graph.n_inputs, built.gadgets, built.outputs, kind)
     seen = search(network, subject, box, n_points=n_points, random_state=random_state)

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from compsparse.checks import check_unmasked, legacy_generator_from
+from compsparse.checks import check_unmasked, seed_from
 from compsparse.estimators.base import whole_or_not_at_all
 from compsparse.sparse.memorisation import memorise
 from compsparse.sparse.memorisation.problem import Bias, Norm
@@ -63,7 +63,7 @@ class MinimalReLURegressor(RegressorMixin, BaseEstimator):
         """Finds the network."""
         check_unmasked("y", y)
         X, y = validate_data(self, check_unmasked("X", X), y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
-        seed = int(legacy_generator_from(self.random_state).randint(2**31 - 1))
+        seed = seed_from(self.random_state)
         self.memorised_ = memorise(
             X,
             y,

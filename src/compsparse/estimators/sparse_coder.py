@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from compsparse.checks import check_choice, check_count, check_numbers, check_unmasked, legacy_generator_from
+from compsparse.checks import check_choice, check_count, check_numbers, check_unmasked, generator_from
 from compsparse.errors import DataError
 from compsparse.estimators.base import whole_or_not_at_all
 from compsparse.sizes import check_size
@@ -133,7 +133,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         # scikit-learn's learner keeps two such tables and a square one
         size = float(n_atoms) * (3 * rows.shape[1] + n_atoms + len(rows))
         check_size(f"{n_atoms:,} atoms", size, "ask for fewer")
-        rng = legacy_generator_from(self.random_state)
+        rng = generator_from(self.random_state)
         # one penalty for all rows, in scikit-learn's scaling with 1/2
         scale = float(np.linalg.norm(rows, axis=1).mean())
         learner = MiniBatchDictionaryLearning(
@@ -142,7 +142,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             max_iter=check_count("n_passes", self.n_passes),
             fit_algorithm="cd",
             batch_size=min(256, len(rows)),
-            random_state=self.random_state,
+            random_state=int(rng.integers(2**31)) if rng is self.random_state else self.random_state,
         )
         atoms = learner.fit(rows).components_.T
         # atoms that no row used may be zero: they become directions at random

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from compsparse.blas import one_blas_thread
-from compsparse.checks import deadline_in
-from compsparse.clock import now
+from compsparse.clock import Deadline, now
 
 _BATCH = 32  # signals between two looks at the clock
 _SINGLE = 1e-8  # relative gaps down to this are met with correlations in single precision
@@ -19,8 +18,7 @@ _SINGLE = 1e-8  # relative gaps down to this are met with correlations in single
 
 def deadline_of(time_limit: float | None) -> float:
     """When a limit of so many seconds from now is over; infinite without one."""
-    deadline = deadline_in(time_limit)
-    return np.inf if deadline is None else deadline
+    return Deadline.after(time_limit).at
 
 
 def in_batches(

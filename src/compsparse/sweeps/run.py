@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from compsparse.checks import check_count, check_device, check_flag, check_number, deadline_in
+from compsparse.checks import check_count, check_device, check_flag, check_number
+from compsparse.clock import Deadline
 from compsparse.errors import ConfigError, EngineError
 from compsparse.progress import Progress, Silent, check_progress
 from compsparse.sweeps import DEFAULT_STORE
@@ -59,7 +60,7 @@ def run_sweep(
     """
     if not isinstance(sweep, Sweep):
         raise ConfigError(f"expected a Sweep to run, got {sweep!r}")
-    deadline = deadline_in(time_limit) or math.inf
+    deadline = Deadline.after(time_limit).at
     check_number("lease_seconds", lease_seconds, above=0)
     check_number("lease_seconds", lease_seconds, least=_SHORTEST_LEASE, most=_LONGEST_LEASE)
     check_flag("retry_failed", retry_failed)

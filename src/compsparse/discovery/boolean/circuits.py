@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from compsparse.clock import now
+from compsparse.clock import Deadline
 from compsparse.discovery.forest import Members, users_of_modules
 from compsparse.discovery.record import DiscoveryStatus, Evidence
 from compsparse.graph import Constituent, FunctionGraph
@@ -120,9 +120,7 @@ def _without_formula(graph: FunctionGraph, gates: Mapping[str, Constituent]) -> 
 # ---- one output after the other -----------------------------------------------------------------
 
 
-def decomposed(
-    inputs: tuple[str, ...], cubes: Mapping[str, Cube], deadline: float | None, progress: Progress
-) -> Circuit:
+def decomposed(inputs: tuple[str, ...], cubes: Mapping[str, Cube], deadline: Deadline, progress: Progress) -> Circuit:
     """The circuit of all outputs; what is not decomposed when time is up, or at Ctrl-C, stays one gate."""
     work = _Decomposition(deadline)
     modules: dict[str, tuple[Module, bool]] = {}
@@ -134,7 +132,7 @@ def decomposed(
 
 
 class _Decomposition:
-    def __init__(self, deadline: float | None):
+    def __init__(self, deadline: Deadline):
         self.deadline, self.status = deadline, DiscoveryStatus.FINISHED
 
     def of(self, cube: Cube) -> tuple[Module, bool]:
@@ -145,6 +143,6 @@ class _Decomposition:
             return decompose(cube, self._stop)
 
     def _stop(self) -> bool:
-        if self.deadline is not None and now() > self.deadline:
+        if self.deadline.is_over:
             self.status = DiscoveryStatus.OUT_OF_TIME
         return self.status is not DiscoveryStatus.FINISHED

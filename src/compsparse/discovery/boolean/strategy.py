@@ -8,8 +8,8 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from compsparse.checks import check_input_and_output_names, deadline_in
-from compsparse.clock import now
+from compsparse.checks import check_input_and_output_names
+from compsparse.clock import Deadline, now
 from compsparse.discovery.boolean.circuits import decomposed
 from compsparse.discovery.record import Cost, Discovery
 from compsparse.discovery.strategy import Findings, assembled, check_no_target, is_function
@@ -123,7 +123,7 @@ class TruthTableStrategy:
     def search(self, data: Any, y: Any = None, **options: Unpack[BooleanOptions]) -> Findings:
         """Decomposes every output; options as in :func:`from_boolean_callable`."""
         started = now()
-        deadline = deadline_in(options.get("time_limit"))
+        deadline = Deadline.after(options.get("time_limit"))
         check_no_target(y, "a callable" if is_function(data) else "a truth table")
         outputs = options.get("outputs")
         table = _table(data, options.get("n_inputs"), outputs)

@@ -13,10 +13,9 @@ from compsparse.checks import (
     check_choice,
     check_count,
     check_number,
-    deadline_in,
     generator_from,
 )
-from compsparse.clock import now
+from compsparse.clock import Deadline, now
 from compsparse.errors import ConfigError, DataError
 from compsparse.sparse.memorisation.assembly import AssembledNetwork, best_network, meets_labels
 from compsparse.sparse.memorisation.atoms import (
@@ -99,7 +98,10 @@ def memorise(
     started = now()
     check_choice("method", method, get_args(MemoriseMethod))
     rule = StoppingRule(
-        check_number("tol", tol, above=0), deadline_in(time_limit), check_count("max_rounds", max_rounds), time_limit
+        check_number("tol", tol, above=0),
+        None if time_limit is None else Deadline.after(time_limit).at,
+        check_count("max_rounds", max_rounds),
+        time_limit,
     )
     rng = generator_from(random_state)
     problem = make_problem(X, y, norm, bias, goal)
