@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from compsparse.cli import app
-from compsparse.cli.compile import read_domain
+from compsparse.cli.compile import read_bounds
 from compsparse.errors import ConfigError
 
 
@@ -37,12 +37,12 @@ def test_it_speaks_json():
     assert data["size"]["units"] == 1
 
 
-def test_domains_are_read():
-    assert read_domain("-1:1") == (-1.0, 1.0)
-    assert read_domain("a=-1:1, b=0:2.5") == {"a": (-1.0, 1.0), "b": (0.0, 2.5)}
+def test_boxes_are_read():
+    assert read_bounds("-1:1") == (-1.0, 1.0)
+    assert read_bounds("a=-1:1, b=0:2.5") == {"a": (-1.0, 1.0), "b": (0.0, 2.5)}
 
 
 @pytest.mark.parametrize("text", ["a", "a=1", "a=1:2:3", "0:1,b=0:1", "a=0:1,a=0:2", "a=x:1", ""])
-def test_other_domains_are_refused(text):
-    with pytest.raises(ConfigError, match="domain"):
-        read_domain(text)
+def test_other_boxes_are_refused(text):
+    with pytest.raises(ConfigError, match="bounds"):
+        read_bounds(text)

@@ -2,13 +2,14 @@ import shutil
 import subprocess
 import sys
 import threading
+from dataclasses import dataclass
 
 import pytest
 from tests.sweeps.conftest import KINDS, ROOT, toml_of, toys
 from tests.sweeps.kinds.toy import Toy
 
 from compsparse.errors import ConfigError, EngineError
-from compsparse.sweeps import Sweep, get_engine, open_store, run_sweep
+from compsparse.sweeps import Spec, Sweep, get_engine, open_store, run_sweep
 from compsparse.sweeps.packs import Pack, run_pack
 
 
@@ -42,6 +43,33 @@ def test_odd_results_are_failures(x, message):
     (row,) = run_pack(Pack((Odd(float(x), "f"),)), "cpu")
     assert row.status == "failed"
     assert message in row.traceback
+
+
+@dataclass(frozen=True)
+class Single(Spec):
+    kind = "single"
+
+    n: int
+
+    def measure(self, *, device, progress):
+        return {"twice": 2 * self.n, "device": device}
+
+
+@dataclass(frozen=True)
+class Nothing(Spec):
+    kind = "nothing"
+
+    n: int = 0
+
+
+def test_a_kind_may_say_no_more_than_how_one_run_is_measured(tmp_path):
+    rows = run_pack(Pack((Single(1), Single(2))), "cpu")
+    assert [row.result for row in rows] == [{"twice": 2, "device": "cpu"}, {"twice": 4, "device": "cpu"}]
+    sweep = Sweep("singles", Single, grid={"n": [1, 2, 3]})
+    record = run_sweep(sweep, tmp_path / "s.sqlite", workers=1)
+    assert [row.result["twice"] for row in record.rows.values()] == [2, 4, 6]
+    (row,) = run_pack(Pack((Nothing(),)), "cpu")
+    assert "says neither how to measure one run nor how to run a pack" in row.traceback
 
 
 def test_numbers_of_numpy_and_torch_are_plain_in_the_store(tmp_path):

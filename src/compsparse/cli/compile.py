@@ -20,8 +20,11 @@ _COARSER = (30.0, 10.0, 3.0)
 @app.command(name="compile")
 def compile_command(
     expression: Annotated[str, typer.Argument(help="An expression such as 'tanh(a*b + sin(c*d))', or a .json file.")],
-    domain: Annotated[str, typer.Option(help="Sides of the box, such as 'a=-1:1,b=0:2', or '-1:1' for all inputs.")],
-    tol: Annotated[float, typer.Option(help="Largest error allowed anywhere on the domain.")] = 1e-3,
+    bounds: Annotated[
+        str,
+        typer.Option("--bounds", "--domain", help="Sides of the box: 'a=-1:1,b=0:2', or '-1:1' for all inputs."),
+    ],
+    tol: Annotated[float, typer.Option(help="Largest error allowed anywhere in the box.")] = 1e-3,
     method: Annotated[str, typer.Option(help="auto, steps, uniform or kuhn.")] = "auto",
     onnx: Annotated[Path | None, typer.Option(help="Write the network as an ONNX model.")] = None,
     weights: Annotated[Path | None, typer.Option(help="Write the network to a safetensors file.")] = None,
@@ -35,7 +38,7 @@ def compile_command(
 
     check_outputs([onnx, weights, report])
     graph = graph_from(expression)
-    sides = read_domain(domain)
+    sides = read_bounds(bounds)
     built = compile_graph(graph, sides, tol, method, dtype=dtype, time_limit=seconds(time_limit))  # type: ignore[arg-type]
     if onnx is not None:
         built.to_onnx(onnx)
@@ -82,7 +85,7 @@ def verify_command(
         raise typer.Exit(1)
 
 
-def read_domain(text: str) -> dict[str, tuple[float, float]] | tuple[float, float]:
+def read_bounds(text: str) -> dict[str, tuple[float, float]] | tuple[float, float]:
     """Sides by name, or one for all inputs."""
     sides: dict[str, tuple[float, float]] = {}
     for part in text.split(","):
@@ -90,12 +93,12 @@ def read_domain(text: str) -> dict[str, tuple[float, float]] | tuple[float, floa
         try:
             low, high = (float(end) for end in ends.split(":"))
         except ValueError:
-            raise ConfigError(f"domain must look like 'a=-1:1,b=0:2' or '-1:1', got {part.strip()!r}") from None
+            raise ConfigError(f"bounds must look like 'a=-1:1,b=0:2' or '-1:1', got {part.strip()!r}") from None
         if not equals:
             if "," in text:
-                raise ConfigError(f"domain must name the input of every side, got {part.strip()!r}")
+                raise ConfigError(f"bounds must name the input of every side, got {part.strip()!r}")
             return low, high
         if name.strip() in sides:
-            raise ConfigError(f"domain names {name.strip()!r} twice")
+            raise ConfigError(f"bounds name {name.strip()!r} twice")
         sides[name.strip()] = (low, high)
     return sides

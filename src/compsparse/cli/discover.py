@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +17,6 @@ from compsparse.cli.tables import (
     MODEL,
     REPORT,
     ClassificationOption,
-    CommandClock,
     DataArgument,
     DeviceOption,
     ExcludeOption,
@@ -29,8 +27,11 @@ from compsparse.cli.tables import (
     TimeLimitOption,
     chosen_seed,
     comparison_notes,
+    deadlines,
+    seconds_to_learn,
     split_file,
 )
+from compsparse.clock import Deadline
 from compsparse.files import check_outputs, write_text
 
 if TYPE_CHECKING:
@@ -72,17 +73,17 @@ def discover(
     A third of the rows is held out for the test. Ctrl-C ends the search with the best graph so far and fits that;
     a second one ends the fit.
     """
-    clock = CommandClock(time.perf_counter(), seconds(time_limit))
+    to_learn, to_compare = deadlines(seconds(time_limit))
     check_outputs([out_, model], [data])
     check_device(device)
     seed = chosen_seed(random_state)
     split = split_file(data, target, exclude, classification, seed)
-    found = _discovered(split, seed, json_, effort=effort, device=device, time_limit=clock.left_to_learn)
+    found = _discovered(split, seed, json_, effort=effort, device=device, time_limit=seconds_to_learn(to_learn))
     if not json_:
         _print_discovery(found)
     _keep(found, model, json_)
-    assessment = _assessed(found, split, seed, clock.end_of_comparison)
-    notes = comparison_notes(assessment.others, clock.end_of_comparison)
+    assessment = _assessed(found, split, seed, to_compare)
+    notes = comparison_notes(assessment.others, to_compare)
     _report(found, split, assessment, seed, json_, page=out_, model=model, title=data.name, data=data, notes=notes)
 
 
@@ -116,7 +117,7 @@ def demo(
     if not json_:
         say("\n".join([*known.sentences(), *_demo_figures(found, assessment), ""]), style="bold")
         _print_discovery(found)
-    notes = (_demo_formula(), *comparison_notes(assessment.others, None))
+    notes = (_demo_formula(), *comparison_notes(assessment.others, Deadline()))
     title = "Which readings decide how strong a glued joint is?"
     _report(
         found, split, assessment, seed, json_,
@@ -227,7 +228,7 @@ def _discovered(
         )
 
 
-def _assessed(found: Discovery, split: SplitTable, seed: int, deadline: float | None = None) -> Assessment:
+def _assessed(found: Discovery, split: SplitTable, seed: int, deadline: Deadline | None = None) -> Assessment:
     from compsparse.models import assess
     from compsparse.models.comparison import baseline_scores
 

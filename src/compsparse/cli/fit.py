@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,7 +15,6 @@ from compsparse.cli.tables import (
     MODEL,
     REPORT,
     ClassificationOption,
-    CommandClock,
     DataArgument,
     DeviceOption,
     ExcludeOption,
@@ -27,6 +25,8 @@ from compsparse.cli.tables import (
     TimeLimitOption,
     chosen_seed,
     comparison_notes,
+    deadlines,
+    seconds_to_learn,
     split_file,
 )
 from compsparse.files import check_outputs
@@ -61,7 +61,7 @@ def fit(
     from compsparse.progress import shown
     from compsparse.report.fit_page import FitReport, fit_page
 
-    clock = CommandClock(time.perf_counter(), seconds(time_limit))
+    to_learn, to_compare = deadlines(seconds(time_limit))
     check_outputs([out_, model], [data, *([graph] if graph.endswith(".json") else [])])
     check_device(device)
     seed, known = chosen_seed(random_state), graph_from(graph)
@@ -79,13 +79,13 @@ def fit(
             random_state=seed,
             device=device,
             progress=progress,
-            time_limit=clock.left_to_learn,
+            time_limit=seconds_to_learn(to_learn),
         )
     fitted.save(model)
     if not json_:
         say(f"model: {model}")
     with ending_gently(COMPARISON_ENDS):
-        others = baseline_scores(split, seed, clock.end_of_comparison)
+        others = baseline_scores(split, seed, to_compare)
     assessment = assess(fitted, split, name="mirrored network (compsparse)", others=others)
     report = FitReport(
         data.name,
@@ -96,7 +96,7 @@ def fit(
         status=_cut_short(fitted),
         model_path=str(model),
         data_path=str(data),
-        notes=comparison_notes(others, clock.end_of_comparison),
+        notes=comparison_notes(others, to_compare),
     )
     fit_page(out_, report)
     if json_:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from compsparse.checks import check_count, seed_from
+from compsparse.clock import Deadline
 
 if TYPE_CHECKING:
     from compsparse.tables import SplitTable
@@ -37,30 +36,18 @@ COMPARISON_ENDS = "Ctrl-C: the comparison with dense models ends here"
 _OTHER_MODELS = 2
 
 
-@dataclass(frozen=True)
-class CommandClock:
-    """The time that a command may take, reading, comparing and writing included.
+def deadlines(time_limit: float | None) -> tuple[Deadline, Deadline]:
+    """When search and fit must end, and when the comparison must, reading included; the page has the rest."""
+    if time_limit is None:
+        return Deadline(), Deadline()
+    shares = (1 - _KEPT_FOR_THE_REPORT, 1 - _KEPT_FOR_THE_PAGE)
+    to_learn, to_compare = (Deadline.after(time_limit * share) for share in shares)
+    return to_learn, to_compare
 
-    Attributes:
-        started: when it began, on the clock of :func:`time.perf_counter`.
-        limit: seconds for everything; None without a limit.
-    """
 
-    started: float
-    limit: float | None
-
-    @property
-    def left_to_learn(self) -> float | None:
-        """Seconds for search and fit; the rest is kept for the comparison and the page."""
-        if self.limit is None:
-            return None
-        left = self.started + self.limit * (1 - _KEPT_FOR_THE_REPORT) - time.perf_counter()
-        return max(left, _LEAST_SECONDS)
-
-    @property
-    def end_of_comparison(self) -> float | None:
-        """When the other models must have been fitted."""
-        return None if self.limit is None else self.started + self.limit * (1 - _KEPT_FOR_THE_PAGE)
+def seconds_to_learn(to_learn: Deadline) -> float | None:
+    """Seconds for search and fit, one even where reading took all; None without a limit."""
+    return max(to_learn.left, _LEAST_SECONDS) if to_learn.is_set else None
 
 
 def chosen_seed(random_state: int | None) -> int:
@@ -68,11 +55,11 @@ def chosen_seed(random_state: int | None) -> int:
     return seed_from(None) if random_state is None else check_count("random_state", random_state, least=0)
 
 
-def comparison_notes(others: Sequence[object], deadline: float | None) -> tuple[str, ...]:
+def comparison_notes(others: Sequence[object], deadline: Deadline) -> tuple[str, ...]:
     """What a reader should know of a comparison in which models are missing."""
     if len(others) == _OTHER_MODELS:
         return ()
-    if deadline is None:
+    if not deadline.is_set:
         return ("the comparison with dense models was interrupted",)
     return ("dense models for which the time limit left no room are not compared",)
 

@@ -19,6 +19,7 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from compsparse.clock import Deadline
 from compsparse.models.scores import ClassScore, Score, score_classes, score_numbers
 from compsparse.tables.coding import code_for
 from compsparse.tables.splitting import SplitTable
@@ -60,7 +61,7 @@ def _early_stopping(n_rows: int, rarest: int) -> dict[str, Any]:
 
 
 def compare_models(
-    models: dict[str, BaseEstimator], train: Sequence[Any], test: Sequence[Any], deadline: float | None = None
+    models: dict[str, BaseEstimator], train: Sequence[Any], test: Sequence[Any], deadline: Deadline | None = None
 ) -> list[Score]:
     """Fits each model to (X, y) and scores it on another (X, y), best first; those without time are left out."""
     (X, y), (X_test, y_test) = train, test
@@ -75,7 +76,7 @@ def compare_models(
 
 
 def compare_classifiers(
-    models: dict[str, BaseEstimator], train: Sequence[Any], test: Sequence[Any], deadline: float | None = None
+    models: dict[str, BaseEstimator], train: Sequence[Any], test: Sequence[Any], deadline: Deadline | None = None
 ) -> list[ClassScore]:
     """The same for class numbers 0, 1, …, every one of which stands in the training rows."""
     (X, y), (X_test, y_test) = train, test
@@ -90,20 +91,20 @@ def compare_classifiers(
     return sorted(scores, key=lambda s: s.unexplained)
 
 
-def _has_time(model: BaseEstimator, X: np.ndarray, y: np.ndarray, deadline: float | None) -> bool:
+def _has_time(model: BaseEstimator, X: np.ndarray, y: np.ndarray, deadline: Deadline | None) -> bool:
     """Whether a fit would end before the deadline, by a fit to a few rows and a cost that grows with the rows.
 
     The dense network passes less often over more rows, so that its estimate is high; it is left out rather than late.
     """
-    if deadline is None:
+    if deadline is None or not deadline.is_set:
         return True
     n = min(_ROWS_OF_A_TRIAL, len(X))
     rows = np.linspace(0, len(X) - 1, n).astype(int)
-    if len(np.unique(y[rows], axis=0)) < 2 or time.perf_counter() > deadline:
+    if len(np.unique(y[rows], axis=0)) < 2 or deadline.is_over:
         return False
     with _fitting() as clock:
         clone(model).fit(X[rows], y[rows])
-    return time.perf_counter() + clock.seconds * max(len(X) / n, 1) < deadline
+    return clock.seconds * max(len(X) / n, 1) < deadline.left
 
 
 @dataclass
@@ -122,12 +123,12 @@ def _fitting() -> Iterator[_Clock]:
 
 
 def baseline_scores(
-    split: SplitTable, random_state: int | None = 0, deadline: float | None = None
+    split: SplitTable, random_state: int | None = 0, deadline: Deadline | None = None
 ) -> list[Score] | list[ClassScore]:
     """Dense models on the test rows, best first; none of them after Ctrl-C.
 
     Args:
-        deadline: on the clock of :func:`time.perf_counter`; models that would take longer are left out.
+        deadline: models that would take longer are left out.
     """
     # the seeds of scikit-learn have 32 bits
     seed = None if random_state is None else random_state % 2**32

@@ -1,7 +1,7 @@
 """Sweeps: many runs described by their content, and the machinery that runs each of them once.
 
 The modules in the order of the flow: a ``spec`` says what one run is; a ``sweep`` is many of them, perhaps by an
-``adaptive`` search; a ``plan`` asks for them; ``packs`` are trained together on one of the ``engines``; ``records`` of
+``adaptive`` search; ``packs`` are trained together on one of the ``engines``; ``records`` of
 what ended go into a ``store``; ``curves`` show them. ``driver`` and ``run`` are the loop around all this, ``kinds`` the
 runs that come with compsparse, and ``catalogue`` finds those by name.
 

@@ -70,10 +70,9 @@ class Adaptive:
             raise ConfigError(f"factor and resolution must exceed 1, got {self.factor:g} and {self.resolution:g}")
         if isinstance(self.start, str) or not isinstance(self.start, (int, Sequence)):
             raise ConfigError(f"adaptive.start must be a whole number or several, got {self.start!r}")
-        if not self.starts:
-            raise ConfigError("adaptive.start holds no value")
-        if len(self.starts) > _MOST_STARTS:
-            raise ConfigError(f"adaptive.start holds {len(self.starts):,} values; the most is {_MOST_STARTS:,}")
+        if not 1 <= len(self.starts) <= _MOST_STARTS:
+            some = f"{len(self.starts):,} values; the most is {_MOST_STARTS:,}" if self.starts else "no value"
+            raise ConfigError(f"adaptive.start holds {some}")
         for label, value in (("least", self.least), ("most", self.most), *(("start", v) for v in self.starts)):
             check_count(f"adaptive.{label}", value, most=_MOST_SIZE)
         if not self.least <= min(self.starts) <= max(self.starts) <= self.most:

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 from typing import TypeVar
 
+from compsparse.clock import Deadline
 from compsparse.errors import StoreError, StoreUnreachableError
-from compsparse.progress import Progress, Silent
+from compsparse.progress import Progress
 from compsparse.sweeps.engines import Engine
 from compsparse.sweeps.packs import Pack, packed
-from compsparse.sweeps.plan import plan_of
 from compsparse.sweeps.records import Row, SweepRecord, SweepStatus
 from compsparse.sweeps.spec import Spec
 from compsparse.sweeps.store import Store, SweepState
 from compsparse.sweeps.store.leases import new_owner
-from compsparse.sweeps.sweep import Sweep
+from compsparse.sweeps.sweep import Plan, Sweep
 
 # pauses before a store is given up: a server that is away may be restarting, a full disk stays full
 _PAUSES_AWAY = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
@@ -35,15 +34,15 @@ _Answer = TypeVar("_Answer")
 
 def patiently(
     action: Callable[[], _Answer],
-    deadline: float = math.inf,
+    deadline: Deadline,
     *,
-    pauses: Sequence[float] | None = None,
+    pauses: Sequence[float] = _PAUSES,
     waiting: Callable[[], None] = lambda: None,
 ) -> _Answer:
     """Asks a store again if it fails.
 
     Args:
-        deadline: when waiting would be of no use any more, on the clock of :func:`time.perf_counter`.
+        deadline: when waiting would be of no use any more.
         pauses: seconds to wait before each new try if its answer was an error.
         waiting: called before each pause.
 
@@ -54,35 +53,32 @@ def patiently(
         try:
             return action()
         except StoreError as error:
-            known = _PAUSES if pauses is None else pauses
-            left = (_PAUSES_AWAY if isinstance(error, StoreUnreachableError) else known)[tried:]
-            if not left or time.perf_counter() + left[0] > deadline:
+            left = (_PAUSES_AWAY if isinstance(error, StoreUnreachableError) else pauses)[tried:]
+            if not left or left[0] > deadline.left:
                 raise
             waiting()
             time.sleep(left[0])
     raise AssertionError  # count() does not end
 
 
+@dataclass(frozen=True, kw_only=True)
+class Orders:
+    """How a sweep is to be run; see :func:`~compsparse.sweeps.run_sweep`."""
+
+    max_replicas: int
+    retry_failed: bool
+    wait: bool
+    lease_seconds: float
+    deadline: Deadline
+    progress: Progress
+
+
 class Driver:
     """One call of a sweep."""
 
-    def __init__(
-        self,
-        sweep: Sweep,
-        store: Store,
-        engine: Engine,
-        *,
-        max_replicas: int,
-        retry_failed: bool,
-        wait: bool,
-        lease_seconds: float,
-        deadline: float,
-        progress: Progress | None,
-    ):
-        self._name, self._plan, self._store, self._engine = sweep.name, plan_of(sweep), store, engine
-        self._max_replicas, self._retry_failed, self._wait = max_replicas, retry_failed, wait
-        self._lease_seconds, self._deadline = lease_seconds, deadline
-        self._progress = Silent() if progress is None else progress
+    def __init__(self, sweep: Sweep, store: Store, engine: Engine, orders: Orders):
+        self._name, self._plan, self._store, self._engine = sweep.name, Plan(sweep), store, engine
+        self._orders = orders
         self._owner = new_owner()
         self._asked: dict[str, Spec] = {}
         self._rows: dict[str, Row] = {}
@@ -125,7 +121,7 @@ class Driver:
         self._state = self._try(partial(self._store.sweeps.begin, new)) or new
         status, message = SweepStatus.INTERRUPTED, "ended by an error"
         try:
-            with _Heart(self._store, self._owner, self._lease_seconds, lambda: self._state):
+            with _Heart(self._store, self._owner, self._orders.lease_seconds, lambda: self._state):
                 self._engine.start()
                 status = self._loop()
                 message = status.value.partition(":")[0]
@@ -146,13 +142,13 @@ class Driver:
             self._tell()
             if not self._running and (self._lost is not None or not (self._packs or self._elsewhere)):
                 return SweepStatus.FINISHED
-            left = self._deadline - time.perf_counter()
+            left = self._orders.deadline.left
             if left <= 0:
                 return SweepStatus.OUT_OF_TIME
             if self._running:
                 self._inbox.extend(self._engine.completed(min(_POLL_SECONDS, left)))
                 self._empty_inbox()
-            elif not self._packs and not self._wait:
+            elif not self._packs and not self._orders.wait:
                 return SweepStatus.ELSEWHERE
             else:
                 time.sleep(min(0.1 if self._packs else _POLL_SECONDS / 2, left))
@@ -176,10 +172,10 @@ class Driver:
             more = [s for row in found.values() for s in self._plan.heard(row)]
             new = [s for s in {s.key: s for s in more}.values() if s.key not in self._asked]
         self._load += sum(spec.load() for spec in missing)
-        self._packs.extend(packed(missing, self._max_replicas, self._engine.workers))
+        self._packs.extend(packed(missing, self._orders.max_replicas, self._engine.workers))
 
     def _found(self, keys: list[str]) -> dict[str, Row]:
-        if self._retry_failed:
+        if self._orders.retry_failed:
             self._store.results.forget_failed(keys)
         return self._store.results.get(keys)
 
@@ -196,7 +192,7 @@ class Driver:
     def _claimed(self, pack: Pack) -> Pack:
         """What is free of a pack; the rest has been taken by others."""
         keys = {s.key: s for s in pack.specs}
-        mine = self._store.leases.claim(keys, self._owner, self._lease_seconds)
+        mine = self._store.leases.claim(keys, self._owner, self._orders.lease_seconds)
         others = [k for k in keys if k not in mine]
         self._elsewhere |= {k: keys[k] for k in others}
         return pack.without(others)
@@ -213,7 +209,7 @@ class Driver:
             self._take(row)
         if self._elsewhere and not self._packs and self._engine.room > 0:
             left, self._elsewhere = list(self._elsewhere.values()), {}
-            self._packs.extend(packed(left, self._max_replicas, self._engine.workers))
+            self._packs.extend(packed(left, self._orders.max_replicas, self._engine.workers))
 
     # ---- what came back -------------------------------------------------------------------------
 
@@ -247,7 +243,7 @@ class Driver:
     def _try(self, action: Callable[[], _Answer]) -> _Answer | None:
         """Asks the store patiently; if it keeps failing it is lost, and what still runs is spilled."""
         try:
-            return patiently(action, self._deadline, waiting=lambda: self._say("waiting for the store"))
+            return patiently(action, self._orders.deadline, waiting=lambda: self._say("waiting for the store"))
         except StoreError as error:
             self._lost = error
             return None
@@ -256,7 +252,8 @@ class Driver:
         """Results that the store took and has no more, as when its file was deleted, go to the spill file too."""
         known = {key: row for key, row in self._rows.items() if row.kind and key not in self._spill.keys}
         try:
-            known = {key: row for key, row in known.items() if key not in self._store.results.keys(known)}
+            there = self._store.results.keys(known)
+            known = {key: row for key, row in known.items() if key not in there}
         except StoreUnreachableError:
             return  # a server that comes back has them
         except StoreError as error:
@@ -296,7 +293,7 @@ class Driver:
         state = self._state
         ended = f"{len(self._rows):,} of {state.total:,} runs"
         failed = [f"{state.failed} failed"] if state.failed else []
-        self._progress.update(state.share, 1.0, ", ".join([ended, *failed, *more]))
+        self._orders.progress.update(state.share, 1.0, ", ".join([ended, *failed, *more]))
 
 
 class _Heart:

@@ -290,10 +290,6 @@ class SweepRecord:
         """One line a run: fields of the spec, of the result, and how it was run."""
         return row_frame(self.rows.values())
 
-    def crossing_frame(self) -> pandas.DataFrame:
-        """One line a group of an adaptive sweep: its settings, and where its curve crosses."""
-        return _frame([{**group, **vars(crossing)} for group, crossing in self.crossings])
-
     @property
     def left(self) -> int:
         """Runs that were asked for and have not ended; an adaptive sweep may ask for more."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,9 +10,9 @@ from typing import Any
 from compsparse.checks import check_count, check_device, check_flag, check_number
 from compsparse.clock import Deadline
 from compsparse.errors import ConfigError, EngineError
-from compsparse.progress import Progress, Silent, check_progress
+from compsparse.progress import Progress, check_progress
 from compsparse.sweeps import DEFAULT_STORE
-from compsparse.sweeps.driver import Driver, patiently
+from compsparse.sweeps.driver import Driver, Orders, patiently
 from compsparse.sweeps.engines import Engine, get_engine
 from compsparse.sweeps.packs import Pack, run_pack
 from compsparse.sweeps.records import SweepRecord
@@ -60,28 +59,23 @@ def run_sweep(
     """
     if not isinstance(sweep, Sweep):
         raise ConfigError(f"expected a Sweep to run, got {sweep!r}")
-    deadline = Deadline.after(time_limit).at
     check_number("lease_seconds", lease_seconds, above=0)
     check_number("lease_seconds", lease_seconds, least=_SHORTEST_LEASE, most=_LONGEST_LEASE)
     check_flag("retry_failed", retry_failed)
     check_flag("wait", wait)
-    check_progress(progress)
     if max_replicas is not None:
         check_count("max_replicas", max_replicas, most=MOST_RUNS)
+    orders = Orders(
+        max_replicas=sweep.kind.max_replicas(device) if max_replicas is None else max_replicas,
+        retry_failed=retry_failed,
+        wait=wait,
+        lease_seconds=lease_seconds,
+        deadline=Deadline.after(time_limit),
+        progress=check_progress(progress),
+    )
     worker = _engine(engine, workers, device)
-    most = sweep.kind.max_replicas(device) if max_replicas is None else max_replicas
-    with _opened(store, deadline, progress) as kept:
-        return Driver(
-            sweep,
-            kept,
-            worker,
-            max_replicas=most,
-            retry_failed=retry_failed,
-            wait=wait,
-            lease_seconds=lease_seconds,
-            deadline=deadline,
-            progress=progress,
-        ).run()
+    with _opened(store, orders.deadline, orders.progress) as kept:
+        return Driver(sweep, kept, worker, orders).run()
 
 
 def run_stage(
@@ -95,8 +89,7 @@ def run_stage(
     if not isinstance(spec, Spec):
         raise ConfigError(f"expected a spec of a run, got {spec!r}")
     check_device(device)
-    check_progress(progress)
-    with _opened(store, math.inf, progress) as kept:
+    with _opened(store, Deadline(), check_progress(progress)) as kept:
         row = kept.results.get([spec.key]).get(spec.key)
         if row is None or row.status == "failed":
             (row,) = run_pack(Pack((spec,)), device, progress)
@@ -118,14 +111,14 @@ def _engine(engine: Any, workers: int | None, device: str | None) -> Engine:
 
 
 @contextlib.contextmanager
-def _opened(store: Store | str | Path, deadline: float, progress: Progress | None) -> Iterator[Store]:
+def _opened(store: Store | str | Path, deadline: Deadline, progress: Progress) -> Iterator[Store]:
     """A store, if need be when its server is back."""
     if isinstance(store, Store):
         yield store
         return
-    say = (Silent() if progress is None else progress).update
-    with patiently(lambda: open_store(store), deadline, pauses=(), waiting=lambda: say(0, 1, _WAITING)) as opened:
+
+    def say() -> None:
+        progress.update(0, 1, "waiting for the store")
+
+    with patiently(lambda: open_store(store), deadline, pauses=(), waiting=say) as opened:
         yield opened
-
-
-_WAITING = "waiting for the store"

@@ -1,4 +1,4 @@
-"""Sweeps: many specs from few lines."""
+"""Sweeps: many specs from few lines, asked for all at once or as results come in."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from compsparse.checks import check_known
+from compsparse.checks import brief, check_known
 from compsparse.errors import ConfigError, DataError
 from compsparse.files import check_place, read_text
-from compsparse.sweeps.adaptive import Adaptive
+from compsparse.sweeps.adaptive import Adaptive, Crossing
+from compsparse.sweeps.records import Row, warn_of
 from compsparse.sweeps.spec import Spec, check_run_kind, from_table, typed
 from compsparse.text import printable
 
@@ -54,15 +55,13 @@ class Sweep:
     def _check_sections(self) -> None:
         for label, section in (("base", self.base), ("grid", self.grid)):
             if not isinstance(section, Mapping):
-                raise ConfigError(f"{label} must be a mapping from fields to values, got {section!r}")
+                raise ConfigError(f"{label} must be a table of fields ([{label}] in a file), got {section!r}")
         for name, values in self.grid.items():
             if isinstance(values, str) or not isinstance(values, Sequence) or not len(values):
                 raise ConfigError(f"grid.{name} must be a list of values, got {values!r}")
-        if isinstance(self.runs, str) or not isinstance(self.runs, Sequence) or not len(self.runs):
-            raise ConfigError(f"runs must be a list of mappings from fields to values, got {self.runs!r}")
-        for run in self.runs[:MOST_RUNS]:
-            if not isinstance(run, Mapping):
-                raise ConfigError(f"runs must be a list of mappings from fields to values, got {run!r} among them")
+        is_list = isinstance(self.runs, Sequence) and len(self.runs) > 0
+        if not is_list or not all(isinstance(run, Mapping) for run in self.runs[:MOST_RUNS]):
+            raise ConfigError(f"runs must be tables (in a file write [[runs]] above each), got {brief(self.runs)}")
 
     def _check_size(self) -> None:
         """Counts the runs before any is made."""
@@ -140,29 +139,19 @@ class Sweep:
             check_known(str(name), _SECTIONS, "a sweep has no")
         if "kind" not in data:
             raise ConfigError("a sweep needs its kind, such as kind = 'hierarchy'")
-        base, grid = _table(data, "base"), _table(data, "grid")
-        runs = data.get("runs", [{}])
-        if not isinstance(runs, list) or not runs or not all(isinstance(r, Mapping) for r in runs):
-            raise ConfigError("runs must be tables: write [[runs]] above each")
+        grid = data.get("grid", {})
         return cls(
             typed(data.get("name", "sweep"), str, "name"),
             get_kind(typed(data["kind"], str, "kind"), kinds),
-            base,
-            {name: _values(values, name) for name, values in grid.items()},
-            runs,
-            from_table(Adaptive, _table(data, "adaptive"), "adaptive") if "adaptive" in data else None,
+            data.get("base", {}),
+            {k: _values(v, k) for k, v in grid.items()} if isinstance(grid, Mapping) else grid,
+            data.get("runs", [{}]),
+            from_table(Adaptive, data["adaptive"], "adaptive") if "adaptive" in data else None,
         )
 
 
 def _distinct(specs: Iterator[Spec]) -> list[Spec]:
     return list({spec.key: spec for spec in specs}.values())
-
-
-def _table(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    table = data.get(name, {})
-    if not isinstance(table, Mapping):
-        raise ConfigError(f"{name} must be a table, got {table!r}: write [{name}] above its fields")
-    return table
 
 
 def _values(values: Any, name: str) -> Any:
@@ -193,3 +182,89 @@ def _range(low: int | float, high: int | float, factor: float, step: float) -> l
         found.append(round(at) if isinstance(low, int) else at)
         at = at * factor + step
     return list(dict.fromkeys(found))
+
+
+# ---- what a sweep asks for -----------------------------------------------------------------------
+
+
+@dataclass
+class _Group:
+    settings: dict[str, Any]
+    curve: dict[int, float | None] = field(default_factory=dict)
+    # value -> keys of its seeds that have not ended, and the metrics of those that have
+    open: dict[int, set[str]] = field(default_factory=dict)
+    metrics: dict[int, list[float | None]] = field(default_factory=dict)
+
+
+class Plan:
+    """What a sweep asks for: all of its specs at once, or in every group those that a search needs next."""
+
+    def __init__(self, sweep: Sweep):
+        self._sweep = sweep
+        self._groups = [] if sweep.adaptive is None else [_Group(settings) for settings in sweep.groups()]
+        self._home: dict[str, tuple[_Group, int]] = {}
+        self._per_value = 1
+
+    @property
+    def _search(self) -> Adaptive:
+        assert self._sweep.adaptive is not None
+        return self._sweep.adaptive
+
+    def begin(self) -> list[Spec]:
+        """The specs to ask for first."""
+        if self._sweep.adaptive is None:
+            return self._sweep.specs()
+        return [spec for group in self._groups for spec in self._ask(group)]
+
+    def _ask(self, group: _Group) -> list[Spec]:
+        asked: list[Spec] = []
+        for value in self._search.next_values(group.curve):
+            try:
+                specs = self._sweep.group_specs(group.settings, value)
+            except ConfigError:
+                if not group.curve:
+                    raise
+                group.curve[value] = None  # the kind has no such run: there the search ends
+                continue
+            self._home |= {spec.key: (group, value) for spec in specs}
+            group.open[value] = {spec.key for spec in specs}
+            group.metrics[value] = []
+            self._per_value = len(specs)
+            asked += specs
+        return asked
+
+    def heard(self, row: Row) -> list[Spec]:
+        """The specs to ask for now that this result is known."""
+        group, value = self._home.get(row.key, (None, 0))
+        if group is None or row.key not in group.open.get(value, ()):
+            return []
+        group.open[value].discard(row.key)
+        group.metrics[value].append(self._metric(row))
+        if group.open[value]:
+            return []
+        group.curve[value] = self._search.summary(group.metrics[value])
+        return [] if any(group.open.values()) else self._ask(group)
+
+    def _metric(self, row: Row) -> float | None:
+        if row.result is None:
+            return None
+        numbers = {k: v for k, v in row.result.items() if isinstance(v, (int, float)) and not isinstance(v, bool)}
+        name = self._search.metric
+        if name in row.result and name not in numbers:
+            warn_of({row.key: f"its {name} is no number"}, "the sweep")
+            return None
+        check_known(name, numbers, f"the results of {row.kind!r} have no number to search by:")
+        return float(numbers[name])
+
+    def runs_left(self) -> float:
+        """About how many runs will be asked for beyond those asked for already."""
+        left = 0
+        for group in self._groups:
+            n_open = sum(bool(keys) for keys in group.open.values())
+            if n_open:  # what would be left after those that are running
+                left += max(0, self._search.values_left(group.curve) - n_open)
+        return float(left * self._per_value)
+
+    def crossings(self) -> tuple[tuple[dict[str, Any], Crossing], ...]:
+        """(settings of a group, where its curve crosses the threshold), of a sweep that searches."""
+        return tuple((g.settings, self._search.crossing(g.curve)) for g in self._groups)
