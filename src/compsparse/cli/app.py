@@ -6,12 +6,12 @@ import json
 import math
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 import compsparse
@@ -60,6 +60,14 @@ def cell(value: object) -> Text:
     return Text(printable(value))
 
 
+def print_table(columns: Iterable[object], rows: Iterable[Iterable[object]]) -> None:
+    """A table whose texts are shown as they are."""
+    listing = Table(*(Column(cell(name)) for name in columns))
+    for row in rows:
+        listing.add_row(*map(cell, row))
+    out.print(listing)
+
+
 def print_json(data: dict[str, Any]) -> None:
     """One JSON object on standard output; numbers that JSON does not have are null."""
     print(json.dumps(_in_json(data)))
@@ -82,11 +90,14 @@ def _version(version: Annotated[bool, typer.Option("--version", help="Print the 
 
 def print_scores(scores: Sequence[Any]) -> None:
     """Scores as a table in the terminal."""
-    results = Table("model", "test accuracy" if hasattr(scores[0], "accuracy") else "test R2", "unexplained", "seconds")
-    for s in scores:
-        first = f"{s.accuracy:.2%}" if hasattr(s, "accuracy") else f"{s.r2:.5f}"
-        results.add_row(cell(s.model), first, f"{s.unexplained:.2e}", f"{s.seconds:.1f}")
-    out.print(results)
+    is_class = hasattr(scores[0], "accuracy")
+    print_table(
+        ["model", "test accuracy" if is_class else "test R2", "unexplained", "seconds"],
+        (
+            (s.model, f"{s.accuracy:.2%}" if is_class else f"{s.r2:.5f}", f"{s.unexplained:.2e}", f"{s.seconds:.1f}")
+            for s in scores
+        ),
+    )
 
 
 def scores_as_data(scores: Sequence[Any]) -> dict[str, Any]:

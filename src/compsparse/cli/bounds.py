@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
 
-from compsparse.cli.app import JsonOption, app, cell, out, print_json, say
+from compsparse.cli.app import JsonOption, app, print_json, print_table, say
 from compsparse.cli.tables import DataArgument
 from compsparse.files import check_outputs
 
@@ -71,10 +70,7 @@ def _inputs_and_target(fitted: FittedGraph, frame: Any, target: list[str] | None
 
 
 def _print(found: BoundTable) -> None:
-    shown = Table("bound", "complexity", "gap", "expected loss", "status")
-    for row in found.cells():
-        shown.add_row(*map(cell, row))
-    out.print(shown)
+    print_table(["bound", "complexity", "gap", "expected loss", "status"], found.cells())
     say(str(found).splitlines()[0])
     if math.isnan(found.training_loss):
         say("no target was found in the table: nothing is said of losses")

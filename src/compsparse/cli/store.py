@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
-from compsparse.cli.app import JsonOption, app, cell, out, print_json, say
+from compsparse.cli.app import JsonOption, app, print_json, print_table, say
 from compsparse.cli.sweep import StoreOption, store_files, unreadable_told
 from compsparse.files import check_outputs
 from compsparse.sweeps import DEFAULT_STORE
@@ -40,10 +39,8 @@ def list_(
         names = ("kind", "version", "status", "runs", "seconds")
         print_json({"results": [dict(zip(names, c, strict=True)) for c in counts]})
         return
-    listing = Table("kind", "version", "status", "runs", "hours")
-    for kind, version, state, n, seconds in counts:
-        listing.add_row(cell(kind), cell(version), cell(state), f"{n:,}", f"{seconds / 3600:.2f}")
-    out.print(listing)
+    rows = ((*name, f"{n:,}", f"{seconds / 3600:.2f}") for *name, n, seconds in counts)
+    print_table(["kind", "version", "status", "runs", "hours"], rows)
 
 
 @store_app.command("export")

@@ -15,7 +15,7 @@ import typer
 from rich.table import Column, Table
 from typer.core import TyperGroup
 
-from compsparse.cli.app import JsonOption, app, cell, err, out, print_json, say, seconds
+from compsparse.cli.app import JsonOption, app, cell, err, out, print_json, print_table, say, seconds
 from compsparse.cli.interrupts import ending_gently
 from compsparse.cli.tables import TimeLimitOption
 from compsparse.errors import ConfigError
@@ -169,12 +169,12 @@ def _print_record(record: SweepRecord, sweep: Sweep, store: str, as_json: bool) 
 
 def _print_crossings(record: SweepRecord) -> None:
     changing = [k for k in record.crossings[0][0] if len({str(g.get(k)) for g, _ in record.crossings}) > 1]
-    listing = Table(*(Column(cell(name)) for name in changing), "crosses at", "between", "and")
+    rows = []
     for group, crossing in record.crossings:
         value = "-" if crossing.value is None else f"{crossing.value:.4g}"
         ends = ("-" if v is None else str(v) for v in (crossing.low, crossing.high))
-        listing.add_row(*(cell(group.get(k, "")) for k in changing), value, *ends)
-    out.print(listing)
+        rows.append([*(group.get(k, "") for k in changing), value, *ends])
+    print_table([*changing, "crosses at", "between", "and"], rows)
 
 
 def _print_curves(record: SweepRecord, sweep: Sweep) -> None:
@@ -184,10 +184,7 @@ def _print_curves(record: SweepRecord, sweep: Sweep) -> None:
     if not found:
         return
     columns, rows = summary_table(found, sweep.kind)
-    listing = Table(*(Column(cell(name)) for name in columns))
-    for row in rows[:_MOST_LINES]:
-        listing.add_row(*(cell(f"{v:.4g}" if isinstance(v, float) else v) for v in row))
-    out.print(listing)
+    print_table(columns, ((f"{v:.4g}" if isinstance(v, float) else v for v in row) for row in rows[:_MOST_LINES]))
     if rows[_MOST_LINES:]:
         say(f"… and {len(rows) - _MOST_LINES} more: see --report or `compsparse store export`")
 

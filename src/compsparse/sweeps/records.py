@@ -23,7 +23,7 @@ from compsparse.errors import ConfigError, DataError
 from compsparse.files import whole_file
 from compsparse.optional import needs
 from compsparse.sweeps.adaptive import Crossing
-from compsparse.sweeps.spec import Spec, field_types, key_of, loaded_kinds, name_of, object_in
+from compsparse.sweeps.spec import Spec, field_types, key_of, loaded_kinds, type_words, object_in
 from compsparse.text import printable
 
 if TYPE_CHECKING:
@@ -212,7 +212,7 @@ def read_fields(cls: type[_Record], values: Mapping[str, Any]) -> _Record:
         if name not in values:
             raise DataError(f"it has no {name}")
         if not _fits(values[name], hint):
-            raise DataError(f"its {name} is not {name_of(hint)}")
+            raise DataError(f"its {name} is not {'a finite number' if hint is float else type_words(hint)}")
     unknown = [str(name) for name in values if name not in hints]
     if unknown:
         raise DataError(f"it has a column that there should not be, {unknown[0]!r}")

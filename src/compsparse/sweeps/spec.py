@@ -204,7 +204,7 @@ def typed(value: Any, hint: Any, where: str) -> Any:
         return value
     if hint in (int, float) and isinstance(value, (int, float)) and not isinstance(value, bool):
         return _number(value, hint, where)
-    raise ConfigError(f"{where} must be {name_of(hint)}, got {value!r}")
+    raise ConfigError(f"{where} must be {type_words(hint)}, got {value!r}")
 
 
 def _number(value: int | float, hint: type, where: str) -> int | float:
@@ -228,7 +228,7 @@ def _one_of(value: Any, hints: tuple[Any, ...], where: str) -> Any:
             return typed(value, hint, where)
         except ConfigError:
             continue
-    raise ConfigError(f"{where} must be {' or '.join(name_of(h) for h in hints)}, got {value!r}")
+    raise ConfigError(f"{where} must be {' or '.join(type_words(h) for h in hints)}, got {value!r}")
 
 
 def _tuple(value: Any, hints: tuple[Any, ...], where: str) -> tuple[Any, ...]:
@@ -242,9 +242,11 @@ def _tuple(value: Any, hints: tuple[Any, ...], where: str) -> tuple[Any, ...]:
     return tuple(typed(v, h, f"{where}[{i}]") for i, (v, h) in enumerate(zip(value, each, strict=True)))
 
 
-def name_of(hint: Any) -> str:
+def type_words(hint: Any) -> str:
     """A type in words."""
     if isinstance(hint, types.UnionType):
-        return " or ".join(map(name_of, get_args(hint)))
+        return " or ".join(map(type_words, get_args(hint)))
+    if get_origin(hint) is Literal:
+        return " or ".join(map(repr, get_args(hint)))
     names = {int: "a whole number", float: "a number", str: "a text", bool: "true or false", type(None): "nothing"}
     return {**names, dict: "a JSON object"}.get(get_origin(hint) or hint, str(hint))
