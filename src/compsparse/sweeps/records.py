@@ -23,7 +23,7 @@ from compsparse.errors import ConfigError, DataError
 from compsparse.files import whole_file
 from compsparse.optional import needs
 from compsparse.sweeps.adaptive import Crossing
-from compsparse.sweeps.spec import Spec, field_types, key_of, loaded_kinds, type_words, object_in
+from compsparse.sweeps.spec import Spec, field_types, key_of, loaded_kinds, object_in, type_words
 from compsparse.text import printable
 
 if TYPE_CHECKING:
