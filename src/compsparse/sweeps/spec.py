@@ -188,19 +188,15 @@ def typed(value: Any, hint: Any, where: str) -> Any:
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         return _one_of(value, arguments, where)
-    if origin is Literal and all(isinstance(choice, str) for choice in arguments):
-        return check_choice(where, value, arguments)
     if origin is Literal:
+        if all(isinstance(choice, str) for choice in arguments):
+            return check_choice(where, value, arguments)
         if isinstance(value, (str, int, float)) and value in arguments and not isinstance(value, bool):
             return value
         raise ConfigError(f"{where} must be one of {', '.join(map(repr, arguments))}, got {value!r}")
     if origin is tuple or hint is tuple:
         return _tuple(value, arguments, where)
-    if hint is type(None) and value is None:
-        return None
-    if hint is bool and isinstance(value, bool):
-        return value
-    if hint is str and isinstance(value, str):
+    if hint in (type(None), bool, str) and isinstance(value, hint):
         return value
     if hint in (int, float) and isinstance(value, (int, float)) and not isinstance(value, bool):
         return _number(value, hint, where)
