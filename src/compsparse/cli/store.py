@@ -39,8 +39,8 @@ def list_(
         names = ("kind", "version", "status", "runs", "seconds")
         print_json({"results": [dict(zip(names, c, strict=True)) for c in counts]})
         return
-    rows = ((*name, f"{n:,}", f"{seconds / 3600:.2f}") for *name, n, seconds in counts)
-    print_table(["kind", "version", "status", "runs", "hours"], rows)
+    cells = ((*name, f"{n:,}", f"{seconds / 3600:.2f}") for *name, n, seconds in counts)
+    print_table(["kind", "version", "status", "runs", "hours"], cells)
 
 
 @store_app.command("export")
