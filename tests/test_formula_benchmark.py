@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from compsparse.graph import FunctionGraph, complete
-from compsparse.sweeps import Row, open_store
+from compsparse.sweeps import Row, all_kinds, open_store
 from compsparse.tasks import formulas
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
@@ -136,6 +136,11 @@ def test_what_a_store_has_is_not_run_again(bench, tmp_path, capsys):
         keep(bench, store, record)
     assert bench.run_all(asked_for) == [record]
     assert "1 runs, 1 of them kept from before" in capsys.readouterr().err
+
+
+def test_benchmarks_have_a_folder_of_kinds():
+    own = set(all_kinds(BENCHMARKS / "kinds")) - set(all_kinds())
+    assert own == {"claims", "formulas", "p-star"}
 
 
 def test_single_results_of_the_unseen_half_are_not_shown(bench, capsys):
