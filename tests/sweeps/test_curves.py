@@ -2,8 +2,9 @@ import re
 from dataclasses import replace
 
 import pytest
+from tests.sweeps.kinds.toy import Toy
 
-from compsparse.errors import DataError
+from compsparse.errors import ConfigError, DataError
 from compsparse.sweeps import Row, curve_figure, layer_figures, sweep_curves, sweep_page
 from compsparse.sweeps.curves import summary_table
 from compsparse.sweeps.kinds.hierarchy import HierarchyRun
@@ -39,3 +40,8 @@ def test_curves_are_by_setting_with_seeds_as_spread(tmp_path):
 def test_a_sweep_without_results_has_no_page(tmp_path):
     with pytest.raises(DataError, match="no finished runs"):
         sweep_page(tmp_path / "page.html", "mine", [], HierarchyRun)
+
+
+def test_a_kind_without_curves_says_so(tmp_path):
+    with pytest.raises(ConfigError, match="the kind 'toy' does not say what its curves are"):
+        sweep_page(tmp_path / "page.html", "mine", [], Toy)

@@ -176,6 +176,7 @@ def sweep_page(path: str | Path, name: str, rows: Iterable[Row], kind: type[Spec
         raise ConfigError(f"the name of a sweep must be a text, got {name!r}")
     listed = check_run_rows(rows)
     found = sweep_curves(listed, kind)
+    _axes(found, kind)
     if not found:
         raise DataError(f"the sweep {name!r} has no finished runs to draw")
     columns, lines = summary_table(found, kind)
