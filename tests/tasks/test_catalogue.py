@@ -1,5 +1,7 @@
 import hashlib
+import tomllib
 from collections import Counter
+from importlib import resources
 
 import numpy as np
 import pytest
@@ -40,6 +42,16 @@ def test_a_law_is_well_behaved_and_queries_find_the_tree_of_its_expression(entry
     assert found.inert == () == entry.graph.inert
     compared = compare(found.graph, entry.graph)
     assert compared.exact, (compared.missing, compared.extra)
+
+
+def test_the_files_say_what_the_reader_reads_and_no_law_twice():
+    names = []
+    for file in (resources.files("compsparse.tasks") / "laws").iterdir():
+        told = tomllib.loads(file.read_text(encoding="utf-8"))
+        assert all(list(law) == ["sentence", "expression", "gives", "quantities"] for law in told.values())
+        assert [law.name for law in formulas(field=file.name.removesuffix(".toml"))] == list(told)
+        names += told
+    assert len(names) == len(set(names)) == len(formulas())
 
 
 def test_the_catalogue_is_wide():

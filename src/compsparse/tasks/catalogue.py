@@ -1,20 +1,43 @@
-"""A law: a formula with its quantities, their units and ranges, and its graph."""
+"""The catalogue of formulas: laws of physics, engineering, chemistry, biology and finance with their graphs.
+
+They stand in the folder ``laws``, in one TOML file a field.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from importlib import resources
 from typing import Literal, get_args
 
-from compsparse.checks import brief, check_kind, check_list, check_number, check_text
+from compsparse.checks import brief, check_choice, check_kind, check_known, check_list, check_number, check_text
 from compsparse.errors import ConfigError
 from compsparse.graph import FunctionGraph
 from compsparse.graph.parser import variables
 from compsparse.tasks.task import Task, on
 
 Half = Literal["tuned", "unseen"]
-HALVES: tuple[Half, ...] = get_args(Half)
+_HALVES: tuple[Half, ...] = get_args(Half)
+_FIELDS = (
+    "mechanics",
+    "astronomy",
+    "electromagnetism",
+    "waves",
+    "thermodynamics",
+    "fluids",
+    "quanta",
+    "structures",
+    "systems",
+    "chemistry",
+    "biology",
+    "medicine",
+    "earth",
+    "finance",
+)
+"""The files of ``laws``, in the order in which they are listed."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +123,7 @@ class TextbookLaw:
 
         Methods are tuned on the one half and judged on the other.
         """
-        return HALVES[hashlib.sha256(self.name.encode()).digest()[0] % 2]
+        return _HALVES[hashlib.sha256(self.name.encode()).digest()[0] % 2]
 
     def task(self, noise: float = 0.0) -> Task:
         """The law as a task: inputs uniform on their ranges, noise as a share of the target's spread."""
@@ -139,3 +162,49 @@ def law(
         raise ConfigError(f"gives must be (meaning, unit), got {brief(gives)}")
     meaning, unit = result
     return TextbookLaw(field, name, expression, sentence, meaning, unit, tuple(inputs))
+
+
+def formulas(*, field: str | None = None, half: Half | None = None) -> tuple[TextbookLaw, ...]:
+    """The laws of the catalogue, of one field or of one half if that is asked for.
+
+    Args:
+        field: such as ``mechanics`` or ``finance``; None takes all.
+        half: ``tuned`` or ``unseen``, as a hash of the name has it; None takes both.
+
+    >>> len(formulas()) >= 110
+    True
+    >>> [law.name for law in formulas(field="quanta", half="tuned")][:2]
+    ['compton-scattering', 'resonance-of-breit-and-wigner']
+    """
+    laws = _catalogue().values()
+    if field is not None:
+        check_choice("field", field, _FIELDS)
+    if half is not None:
+        check_choice("half", half, _HALVES)
+    return tuple(law for law in laws if field in (None, law.field) and half in (None, law.half))
+
+
+def formula(name: str, noise: float = 0.0) -> Task:
+    """A law of the catalogue as a task that can be sampled.
+
+    Args:
+        noise: standard deviation of Gaussian noise, as a share of the clean target's.
+
+    >>> task = formula("refraction", noise=0.05)
+    >>> task.graph.inputs
+    ('n1', 'theta', 'n2')
+    """
+    known = _catalogue()
+    return known[check_known(check_text("name", name), known, "there is no formula")].task(noise)
+
+
+@cache
+def _catalogue() -> Mapping[str, TextbookLaw]:
+    """All laws by name; read on first use, because so many formulas take a moment to parse."""
+    folder = resources.files("compsparse.tasks") / "laws"
+    texts = {field: (folder / f"{field}.toml").read_text(encoding="utf-8") for field in _FIELDS}
+    return {
+        name: law(field, name, told["expression"], told["sentence"], told["gives"], **told["quantities"])
+        for field, text in texts.items()
+        for name, told in tomllib.loads(text).items()
+    }
