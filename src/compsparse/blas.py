@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Any
@@ -15,6 +17,15 @@ def one_blas_thread() -> AbstractContextManager[object]:
     """
     controller = _blas()
     return nullcontext() if controller is None else controller.limit(limits=1)
+
+
+def n_threads() -> int:
+    """Threads that work of several cores takes: torch's number where torch is loaded, else that of BLAS."""
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        return int(torch.get_num_threads())
+    found = [] if _blas() is None else [library["num_threads"] for library in _blas().info()]
+    return max(found, default=os.cpu_count() or 1)
 
 
 @cache

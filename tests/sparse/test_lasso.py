@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from textwrap import dedent
 
 import numpy as np
 import pytest
@@ -250,6 +251,22 @@ def test_codes_are_differentiable_in_signals_dictionary_and_penalties():
     assert torch.autograd.gradcheck(lambda x, w, lam: lasso(x, w, lam, 1e-14).codes, inputs)
     scalar = torch.tensor(0.6, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(lambda lam: lasso(inputs[0].detach(), inputs[1].detach(), lam, 1e-14).codes, scalar)
+
+
+def test_codes_and_memorisation_need_no_torch():
+    code = """
+        import sys
+        import numpy as np
+        import compsparse as cs
+        X, W = np.ones((40, 2)), np.eye(2)
+        assert cs.lasso(X, W, 0.1).converged
+        assert cs.memorise([[0.0], [1.0], [2.0]], [0.0, 1.0, 0.0]).residual < 1e-8
+        assert "torch" not in sys.modules
+        assert not any(name.startswith(("compsparse.training", "compsparse.networks")) for name in sys.modules)
+        assert cs.sparse.UnrolledNetwork and cs.sparse.memorisation.descend
+        assert "torch" in sys.modules
+    """
+    subprocess.run([sys.executable, "-c", dedent(code)], check=True)
 
 
 def test_importing_the_package_compiles_nothing():

@@ -1,4 +1,12 @@
-"""Sparse inference: dictionaries, codes, and the programs and networks that find them."""
+"""Sparse inference: dictionaries, codes, and the programs and networks that find them.
+
+Networks are loaded on first use, so that codes and memorisation need no torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from compsparse.sparse.cardinality import BestSubset, SearchStatus, SparsestCode, best_subset, sparsest
 from compsparse.sparse.dictionaries import (
@@ -23,8 +31,20 @@ from compsparse.sparse.recovery import (
 )
 from compsparse.sparse.signals import CodedSignals, SparseCodes
 from compsparse.sparse.solution import Breakpoints, CodeSolution, GreedySolution, PathSolution, SignalStatus, lasso_gap
-from compsparse.sparse.unrolled import UnrolledNetwork, fista, ista, soft_threshold
-from compsparse.sparse.unrolled_training import UNROLLED_CONFIG, LassoLoss, train_layer_by_layer
+
+if TYPE_CHECKING:
+    from compsparse.sparse.unrolled import UnrolledNetwork, fista, ista, soft_threshold
+    from compsparse.sparse.unrolled_training import UNROLLED_CONFIG, LassoLoss, train_layer_by_layer
+
+_NETWORKS = {
+    "UNROLLED_CONFIG": "unrolled_training",
+    "LassoLoss": "unrolled_training",
+    "UnrolledNetwork": "unrolled",
+    "fista": "unrolled",
+    "ista": "unrolled",
+    "soft_threshold": "unrolled",
+    "train_layer_by_layer": "unrolled_training",
+}
 
 __all__ = [
     "UNROLLED_CONFIG",
@@ -69,3 +89,9 @@ __all__ = [
     "weak_threshold",
     "welch_bound",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _NETWORKS:
+        return getattr(importlib.import_module(f"compsparse.sparse.{_NETWORKS[name]}"), name)
+    raise AttributeError(f"module 'compsparse.sparse' has no attribute {name!r}")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from compsparse.blas import one_blas_thread
+from compsparse import blas
 from compsparse.clock import Deadline, now
 
 _BATCH = 32  # signals between two looks at the clock
@@ -38,8 +38,8 @@ def in_batches(
         work(slice(0, n))
         return left
     firsts = range(0, n, _BATCH)
-    threads = 1 if len(firsts) == 1 else _threads(n_threads)
-    with one_blas_thread():
+    threads = 1 if len(firsts) == 1 else n_threads or blas.n_threads()
+    with blas.one_blas_thread():
         if threads == 1:
             for first in firsts:
                 run(first)
@@ -47,15 +47,6 @@ def in_batches(
             with ThreadPoolExecutor(threads) as pool:
                 list(pool.map(run, firsts))
     return left
-
-
-def _threads(n_threads: int | None) -> int:
-    """How many batches run at once."""
-    if n_threads is not None:
-        return n_threads
-    import torch  # whoever limits torch's threads limits these
-
-    return torch.get_num_threads()
 
 
 @dataclass(frozen=True, eq=False)

@@ -65,7 +65,7 @@ def lasso(
         method: ``homotopy`` or ``proximal``; ``auto`` is homotopy, and proximal for tensors.
         max_iter: most steps (homotopy) or iterations (proximal) for a signal.
         time_limit: seconds; signals not done by then have status TIME_LIMIT and their true gap.
-        n_threads: cores for arrays; as many as torch uses by default.
+        n_threads: cores for arrays; by default as many as torch uses, or BLAS where torch is not loaded.
 
     Raises:
         ConfigError: a penalty, tolerance or option makes no sense.

@@ -6,17 +6,18 @@ import json
 import numbers as numbers_module
 from dataclasses import dataclass, field, fields
 from enum import Enum
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
-import torch
 
 from compsparse.certificate import Certificate
 from compsparse.checks import check_numbers
 from compsparse.digest import check_seal, sealed
 from compsparse.errors import DataError
-from compsparse.networks import MirrorNetwork, dense
 from compsparse.sparse.memorisation.problem import Bias, Goal, Norm, with_one
+
+if TYPE_CHECKING:
+    from compsparse.networks import MirrorNetwork
 
 
 class MemoriseStatus(Enum):
@@ -104,6 +105,10 @@ class Memorised:
 
     def to_torch(self) -> MirrorNetwork:
         """The network as a dense torch module in double precision."""
+        import torch
+
+        from compsparse.networks import dense
+
         inner, outer = self.weights()
         net = dense(self.theta.shape[1] - 1, max(1, self.n_neurons), 1, activation="relu", dtype=torch.float64)
         parameters = dict(net.named_parameters())
