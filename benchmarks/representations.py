@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from _report import finish, median_seconds, print_table
 
-from compsparse.networks import compile_circuit
+from compsparse.construct import compile_circuit
 from compsparse.representations.boolean import boolean_program, learn_heavy_terms, spectrum, walsh_transform
 from compsparse.representations.boolean.bits import random_bits
 from compsparse.representations.boolean.reading import all_rows

@@ -5,9 +5,9 @@ import resource
 import numpy as np
 import pytest
 
+from compsparse.construct import ExplicitReLU, SparseLayer, explicit_to_onnx, save_explicit
 from compsparse.errors import ConfigError, DataError
 from compsparse.files import check_outputs, check_place, check_writable, read_text, whole_file, write_text
-from compsparse.networks import ExplicitReLU, SparseLayer, explicit_to_onnx, save_explicit
 from compsparse.progress import ProgressBar
 from compsparse.text import printable
 

@@ -12,21 +12,13 @@ from tests.fitted import GRAPH, TABLE, discovery_of, doubling, numbers_model
 from typer.testing import CliRunner
 
 from compsparse.cli import app
+from compsparse.construct import ExplicitReLU, SparseLayer, load_explicit, save_explicit
 from compsparse.discovery import Discovery
 from compsparse.errors import CompsparseError
 from compsparse.files import read_text
 from compsparse.graph import FunctionGraph, balanced_tree
 from compsparse.models import FittedGraph
-from compsparse.networks import (
-    ExplicitReLU,
-    SparseLayer,
-    check_onnx,
-    load,
-    load_explicit,
-    mirror,
-    save,
-    save_explicit,
-)
+from compsparse.networks import check_onnx, load, mirror, save
 from compsparse.networks.onnx_files import write_program
 from compsparse.networks.tensor_files import read_tensors, write_sealed
 

@@ -9,10 +9,9 @@ import torch
 
 import compsparse as cs
 from compsparse.certificate import Rigour
-from compsparse.construct import DeclaredBounds, check_domain, largest_error, path_factors
+from compsparse.construct import DeclaredBounds, ExplicitReLU, check_domain, largest_error, load_explicit, path_factors
 from compsparse.errors import ConfigError, GraphError
 from compsparse.graph import Constituent, FunctionGraph, Node
-from compsparse.networks import ExplicitReLU, load_explicit
 
 
 def one_node(text, names):

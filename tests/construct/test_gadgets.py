@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from compsparse.construct import ExplicitReLU
 from compsparse.construct.forms import AffineForm
 from compsparse.construct.kuhn import KuhnGrid, grid_for, grid_network, kuhn
 from compsparse.construct.products import levels_for, product, square
@@ -15,7 +16,6 @@ from compsparse.construct.split import Price, cheapest_split
 from compsparse.errors import ConfigError
 from compsparse.graph.formula import formula_value
 from compsparse.graph.parser import parse_formula
-from compsparse.networks import ExplicitReLU
 
 X, Y = AffineForm.wire(0), AffineForm.wire(1)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from odd import Entry
 
-from compsparse import networks, tasks
+from compsparse import construct, tasks
 from compsparse.graph import FunctionGraph
 from compsparse.representations import boolean, machine
 
@@ -51,8 +51,8 @@ ENTRIES = [
     }),
     Entry("evaluate_bits", boolean.evaluate_bits, lambda: {"graph": _GRAPH, "X": [[0, 1]]}),
     Entry("boolean_program", boolean.boolean_program, lambda: {"graph": _GRAPH}),
-    Entry("gate_units", boolean.gate_units, lambda: {"gate": np.array([[False, True], [True, True]])}),
-    Entry("compile_circuit", networks.compile_circuit, lambda: {"graph": _GRAPH}),
+    Entry("gate_units", construct.gate_units, lambda: {"gate": np.array([[False, True], [True, True]])}),
+    Entry("compile_circuit", construct.compile_circuit, lambda: {"graph": _GRAPH}),
     Entry("column_multiplicity", boolean.column_multiplicity, lambda: {"table": _TABLE, "members": [0, 1]}),
     Entry(
         "curtis_decomposition",

@@ -24,7 +24,7 @@ _BOX = [(-1.0, 1.0), (0.0, 1.0)]
 
 
 def _layer():
-    return networks.SparseLayer.of([[1.0, 2.0]], [0.5], True)
+    return construct.SparseLayer.of([[1.0, 2.0]], [0.5], True)
 
 
 add(
@@ -62,13 +62,13 @@ add(
     lambda: {"formula": _WAVE, "box": _BOX, "cells": 2, "ramp": 0.1},
     own=("formula", "box"),
 )
-add("SparseLayer.of", networks.SparseLayer.of, lambda: {"W": [[1.0, 2.0]], "b": [0.5], "relu": True}, own=("relu",))
-add("ExplicitReLU", networks.ExplicitReLU, lambda: {"layers": [_layer()], "dtype": torch.float64})
-add("ExplicitReLU call", networks.ExplicitReLU([_layer()]), lambda: {"x": torch.zeros(3, 2, dtype=torch.float64)})
-add("ExplicitReLU.exact", networks.ExplicitReLU([_layer()]).exact, lambda: {"x": [0.5, 1.0]})
+add("SparseLayer.of", construct.SparseLayer.of, lambda: {"W": [[1.0, 2.0]], "b": [0.5], "relu": True}, own=("relu",))
+add("ExplicitReLU", construct.ExplicitReLU, lambda: {"layers": [_layer()], "dtype": torch.float64})
+add("ExplicitReLU call", construct.ExplicitReLU([_layer()]), lambda: {"x": torch.zeros(3, 2, dtype=torch.float64)})
+add("ExplicitReLU.exact", construct.ExplicitReLU([_layer()]).exact, lambda: {"x": [0.5, 1.0]})
 add(
     "rounding_error",
-    lambda lower, upper, dtype: networks.rounding_error([_layer()], lower, upper, dtype),
+    lambda lower, upper, dtype: construct.rounding_error([_layer()], lower, upper, dtype),
     lambda: {"lower": np.zeros(2), "upper": np.ones(2), "dtype": torch.float32},
 )
 add(

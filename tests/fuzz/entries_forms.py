@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from odd import Entry
 
-from compsparse import networks, tasks
+from compsparse import construct, tasks
 from compsparse.graph import FunctionGraph
 from compsparse.representations import classical, tensors
 
@@ -117,13 +117,13 @@ add(
 
 # ---- hats ---------------------------------------------------------------------------------------
 
-add("StraightPieces", networks.StraightPieces, lambda: {"knots": [0, 1], "values": [0, 1]})
-add("hat_network", networks.hat_network, lambda: {"n_compositions": 2})
-add("takagi_network", networks.takagi_network, lambda: {"coefficients": [0.5, 0.25]})
+add("StraightPieces", construct.StraightPieces, lambda: {"knots": [0, 1], "values": [0, 1]})
+add("hat_network", construct.hat_network, lambda: {"n_compositions": 2})
+add("takagi_network", construct.takagi_network, lambda: {"coefficients": [0.5, 0.25]})
 add(
     "self_similar_network",
-    networks.self_similar_network,
-    lambda: {"psi": networks.HAT, "coefficients": [0.5, 0.25], "g": networks.HAT},
+    construct.self_similar_network,
+    lambda: {"psi": construct.HAT, "coefficients": [0.5, 0.25], "g": construct.HAT},
 )
 add("takagi_coefficients", tasks.takagi_coefficients, lambda: {"n_terms": 3, "ratio": 0.5})
 add("takagi_sum", tasks.takagi_sum, lambda: {"n_terms": 3, "ratio": 0.5, "noise": 0.0})

@@ -22,22 +22,14 @@ from safetensors.torch import save_file
 from tests.fitted import doubling
 
 import compsparse as cs
+from compsparse.construct import ExplicitReLU, SparseLayer, load_explicit, save_explicit
 from compsparse.digest import parse_json
 from compsparse.discovery import Discovery
 from compsparse.errors import CompsparseError
 from compsparse.files import read_text
 from compsparse.graph import FunctionGraph, balanced_tree
 from compsparse.models import FittedGraph, fit_model
-from compsparse.networks import (
-    ExplicitReLU,
-    SparseLayer,
-    check_onnx,
-    load,
-    load_explicit,
-    mirror,
-    save,
-    save_explicit,
-)
+from compsparse.networks import check_onnx, load, mirror, save
 from compsparse.networks.onnx_files import write_program
 from compsparse.sparse.memorisation import Memorised
 from compsparse.training import FitConfig, TrainingConfig

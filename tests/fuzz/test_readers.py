@@ -21,7 +21,7 @@ from entries_runs import KINDS, RESULTS, STORE
 from odd import Hang, bounded
 
 import compsparse as cs
-from compsparse import claims, networks, sweeps
+from compsparse import claims, construct, networks, sweeps
 from compsparse.cli.graph import graph_from
 from compsparse.discovery import Discovery
 from compsparse.errors import CompsparseError
@@ -69,7 +69,7 @@ READERS: dict[str, Callable[[Path], Any]] = {
     "discovery.json": lambda path: Discovery.from_json(read_text(path)),
     "model in discovery.json": FittedGraph.load,
     "network.safetensors": networks.load,
-    "compiled.safetensors": networks.load_explicit,
+    "compiled.safetensors": construct.load_explicit,
     "verdict.json": lambda path: claims.kept(path.parent),
     "sweep.toml": lambda path: sweeps.Sweep.from_toml(path, kinds=KINDS),
     "store.sqlite": _store,

@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from compsparse.certificate import Rigour
+from compsparse.construct import compile_circuit
 from compsparse.errors import ConfigError, DataError, GraphError
 from compsparse.graph import FunctionGraph
-from compsparse.networks import compile_circuit
 from compsparse.representations.boolean import binarise, binarise_graph, evaluate_bits
 from compsparse.representations.boolean.reading import all_rows
 from compsparse.tasks import tanh_tree

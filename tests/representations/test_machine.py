@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from compsparse.construct import compile_circuit
 from compsparse.errors import ConfigError, DataError
-from compsparse.networks import compile_circuit
 from compsparse.representations.boolean.reading import all_rows
 from compsparse.representations.machine import (
     TuringMachine,

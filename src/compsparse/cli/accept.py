@@ -141,7 +141,8 @@ def _stated_of(model: FittedGraph | None) -> list[str]:
 
 
 def _accept_tensors(file: Path) -> Accepted:
-    from compsparse.networks import load, load_explicit, save, save_explicit
+    from compsparse.construct import load_explicit, save_explicit
+    from compsparse.networks import load, save
     from compsparse.networks.tensor_files import read_unchecked, write_sealed
 
     about, tensors = read_unchecked(file)

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import torch
 
+from compsparse.construct.explicit import ExplicitReLU, SparseLayer
 from compsparse.construct.forms import AffineForm
 from compsparse.construct.gadget import Gadget
-from compsparse.networks.explicit import ExplicitReLU, SparseLayer
 
 
 def stacked(

@@ -9,17 +9,17 @@ from fractions import Fraction
 import numpy as np
 import torch
 
+from compsparse.construct.explicit import SparseLayer
 from compsparse.construct.forms import AffineForm
 from compsparse.construct.gadget import Gadget
 from compsparse.construct.kuhn import kuhn
 from compsparse.construct.lowering import Program, ProgramStep
 from compsparse.construct.products import product, square
+from compsparse.construct.rounding import rounding_error
 from compsparse.construct.splines import spline
 from compsparse.construct.split import cheapest_split
 from compsparse.construct.tolerances import Place, Tolerances, price, tolerances
 from compsparse.errors import ConfigError
-from compsparse.networks.explicit import SparseLayer
-from compsparse.networks.rounding import rounding_error
 
 _ROUNDS = 6
 _BY_DEPTH = ("square", "product")

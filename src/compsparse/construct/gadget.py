@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from compsparse.networks.explicit import SparseLayer
-from compsparse.networks.rounding import rounding_error
+from compsparse.construct.explicit import SparseLayer
+from compsparse.construct.rounding import rounding_error
 
 N_ROUNDINGS = 4
 """How often a weight of a construction was rounded on its way from exact numbers."""

@@ -17,9 +17,9 @@ from scipy import sparse
 
 from compsparse.checks import brief, check_count, check_number, check_numbers
 from compsparse.construct.enclosure import bounds_on
+from compsparse.construct.explicit import ExplicitReLU, SparseLayer
 from compsparse.errors import ConfigError
 from compsparse.graph.formula import Apply, Argument, Constant, Formula, formula_value
-from compsparse.networks.explicit import ExplicitReLU, SparseLayer
 from compsparse.sizes import check_size
 
 

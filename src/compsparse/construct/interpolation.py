@@ -16,10 +16,10 @@ import numpy as np
 import torch
 
 from compsparse.arithmetic import UNIT_ROUNDOFF
+from compsparse.construct.explicit import SparseLayer
 from compsparse.construct.forms import AffineForm
 from compsparse.construct.gadget import N_ROUNDINGS
-from compsparse.networks.explicit import SparseLayer
-from compsparse.networks.rounding import rounding_error
+from compsparse.construct.rounding import rounding_error
 
 _ROUNDING_SHARE = 0.1
 """Hinges whose rounding is above this share of the error that is asked for give way to ramps, if these round less."""

@@ -21,14 +21,14 @@ from scipy import sparse
 from compsparse.arithmetic import UNIT_ROUNDOFF
 from compsparse.clock import look_at_clock
 from compsparse.construct.enclosure import Enclosure, cut_box, enclose
+from compsparse.construct.explicit import SparseLayer
 from compsparse.construct.forms import AffineForm
 from compsparse.construct.gadget import N_ROUNDINGS, Gadget
 from compsparse.construct.intervals import IntervalArray
 from compsparse.construct.opaque import Opaque
+from compsparse.construct.rounding import rounding_error
 from compsparse.errors import ConfigError
 from compsparse.graph.formula import Formula
-from compsparse.networks.explicit import SparseLayer
-from compsparse.networks.rounding import rounding_error
 
 _MOST_POINTS = 300_000
 _AT_ONCE = 50_000

@@ -14,10 +14,10 @@ from fractions import Fraction
 import numpy as np
 import torch
 
+from compsparse.construct.explicit import SparseLayer
 from compsparse.construct.forms import AffineForm, rounded_up
 from compsparse.construct.gadget import Gadget
 from compsparse.errors import ConfigError
-from compsparse.networks.explicit import SparseLayer
 
 DEEPEST = 24
 """Beyond it 4^-m is below what double precision holds of the sum."""

@@ -11,11 +11,11 @@ import numpy as np
 import torch
 
 from compsparse.certificate import Certificate, Rigour
+from compsparse.construct.explicit import ExplicitReLU, ExplicitSize
+from compsparse.construct.explicit_files import explicit_to_onnx, save_explicit
 from compsparse.construct.search import LargestError, network_values
 from compsparse.errors import GraphError
 from compsparse.graph import FunctionGraph
-from compsparse.networks import explicit_to_onnx, save_explicit
-from compsparse.networks.explicit import ExplicitReLU, ExplicitSize
 
 Precision = Literal["float64", "float32"]
 PRECISIONS = {"float64": torch.float64, "float32": torch.float32}
@@ -108,7 +108,7 @@ class Compiled:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the weights and the statement to a safetensors file.
 
-        :func:`~compsparse.networks.load_explicit` reads the network, :func:`~compsparse.construct.verify` checks both.
+        :func:`~compsparse.construct.load_explicit` reads the network, :func:`~compsparse.construct.verify` checks both.
         """
         save_explicit(self.network, path, self.statement())
 

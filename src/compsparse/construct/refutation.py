@@ -12,12 +12,12 @@ import torch
 
 from compsparse.checks import RandomState, generator_from
 from compsparse.construct.enclosure import enclose_graph
+from compsparse.construct.explicit import ExplicitReLU
 from compsparse.construct.intervals import IntervalArray
 from compsparse.construct.search import LargestError, largest_error
 from compsparse.construct.subject import Call, Subject
 from compsparse.errors import CompsparseError, GraphError
 from compsparse.graph import FunctionGraph
-from compsparse.networks.explicit import ExplicitReLU
 
 _POINTS, _POINTS_ONE_BY_ONE = 997, 150  # a prime, so that no array of rows is taken for one of columns
 _MOST_CORNERS = 64

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 
 from compsparse.checks import RandomState, generator_from
+from compsparse.construct.explicit import ExplicitReLU
 from compsparse.construct.splines import held_by, numbers_between
-from compsparse.networks.explicit import ExplicitReLU
 
 _NUMBERS_AT_ONCE = 4_000_000
 _KEPT = 24

@@ -12,6 +12,7 @@ import numpy as np
 
 from compsparse.certificate import Certificate
 from compsparse.checks import RandomState, check_count
+from compsparse.construct.explicit_files import read_explicit, read_onnx_statement
 from compsparse.construct.record import PRECISIONS, Precision
 from compsparse.construct.refutation import Answering, at, search
 from compsparse.construct.search import LargestError
@@ -20,7 +21,6 @@ from compsparse.errors import CompsparseError, ConfigError, DataError
 from compsparse.files import check_place
 from compsparse.graph import FunctionGraph
 from compsparse.graph.json_format import from_dict as graph_from_dict
-from compsparse.networks.explicit_files import read_explicit, read_onnx_statement
 from compsparse.networks.tensor_files import is_tensor_file
 from compsparse.optional import needs
 from compsparse.surroundings import usual_settings

@@ -11,9 +11,9 @@ import torch
 from compsparse.claims.claim import Claim, Finding, Outcome, Profile
 from compsparse.claims.rules import Interval, all_of, exponent_interval, judge_at_least, judge_at_most
 from compsparse.claims.seeds import FIRST_SEED
+from compsparse.construct import compile_circuit
 from compsparse.graph import FunctionGraph
 from compsparse.measures import fit_law
-from compsparse.networks import compile_circuit
 from compsparse.progress import Progress
 from compsparse.report.figure import Figure
 from compsparse.representations.boolean import (

@@ -16,8 +16,8 @@ from compsparse.claims.rules import (
     judge_at_least,
     judge_exponent,
 )
+from compsparse.construct.self_similar import takagi_network
 from compsparse.measures import fit_law
-from compsparse.networks.self_similar import takagi_network
 from compsparse.progress import Progress
 from compsparse.report.figure import Figure
 from compsparse.representations.classical import InnerFunction, superpose

@@ -21,8 +21,8 @@ from compsparse.claims.rules import (
     judge_exponent,
 )
 from compsparse.claims.seeds import FIRST_SEED
+from compsparse.construct.self_similar import takagi_network
 from compsparse.measures import fit_law
-from compsparse.networks.self_similar import takagi_network
 from compsparse.progress import Progress
 from compsparse.report.figure import Figure
 from compsparse.representations.classical import ridge_count, ridge_directions, ridge_rank

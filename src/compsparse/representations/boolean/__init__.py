@@ -9,7 +9,6 @@ from compsparse.representations.boolean.curtis import CurtisDecomposition, Curti
 from compsparse.representations.boolean.juntas import Junta, junta_from_samples, learn_junta
 from compsparse.representations.boolean.learning import LearnedPolynomial, learn_heavy_terms, learn_low_degree
 from compsparse.representations.boolean.packed import BooleanProgram, boolean_program, evaluate_bits
-from compsparse.representations.boolean.relu_gates import GateUnits, HiddenUnit, gate_units
 from compsparse.representations.boolean.spectra import Spectrum, spectrum
 from compsparse.representations.boolean.walsh import walsh_transform
 from compsparse.representations.boolean.walsh_polynomial import WalshPolynomial
@@ -21,8 +20,6 @@ __all__ = [
     "CircuitBuilder",
     "CurtisDecomposition",
     "CurtisStep",
-    "GateUnits",
-    "HiddenUnit",
     "Junta",
     "LearnedPolynomial",
     "Spectrum",
@@ -35,7 +32,6 @@ __all__ = [
     "column_multiplicity",
     "curtis_decomposition",
     "evaluate_bits",
-    "gate_units",
     "junta_from_samples",
     "learn_heavy_terms",
     "learn_junta",

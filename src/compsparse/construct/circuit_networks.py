@@ -10,10 +10,10 @@ import numpy as np
 import torch
 
 from compsparse.checks import check_dtype
+from compsparse.construct.explicit import ExplicitReLU, SparseLayer
+from compsparse.construct.gate_units import GateUnits, gate_units
 from compsparse.graph.function_graph import FunctionGraph, check_graph
-from compsparse.networks.explicit import ExplicitReLU, SparseLayer
 from compsparse.representations.boolean.packed import gate_of
-from compsparse.representations.boolean.relu_gates import GateUnits, gate_units
 
 _Form = tuple[int, dict[int, int]]
 """A constant and whole coefficients of numbered values."""

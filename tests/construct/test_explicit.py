@@ -9,8 +9,7 @@ import pytest
 import torch
 from scipy import sparse
 
-from compsparse.errors import ConfigError, DataError
-from compsparse.networks import (
+from compsparse.construct import (
     ExplicitReLU,
     SparseLayer,
     chained,
@@ -19,6 +18,7 @@ from compsparse.networks import (
     rounding_error,
     save_explicit,
 )
+from compsparse.errors import ConfigError, DataError
 
 
 def hat() -> ExplicitReLU:

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import torch
 
+from compsparse.construct import compile_circuit
+from compsparse.construct.gate_units import gate_units
 from compsparse.errors import GraphError
 from compsparse.graph import FunctionGraph, Node
-from compsparse.networks import compile_circuit
 from compsparse.representations.boolean import CircuitBuilder, evaluate_bits
 from compsparse.representations.boolean.gates import constituent
 from compsparse.representations.boolean.reading import all_rows
-from compsparse.representations.boolean.relu_gates import gate_units
 from compsparse.tasks import comparator, majority_vote, multiplexer, parity_tree, ripple_adder
 
 

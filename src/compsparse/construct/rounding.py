@@ -16,8 +16,8 @@ from scipy import sparse
 
 from compsparse.arithmetic import UNIT_ROUNDOFF
 from compsparse.checks import check_dtype, check_numbers
+from compsparse.construct.explicit import SparseLayer
 from compsparse.errors import ConfigError
-from compsparse.networks.explicit import SparseLayer
 
 _INFLATION = 1 + 1e-9  # covers the rounding of the analysis itself, which is done in double precision
 

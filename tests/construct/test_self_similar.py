@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from compsparse.errors import ConfigError
-from compsparse.networks.self_similar import (
+from compsparse.construct.self_similar import (
     HAT,
     StraightPieces,
     hat_network,
     self_similar_network,
     takagi_network,
 )
+from compsparse.errors import ConfigError
 from compsparse.tasks.takagi import hat_sum, takagi_coefficients
 
 

@@ -12,10 +12,10 @@ import numpy as np
 import torch
 
 from compsparse.checks import check_device, check_kind
+from compsparse.construct.explicit import ExplicitReLU, SparseLayer
 from compsparse.digest import parse_json
 from compsparse.errors import ConfigError, DataError
 from compsparse.files import check_place
-from compsparse.networks.explicit import ExplicitReLU, SparseLayer
 from compsparse.networks.onnx_files import read_program, write_program
 from compsparse.networks.tensor_files import read_tensors, write_tensors
 from compsparse.optional import needs

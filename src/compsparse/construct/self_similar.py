@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from compsparse.checks import check_count, check_kind, check_list, check_numbers
+from compsparse.construct.explicit import ExplicitReLU, SparseLayer
 from compsparse.errors import ConfigError
-from compsparse.networks.explicit import ExplicitReLU, SparseLayer
 
 _MOST_LAYERS = 10_000
 
