@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from compsparse.checks import brief, check_name_list, check_number
+from compsparse.checks import brief, check_name_list, check_number, check_unmasked
 from compsparse.errors import ConfigError
 
 Side = tuple[float, float]
@@ -35,6 +35,14 @@ def read_box(bounds: Any, names: Sequence[str] | None = None, what: str = "bound
         sides = _sides_in_order(bounds, None if names is None else len(names), what)
     called = [f"x{i}" for i in range(len(sides))] if names is None else names
     return tuple(_side(name, side, what) for name, side in zip(called, sides, strict=True))
+
+
+def read_named_box(bounds: Any, names: Sequence[str] | None = None) -> tuple[tuple[Side, ...], Sequence[str] | None]:
+    """A box, and the names of its inputs where they are given, by themselves or by the bounds."""
+    if isinstance(bounds, Mapping) and names is None:
+        names = list(bounds)
+    says_how_many = not isinstance(bounds, Mapping) and n_sides(bounds) is not None
+    return read_box(bounds, None if says_how_many else names), names
 
 
 def n_sides(bounds: Any) -> int | None:
@@ -78,7 +86,7 @@ def _sides_by_name(bounds: Mapping[Any, Any], names: Sequence[str], what: str) -
 def _sides_in_order(bounds: Any, n_inputs: int | None, what: str) -> list[Any]:
     if isinstance(bounds, str) or not np.iterable(bounds):
         raise ConfigError(f"{what} must be (low, high) for every input, got {brief(bounds)}")
-    sides = list(bounds)
+    sides = list(check_unmasked(what, bounds, ConfigError))
     if _is_pair(bounds):
         if n_inputs is None:
             raise ConfigError(f"{what} must be a sequence of (low, high), one per input, where no names say how many")

@@ -7,8 +7,8 @@ import onnxruntime
 import pytest
 from typer.testing import CliRunner
 
+from compsparse.boxes import read_box_text
 from compsparse.cli import app
-from compsparse.cli.compile import read_bounds
 from compsparse.errors import ConfigError
 
 
@@ -38,11 +38,11 @@ def test_it_speaks_json():
 
 
 def test_boxes_are_read():
-    assert read_bounds("-1:1") == (-1.0, 1.0)
-    assert read_bounds("a=-1:1, b=0:2.5") == {"a": (-1.0, 1.0), "b": (0.0, 2.5)}
+    assert read_box_text("-1:1") == (-1.0, 1.0)
+    assert read_box_text("a=-1:1, b=0:2.5") == {"a": (-1.0, 1.0), "b": (0.0, 2.5)}
 
 
 @pytest.mark.parametrize("text", ["a", "a=1", "a=1:2:3", "0:1,b=0:1", "a=0:1,a=0:2", "a=x:1", ""])
 def test_other_boxes_are_refused(text):
     with pytest.raises(ConfigError, match="bounds"):
-        read_bounds(text)
+        read_box_text(text)

@@ -133,7 +133,7 @@ def test_graphs_that_cannot_be_binarised():
     graph = FunctionGraph.from_expression("a*b + c*d")
     with pytest.raises(ConfigError, match="would read 18 bits"):
         binarise_graph(graph, [(0, 1)] * 4, 9)
-    with pytest.raises(ConfigError, match="as many bounds"):
+    with pytest.raises(ConfigError, match="each of the 4 inputs, got 3"):
         binarise_graph(graph, [(0, 1)] * 3, 2)
     with pytest.raises(GraphError, match="structure alone"):
         binarise_graph(graph.structure(), [(0, 1)] * 4, 2)

@@ -8,10 +8,11 @@ from typing import Annotated
 
 import typer
 
+from compsparse.boxes import read_box_text
 from compsparse.cli.app import JsonOption, app, say, seconds
 from compsparse.cli.graph import graph_from
 from compsparse.cli.tables import TimeLimitOption
-from compsparse.errors import CompsparseError, ConfigError
+from compsparse.errors import CompsparseError
 from compsparse.files import check_outputs
 
 _COARSER = (30.0, 10.0, 3.0)
@@ -38,7 +39,7 @@ def compile_command(
 
     check_outputs([onnx, weights, report])
     graph = graph_from(expression)
-    sides = read_bounds(bounds)
+    sides = read_box_text(bounds)
     built = compile_graph(graph, sides, tol, method, dtype=dtype, time_limit=seconds(time_limit))  # type: ignore[arg-type]
     if onnx is not None:
         built.to_onnx(onnx)
@@ -83,22 +84,3 @@ def verify_command(
         say(str(found))
     if not found.holds:
         raise typer.Exit(1)
-
-
-def read_bounds(text: str) -> dict[str, tuple[float, float]] | tuple[float, float]:
-    """Sides by name, or one for all inputs."""
-    sides: dict[str, tuple[float, float]] = {}
-    for part in text.split(","):
-        name, equals, ends = part.strip().rpartition("=")
-        try:
-            low, high = (float(end) for end in ends.split(":"))
-        except ValueError:
-            raise ConfigError(f"bounds must look like 'a=-1:1,b=0:2' or '-1:1', got {part.strip()!r}") from None
-        if not equals:
-            if "," in text:
-                raise ConfigError(f"bounds must name the input of every side, got {part.strip()!r}")
-            return low, high
-        if name.strip() in sides:
-            raise ConfigError(f"bounds name {name.strip()!r} twice")
-        sides[name.strip()] = (low, high)
-    return sides

@@ -14,6 +14,7 @@ from typing import Literal
 
 import numpy as np
 
+from compsparse.boxes import Side
 from compsparse.clock import look_at_clock
 from compsparse.construct.curves import CURVES
 from compsparse.construct.enclosure import BoxBounds, FormulaBounds, bounds_on, enclose
@@ -28,7 +29,6 @@ from compsparse.graph import FunctionGraph, Node
 from compsparse.graph.derived import spelled_out
 from compsparse.graph.formula import Apply, Argument, Constant, Formula, render, walk
 
-Side = tuple[float, float]
 StepKind = Literal["relu", "curve", "square", "product", "grid"]
 _CELLS = 1024
 _JUMPS = {"sign", "floor", "greater", "less", "greater_equal", "less_equal", "where", "arctan2"}

@@ -11,7 +11,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import torch
 
-from compsparse.checks import brief, check_name_list, check_number
+from compsparse.boxes import Bounds, n_sides, read_box
+from compsparse.checks import brief
 from compsparse.construct.continuity import without_choices
 from compsparse.construct.fitted import fitted_graph_formulas, model_graph, network_graph
 from compsparse.errors import ConfigError, GraphError, TraceError
@@ -19,7 +20,7 @@ from compsparse.graph import Constituent, FunctionGraph, Node, trace
 from compsparse.models import FittedGraph
 from compsparse.networks import MirrorNetwork
 
-Domain = Mapping[str, tuple[float, float]] | Sequence[tuple[float, float]] | tuple[float, float]
+Domain = Bounds
 Call = Callable[[np.ndarray], np.ndarray]
 """Rows of points to rows of values."""
 
@@ -70,7 +71,7 @@ def _subject(function: Any, domain: Domain, declared: Collection[str], estimate:
     if isinstance(function, (FunctionGraph, str)):
         graph = function if isinstance(function, FunctionGraph) else FunctionGraph.from_expression(function)
         return Subject(graph, {"the graph": _rows(graph)})
-    fitted = model_graph(function, _n_sides(domain))
+    fitted = model_graph(function, n_sides(domain))
     if fitted is not None:
         return Subject(fitted, _model_calls(function) or {"the graph": _rows(fitted)})
     if not callable(function):
@@ -80,8 +81,7 @@ def _subject(function: Any, domain: Domain, declared: Collection[str], estimate:
 
 def _of_callable(function: Callable[..., Any], domain: Domain, *, is_node: bool, may_be_node: bool) -> Subject:
     names = list(domain) if isinstance(domain, Mapping) else None
-    several = names is None and not _is_pair(domain)
-    inputs: Any = names if names is not None else len(list(domain)) if several else None
+    inputs: Any = names if names is not None else n_sides(domain)
     try:
         if not is_node:
             traced = trace(function, inputs if names is not None or _takes_one(function) else None, fuse=True)
@@ -160,18 +160,6 @@ def _one_by_one(function: Callable[..., Any]) -> Call:
     return lambda x: np.array([value(row) for row in x.tolist()])
 
 
-def _n_sides(domain: Any) -> int | None:
-    """How many inputs the domain is for, where it says so."""
-    return len(domain) if isinstance(domain, Mapping) or not _is_pair(domain) else None
-
-
-def _is_pair(domain: Any) -> bool:
-    try:
-        return len(domain) == 2 and all(isinstance(s, (int, float, np.number)) for s in domain)
-    except TypeError:
-        raise ConfigError(f"domain must be (low, high) for every input, got {brief(domain)}") from None
-
-
 def _takes_one(function: Callable[..., Any]) -> bool:
     try:
         return len(inspect.signature(function).parameters) == 1
@@ -195,33 +183,4 @@ def check_domain(domain: Any, names: Sequence[str]) -> tuple[tuple[float, float]
     >>> check_domain((0, 1), ["a", "b"])
     ((0.0, 1.0), (0.0, 1.0))
     """
-    names = check_name_list("names", names)
-    if isinstance(domain, Mapping):
-        strange = [key for key in domain if key not in names]
-        if strange:
-            raise ConfigError(f"domain names {brief(strange[0])}, which is no input; the inputs are {', '.join(names)}")
-        missing = [name for name in names if name not in domain]
-        if missing:
-            raise ConfigError(f"domain has no side for input {missing[0]!r}")
-        sides = [domain[name] for name in names]
-    else:
-        try:
-            sides = list(domain)
-        except TypeError:
-            raise ConfigError(f"domain must be (low, high) for every input, got {brief(domain)}") from None
-        if len(sides) == 2 and all(isinstance(s, (int, float, np.number)) for s in sides):
-            sides = [sides] * len(names)
-        if len(sides) != len(names):
-            raise ConfigError(f"domain must have one (low, high) for each of the {len(names)} inputs, got {len(sides)}")
-    return tuple(_side(name, side) for name, side in zip(names, sides, strict=True))
-
-
-def _side(name: str, side: Any) -> tuple[float, float]:
-    try:
-        low, high = side
-    except (TypeError, ValueError):
-        raise ConfigError(f"the side of input {name!r} must be (low, high), got {brief(side)}") from None
-    low, high = (check_number(f"the side of input {name!r}", end) for end in (low, high))
-    if not low < high:
-        raise ConfigError(f"the side of input {name!r} must have low < high, got ({low:g}, {high:g})")
-    return low, high
+    return read_box(domain, names, "domain")

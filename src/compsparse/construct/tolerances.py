@@ -14,10 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from compsparse.boxes import Side
 from compsparse.construct.enclosure import bounds_on
 from compsparse.construct.forms import AffineForm
 from compsparse.construct.kuhn import grid_for
-from compsparse.construct.lowering import Program, ProgramStep, Side
+from compsparse.construct.lowering import Program, ProgramStep
 from compsparse.construct.splines import free_knots, refined_mesh
 from compsparse.construct.split import Price
 from compsparse.errors import ConfigError, GraphError

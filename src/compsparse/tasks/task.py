@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from scipy import special
 
+from compsparse.boxes import Bounds, read_box
 from compsparse.checks import (
     MOST_VARIABLES,
     RandomState,
-    brief,
     check_count,
     check_kind,
-    check_list,
     check_number,
     check_text,
     generator_from,
@@ -44,12 +41,7 @@ class UniformInputs:
 
     def __post_init__(self) -> None:
         check_number("correlation", self.correlation, least=0, below=1)
-        object.__setattr__(self, "bounds", tuple(_interval(pair) for pair in check_list("bounds", self.bounds)))
-        if not self.bounds:
-            raise ConfigError("bounds must name at least one interval")
-        for low, high in self.bounds:
-            if not check_number("a bound", low) < check_number("a bound", high):
-                raise ConfigError(f"bounds must be (low, high) with low < high, got ({low}, {high})")
+        object.__setattr__(self, "bounds", read_box(self.bounds))
 
     @property
     def n_inputs(self) -> int:
@@ -178,17 +170,6 @@ def fair_bits(d: int) -> BitInputs:
     return BitInputs(((0.0, 1.0),) * d)
 
 
-def on(bounds: Sequence[tuple[float, float]]) -> UniformInputs:
+def on(bounds: Bounds) -> UniformInputs:
     """Independent inputs, each uniform on its own interval."""
-    return UniformInputs(tuple(_interval(pair) for pair in check_list("bounds", bounds)))
-
-
-def _interval(pair: Any) -> tuple[float, float]:
-    if isinstance(pair, tuple) and len(pair) == 2:
-        low, high = pair
-    else:
-        ends = check_list("an interval of bounds", pair)
-        if len(ends) != 2:
-            raise ConfigError(f"bounds must be (low, high) pairs, got {brief(pair)}")
-        low, high = ends
-    return check_number("a bound", low), check_number("a bound", high)
+    return UniformInputs(read_box(bounds))

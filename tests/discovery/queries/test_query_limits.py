@@ -194,13 +194,13 @@ def first(x):
 
 
 BAD_REQUESTS = {
-    "zero width": ({"bounds": [(0, 1), (2, 2)]}, ConfigError, r"input 1 .* low < high, got \(2, 2\)"),
-    "not finite": ({"bounds": [(0, np.inf)]}, ConfigError, "input 0 and their distance must be finite"),
-    "infinite width": ({"bounds": [(-1.7e308, 1.7e308)]}, ConfigError, "input 0 and their distance must be finite"),
+    "zero width": ({"bounds": [(0, 1), (2, 2)]}, ConfigError, r"input 'x1' .* low < high, got \(2, 2\)"),
+    "not finite": ({"bounds": [(0, np.inf)]}, ConfigError, "bounds of input 'x0' must be a finite number"),
+    "infinite width": ({"bounds": [(-1.7e308, 1.7e308)]}, ConfigError, "input 'x0' must be a finite distance apart"),
     "too narrow": ({"bounds": [(1e12, 1e12 + 1)]}, ConfigError, "closer than floats can resolve"),
     "shape": ({"bounds": [0, 1]}, ConfigError, r"sequence of \(low, high\)"),
     "no bounds": ({"bounds": []}, ConfigError, r"sequence of \(low, high\)"),
-    "words": ({"bounds": ["ab", "cd"]}, ConfigError, r"sequence of \(low, high\)"),
+    "words": ({"bounds": ["ab", "cd"]}, ConfigError, "bounds of input 'x0' must be a finite number"),
     "twice": ({"names": ["a", "a"]}, ConfigError, "two inputs are named 'a'"),
     "too few names": ({"names": ["a"]}, ConfigError, "2 inputs need as many names, got 1"),
     "name of a number": ({"names": ["a", 3]}, ConfigError, "non-empty text, got 3"),

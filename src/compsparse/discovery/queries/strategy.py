@@ -8,6 +8,7 @@ from typing import Any, Required, TypedDict, Unpack
 
 import numpy as np
 
+from compsparse.boxes import Bounds, read_named_box
 from compsparse.checks import (
     RandomState,
     check_count,
@@ -15,6 +16,7 @@ from compsparse.checks import (
     check_number,
     check_time_limit,
     generator_from,
+    input_names,
 )
 from compsparse.discovery.queries.oracle import Oracle
 from compsparse.discovery.queries.run import Question, Run, default_budget
@@ -25,15 +27,12 @@ from compsparse.errors import ConfigError, DataError
 from compsparse.progress import Progress, check_progress
 from compsparse.surroundings import usual_settings
 
-Bounds = Sequence[tuple[float, float]]
-"""(low, high) of every input."""
-
 
 class QueryOptions(TypedDict, total=False):
     """What may be given beside a callable.
 
     Attributes:
-        bounds: (low, high) of every input; there is no search without them.
+        bounds: (low, high) of every input, in order or by name, or one pair for all that are named.
         names: of the inputs; x0, x1, … by default.
         outputs: names of the outputs; y, or y0, y1, … by default.
         budget: most rows asked; by default it grows with the number of inputs.
@@ -74,7 +73,7 @@ def from_queries(
 
     Args:
         f: takes an array ``(n, d)`` (numpy, or a torch tensor) and answers ``(n,)`` or ``(n, k)``.
-        bounds: (low, high) of every input.
+        bounds: (low, high) of every input, in order or by name, or one pair for all that are named.
         names: of the inputs; x0, x1, … by default.
         outputs: names of the outputs; y, or y0, y1, … by default.
         budget: most rows asked; a gradient by autograd counts as one. By default it grows with d.
@@ -122,8 +121,8 @@ class QueryStrategy:
         check_no_target(y, "a callable")
         if options.get("bounds") is None:
             raise ConfigError("a callable needs bounds=[(low, high), …], or n_inputs=… if it is Boolean")
-        box = _read_bounds(options["bounds"])
-        question = _question(data, len(box), options)
+        box, names = _named_box(options["bounds"], options.get("names"))
+        question = _question(data, names, len(box), options)
         budget = default_budget(len(box), noisy=False) if question.grows else check_count("budget", options["budget"])
         time_limit = check_time_limit(options.get("time_limit"))
         rng = generator_from(options.get("random_state"))
@@ -150,8 +149,8 @@ class QueryStrategy:
 QUERIES = QueryStrategy()
 
 
-def _question(f: Any, d: int, options: QueryOptions) -> Question:
-    names, outputs, noise = options.get("names"), options.get("outputs"), options.get("noise")
+def _question(f: Any, names: Sequence[str] | None, d: int, options: QueryOptions) -> Question:
+    outputs, noise = options.get("outputs"), options.get("noise")
     if names is not None:
         names = check_names(names, d, "input")
     if noise is not None:
@@ -159,20 +158,13 @@ def _question(f: Any, d: int, options: QueryOptions) -> Question:
     return Question(f, names, outputs, noise, grows=options.get("budget") is None)
 
 
-def _read_bounds(bounds: Any) -> np.ndarray:
-    """The bounds as an array ``(d, 2)``."""
-    try:
-        box = np.array(bounds, dtype=float)
-    except (TypeError, ValueError):
-        raise ConfigError("bounds must be a sequence of (low, high), one pair of numbers per input") from None
-    if box.ndim != 2 or box.shape[1] != 2 or not len(box):
-        raise ConfigError(f"bounds must be a sequence of (low, high), one per input; got shape {box.shape}")
-    for i, (low, high) in enumerate(box.tolist()):
-        if not math.isfinite(low) or not math.isfinite(high) or not math.isfinite(high - low):
-            raise ConfigError(f"bounds of input {i} and their distance must be finite, got ({low:g}, {high:g})")
-        if not low < high:
-            raise ConfigError(f"bounds of input {i} must be (low, high) with low < high, got ({low:g}, {high:g})")
+def _named_box(bounds: Any, names: Sequence[str] | None) -> tuple[np.ndarray, Sequence[str] | None]:
+    """The bounds as an array ``(d, 2)`` that leaves room for steps, and the names, which bounds may give."""
+    box, names = read_named_box(bounds, names)
+    for name, (low, high) in zip(names or input_names(len(box)), box, strict=False):
+        if not math.isfinite(high - low):
+            raise ConfigError(f"bounds of input {name!r} must be a finite distance apart, got ({low:g}, {high:g})")
         finest = FINEST_SHARE * (high - low)
         if low + finest == low or high - finest == high:
-            raise ConfigError(f"bounds of input {i} are closer than floats can resolve: ({low!r}, {high!r})")
-    return box
+            raise ConfigError(f"bounds of input {name!r} are closer than floats can resolve: ({low!r}, {high!r})")
+    return np.array(box), names

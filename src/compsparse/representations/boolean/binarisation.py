@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from compsparse.boxes import Bounds, read_named_box
 from compsparse.certificate import Certificate, Rigour
-from compsparse.checks import RandomState, brief, check_count, check_list, check_names, check_numbers, generator_from
+from compsparse.checks import RandomState, brief, check_count, check_names, check_numbers, generator_from
 from compsparse.errors import ConfigError, DataError
 from compsparse.representations.boolean.bits import as_bits
 from compsparse.representations.boolean.spectra import MOST_SPECTRUM_INPUTS, Spectrum, spectrum
@@ -120,7 +121,7 @@ class BinarisedFunction:
 
 def binarise(
     f: Callable[[npt.NDArray[np.float64]], Any],
-    bounds: Sequence[tuple[float, float]],
+    bounds: Bounds,
     n_bits: int,
     *,
     lipschitz: Sequence[float] | None = None,
@@ -131,7 +132,7 @@ def binarise(
 
     Args:
         f: takes points of shape (m, d) and returns m values; a function graph is such a callable.
-        bounds: (low, high) of each variable.
+        bounds: (low, high) of each variable, in order or by name; one pair for all that are named.
         n_bits: bits of each variable, at most 26 for all of them together.
         lipschitz: for each variable a number L such that f changes by at most L times a step along it. The error is
             then proved to be at most half the sum of L times the width of a cell. Without it the error is estimated at
@@ -143,7 +144,7 @@ def binarise(
     """
     if not callable(f):
         raise DataError(f"expected a function of points, got {brief(f)}")
-    box = check_box(bounds)
+    box, names = read_named_box(bounds, names)
     d = len(box)
     n_bits = check_count("n_bits", n_bits)
     if d * n_bits > MOST_SPECTRUM_INPUTS:
@@ -160,17 +161,6 @@ def binarise(
         _estimated(f, made, generator_from(random_state)) if lipschitz is None else _proved(box, n_bits, lipschitz)
     )
     return BinarisedFunction(table, box, n_bits, labels, certificate)
-
-
-def check_box(bounds: Any) -> tuple[tuple[float, float], ...]:
-    """A (low, high) pair for each variable."""
-    pairs = check_numbers("bounds", check_list("bounds", bounds), shape=(None, 2), error=ConfigError)
-    for low, high in pairs.tolist():
-        if not low < high:
-            raise ConfigError(f"bounds must be (low, high) with low < high, got ({low:g}, {high:g})")
-    if not len(pairs):
-        raise ConfigError("bounds must name at least one interval")
-    return tuple((low, high) for low, high in pairs.tolist())
 
 
 def _tabulated(f: Callable[..., Any], box: tuple[tuple[float, float], ...], n_bits: int) -> npt.NDArray[np.float64]:

@@ -7,19 +7,19 @@ graph keeps its shape, and where a table of the whole function has \(2^{db}\) va
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from compsparse.boxes import Bounds, read_box
 from compsparse.certificate import Certificate, Rigour
 from compsparse.checks import RandomState, check_count, check_numbers, generator_from
 from compsparse.errors import ConfigError, DataError, GraphError
 from compsparse.graph.constituent import Constituent
 from compsparse.graph.function_graph import FunctionGraph, Node, check_graph
-from compsparse.representations.boolean.binarisation import check_box
 from compsparse.representations.boolean.gates import Lookup
 from compsparse.representations.boolean.packed import boolean_program
 from compsparse.representations.boolean.reading import all_rows
@@ -69,14 +69,14 @@ class BinarisedGraph:
 
 
 def binarise_graph(
-    graph: FunctionGraph, bounds: Sequence[tuple[float, float]], n_bits: int, *, random_state: RandomState = 0
+    graph: FunctionGraph, bounds: Bounds, n_bits: int, *, random_state: RandomState = 0
 ) -> BinarisedGraph:
     """A graph of real functions as a graph of Boolean ones, with as many nodes for each as a wire has bits.
 
     Ranges of nodes are taken from a random sample of the inputs, so that the error is an estimate.
 
     Args:
-        bounds: (low, high) of each input.
+        bounds: (low, high) of each input, in order or by name, or one pair for all.
         n_bits: bits of each wire; a node of d parents has tables of 2^(d n_bits) values, at most 2^16.
 
     >>> real = FunctionGraph.from_expression("tanh(a*b + sin(c*d))")
@@ -85,9 +85,7 @@ def binarise_graph(
     (18, 12, 12288)
     """
     check_graph("graph", graph)
-    box = check_box(bounds)
-    if len(box) != graph.n_inputs:
-        raise ConfigError(f"{graph.n_inputs} inputs need as many bounds, got {len(box)}")
+    box = read_box(bounds, graph.inputs)
     n_bits = check_count("n_bits", n_bits)
     for node in graph.nodes:
         if node.arity * n_bits > _MOST_NODE_BITS:

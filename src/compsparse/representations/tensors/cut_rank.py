@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from compsparse.boxes import Bounds, read_box
 from compsparse.checks import RandomState, check_count, check_indices, check_list, check_number, generator_from
 from compsparse.errors import ConfigError
 from compsparse.graph import FunctionGraph
@@ -47,7 +48,7 @@ class CutRank:
 
 def cut_ranks(
     function: Callable[[np.ndarray], Any],
-    bounds: Sequence[tuple[float, float]],
+    bounds: Bounds,
     cuts: Iterable[Sequence[int]],
     *,
     tol: float = 1e-6,
@@ -85,7 +86,7 @@ def cut_ranks(
 
 def module_ranks(
     graph: FunctionGraph,
-    bounds: Sequence[tuple[float, float]],
+    bounds: Bounds,
     *,
     tol: float = 1e-6,
     n_samples: int = 200,
@@ -95,7 +96,9 @@ def module_ranks(
     check_graph("graph", graph)
     position = {name: i for i, name in enumerate(graph.inputs)}
     cuts = sorted(sorted(position[name] for name in module) for module in graph.modules)
-    return cut_ranks(graph, bounds, cuts, tol=tol, n_samples=n_samples, random_state=random_state)
+    return cut_ranks(
+        graph, read_box(bounds, graph.inputs), cuts, tol=tol, n_samples=n_samples, random_state=random_state
+    )
 
 
 def _crossed(rows: np.ndarray, columns: np.ndarray, members: list[int]) -> np.ndarray:

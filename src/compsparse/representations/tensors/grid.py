@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
 
-from compsparse.checks import MOST_VARIABLES, brief, check_choice, check_count, check_list, check_number, check_numbers
+from compsparse.boxes import Bounds, read_box
+from compsparse.checks import MOST_VARIABLES, brief, check_choice, check_count, check_list, check_numbers
 from compsparse.errors import ConfigError, DataError
 from compsparse.sizes import check_size
 
@@ -42,22 +43,21 @@ class Grid:
     rule: GridRule = "chebyshev"
 
     def __post_init__(self) -> None:
-        pairs = check_list("bounds", self.bounds)
-        if not pairs or len(pairs) > MOST_VARIABLES:
-            raise ConfigError(f"bounds must name at least one interval, got {brief(self.bounds)}")
-        object.__setattr__(self, "bounds", tuple(_interval(pair) for pair in pairs))
+        box = read_box(self.bounds)
+        check_count("the number of inputs", len(box), most=MOST_VARIABLES)
+        object.__setattr__(self, "bounds", box)
         sizes = check_list("shape", self.shape)
-        if len(sizes) != len(pairs):
-            raise ConfigError(f"{len(pairs)} inputs need as many numbers of points, got {len(sizes)}")
+        if len(sizes) != len(box):
+            raise ConfigError(f"{len(box)} inputs need as many numbers of points, got {len(sizes)}")
         what = "the number of points in one direction"
         object.__setattr__(self, "shape", tuple(check_count(what, n, 2, MOST_POINTS) for n in sizes))
         check_choice("rule", self.rule, get_args(GridRule))
 
     @classmethod
-    def of(cls, bounds: Sequence[tuple[float, float]], n_points: int = 17, rule: GridRule = "chebyshev") -> Grid:
+    def of(cls, bounds: Bounds, n_points: int = 17, rule: GridRule = "chebyshev") -> Grid:
         """A grid with equally many points in every direction."""
-        pairs = check_list("bounds", bounds)
-        return cls(tuple(pairs), (n_points,) * len(pairs), rule)
+        box = read_box(bounds)
+        return cls(box, (n_points,) * len(box), rule)
 
     @property
     def n_inputs(self) -> int:
@@ -145,13 +145,6 @@ def check_positions(what: str, indices: Any, shape: tuple[int, ...]) -> np.ndarr
     if (whole != rows).any() or (whole < 0).any() or (whole >= np.array(shape)).any():
         raise DataError(f"{what} must be whole numbers from 0 up to the tensor's shape {shape}, that left out")
     return whole
-
-
-def _interval(pair: Any) -> tuple[float, float]:
-    ends = check_list("an interval of bounds", pair)
-    if len(ends) != 2 or not check_number("a bound", ends[0]) < check_number("a bound", ends[1]):
-        raise ConfigError(f"bounds must be (low, high) pairs with low < high, got {brief(pair)}")
-    return float(ends[0]), float(ends[1])
 
 
 def _barycentric(nodes: np.ndarray, x: np.ndarray) -> np.ndarray:
