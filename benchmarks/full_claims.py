@@ -16,12 +16,11 @@ from compsparse.claims import Claim, Verdict, all_claims, get_claim, keep
 
 
 def chosen(names: list[str], subjects: list[str]) -> list[Claim]:
-    """By name, or by the beginning of the module that holds the experiment; all of them by default."""
+    """By name, or by the beginning of the subject that holds the experiment; all of them by default."""
     if names:
         return [get_claim(name) for name in names]
-    modules = {claim.name: claim.experiment.__module__.rsplit(".", 1)[-1] for claim in all_claims().values()}
     wanted = tuple(subjects) or ("",)
-    return [claim for claim in all_claims().values() if modules[claim.name].startswith(wanted)]
+    return [c for c in all_claims().values() if getattr(c.experiment, "subject", "").startswith(wanted)]
 
 
 def tell(verdict: Verdict) -> None:

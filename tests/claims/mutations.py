@@ -7,7 +7,9 @@ number by number.
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import pkgutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,7 +22,7 @@ import pytest
 import torch
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
-from compsparse.claims import Claim, Finding, Outcome, StatedExponent, all_claims, run_claim
+from compsparse.claims import Claim, Finding, Outcome, StatedExponent, run_claim, subjects
 from compsparse.errors import CompsparseError
 from compsparse.report import Figure
 from compsparse.training import TrainingData, loop
@@ -154,7 +156,8 @@ def _of_shuffled_classes(answers: torch.Tensor, target: torch.Tensor, *rest: Any
 
 
 def _globals() -> list[tuple[Any, str, Any]]:
-    all_claims()  # every subject is loaded
+    for subject in pkgutil.iter_modules(subjects.__path__):
+        importlib.import_module(f"{subjects.__name__}.{subject.name}")
     modules = [m for name, m in list(sys.modules.items()) if name.split(".")[0] == "compsparse"]
     return [(m, a, v) for m in modules for a, v in list(vars(m).items()) if inspect.isfunction(v)]
 

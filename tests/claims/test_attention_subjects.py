@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from compsparse.claims import Outcome, all_claims
+from compsparse.claims import Outcome
 from compsparse.claims.subjects import associative, attention, square_loss
 from compsparse.measures import Dynamics, NeuralCollapse, SelectionMeasures
 from compsparse.networks.associative import hebbian_bit_error
@@ -24,12 +24,6 @@ def selection(mass=0.9, precision=1.0, non_zeros=3.0, spread=0.01):
     return SelectionMeasures(
         column, np.full((5, 1), precision), column, np.full((5, 1), 2.0), about(non_zeros, 10 * spread)[:, None]
     )
-
-
-def test_every_claim_of_these_subjects_is_registered():
-    for subject in (attention, associative, square_loss):
-        for claim in subject.CLAIMS:
-            assert all_claims()[claim.name] is claim
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,10 @@
+import importlib
+import inspect
 import json
 import math
 import re
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -290,3 +294,25 @@ def test_the_registry_knows_the_first_claims():
     for claim in all_claims().values():
         assert claim.statement.endswith(".")
         assert claim.source
+        experiment = claim.experiment
+        subject = importlib.import_module(f"compsparse.claims.subjects.{experiment.subject}")
+        assert list(inspect.signature(getattr(subject, experiment.name)).parameters) == ["profile", "progress"]
+
+
+def test_listing_loads_no_subject_and_no_torch():
+    code = (
+        "import sys; from compsparse.cli import app; app(['claims', 'list', '--json'], standalone_mode=False);"
+        "loaded = [m for m in sys.modules if m.startswith('compsparse.claims.subjects.')];"
+        "assert not loaded and 'torch' not in sys.modules, loaded"
+    )
+    listed = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert listed.returncode == 0, listed.stderr
+    assert {c["name"] for c in json.loads(listed.stdout)["claims"]} == set(all_claims())
+
+
+def test_what_a_claim_expects_stands_in_its_verdict_unless_the_finding_says_it():
+    claim = replace(TOY, expected="2", caveats=("of the claim",))
+    told = run_claim(claim)
+    assert (told.expected, told.caveats) == ("1", ("of the claim", "a caveat"))
+    silent = run_claim(replace(claim, experiment=lambda profile, progress: Finding(Outcome.REFUTED)))
+    assert (silent.expected, silent.caveats) == ("2", ("of the claim",))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from compsparse.claims import Outcome, all_claims
+from compsparse.claims import Outcome
 from compsparse.claims.subjects import hierarchy_questions as questions
 from compsparse.tasks import SparseRandomHierarchy, one_hot
 
@@ -82,9 +82,3 @@ def test_shapes_have_about_equally_many_weights():
 
     counts = [weights(questions._Shape(*s)) for s in ((2, 4, 32), (16, 1, 128), (4, 2, 40))]
     assert max(counts) < 1.1 * min(counts)
-
-
-def test_all_are_registered_and_say_where_they_come_from():
-    for claim in questions.CLAIMS:
-        assert all_claims()[claim.name] is claim
-        assert "Tomasini" in claim.source

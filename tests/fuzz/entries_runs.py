@@ -337,6 +337,8 @@ add(
         "experiment": _experiment,
         "profiles": ("quick",),
         "is_check": False,
+        "expected": "one",
+        "caveats": ("little",),
     },
 )
 _INTERVAL, _STATED = claims.Interval(1.0, 2.0), claims.StatedExponent(2.0, (1.0, 3.0))

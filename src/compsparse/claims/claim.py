@@ -89,7 +89,7 @@ class Finding:
     Where a premise fails the outcome is inconclusive, whatever the rule says of the numbers.
 
     Attributes:
-        expected: the figure the statement predicts, and the rule that decides.
+        expected: the figure the statement predicts, and the rule that decides; empty where the claim says it.
         measured: the figure that was measured, with its spread.
         numbers: the figures by name, for machines.
         caveats: what the reader should hold against the verdict.
@@ -98,8 +98,8 @@ class Finding:
     """
 
     outcome: Outcome
-    expected: str
-    measured: str
+    expected: str = ""
+    measured: str = ""
     numbers: Mapping[str, float] = field(default_factory=dict)
     figures: tuple[Figure, ...] = ()
     caveats: tuple[str, ...] = ()
@@ -150,6 +150,7 @@ class Claim:
             GPU, minutes) and a progress listener.
         profiles: the profiles the experiment knows.
         is_check: whether only a mistake in a program could refute the statement.
+        expected, caveats: what holds for every finding: the rule that decides, and what to hold against the verdict.
     """
 
     name: str
@@ -159,10 +160,12 @@ class Claim:
     experiment: Callable[[Profile, Progress], Finding]
     profiles: tuple[Profile, ...] = ("quick",)
     is_check: bool = False
+    expected: str = ""
+    caveats: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_flag("is_check", self.is_check)
-        for name in ("name", "statement", "source", "status"):
+        for name in ("name", "statement", "source", "status", "expected"):
             if not isinstance(getattr(self, name), str):
                 raise ConfigError(f"the {name} of a claim must be a text, got {getattr(self, name)!r}")
         check_choice("the status of a claim", self.status, get_args(Standing))
@@ -172,6 +175,8 @@ class Claim:
             raise ConfigError(f"the profiles of a claim must be several of {list(PROFILES)}, got {self.profiles!r}")
         for profile in self.profiles:
             check_choice("a profile of a claim", profile, PROFILES)
+        for caveat in check_list("the caveats of a claim", self.caveats):
+            check_kind("a caveat", caveat, str)
 
 
 @dataclass(frozen=True, kw_only=True)

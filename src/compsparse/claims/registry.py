@@ -1,28 +1,53 @@
-"""All claims and checks by name: every module in ``claims/subjects`` lists its own in ``CLAIMS``."""
+"""All claims and checks by name, as the TOML files beside the subjects declare them; no subject is imported."""
 
 from __future__ import annotations
 
 import importlib
-import pkgutil
-from functools import lru_cache
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
 
 from compsparse.checks import check_known
-from compsparse.claims import subjects
-from compsparse.claims.claim import Claim
+from compsparse.claims.claim import PROFILES, Claim, Finding, Profile
 from compsparse.errors import ConfigError
+from compsparse.progress import Progress
+
+_SUBJECTS = "compsparse.claims.subjects"
 
 
-@lru_cache(maxsize=1)
+@dataclass(frozen=True)
+class DeclaredExperiment:
+    """An experiment of a subject, which is imported when it is run."""
+
+    subject: str
+    name: str
+
+    def __call__(self, profile: Profile, progress: Progress) -> Finding:
+        found: Finding = getattr(importlib.import_module(f"{_SUBJECTS}.{self.subject}"), self.name)(profile, progress)
+        return found
+
+
+@cache
 def all_claims() -> dict[str, Claim]:
     """All claims and checks, by name; ``is_check`` tells them apart."""
     found: dict[str, Claim] = {}
-    for module_info in pkgutil.iter_modules(subjects.__path__):
-        module = importlib.import_module(f"{subjects.__name__}.{module_info.name}")
-        for claim in getattr(module, "CLAIMS", ()):
-            if claim.name in found:
-                raise ConfigError(f"two claims are called {claim.name!r}")
-            found[claim.name] = claim
+    for file in sorted(resources.files(_SUBJECTS).iterdir(), key=lambda file: file.name):
+        subject, _, suffix = file.name.rpartition(".")
+        if suffix == "toml":
+            for name, told in tomllib.loads(file.read_text(encoding="utf-8")).items():
+                if name in found:
+                    raise ConfigError(f"two claims are called {name!r}")
+                found[name] = _declared(name, subject, **told)
     return found
+
+
+def _declared(
+    name: str, subject: str, *, experiment: str, profiles: list[Profile] | None = None, caveats: Any = (), **told: Any
+) -> Claim:
+    run = DeclaredExperiment(subject, experiment)
+    return Claim(name=name, experiment=run, profiles=tuple(profiles or PROFILES), caveats=tuple(caveats), **told)
 
 
 def get_claim(name: str) -> Claim:

@@ -18,14 +18,16 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import stats
 
 from compsparse.checks import brief, check_count, check_kind, check_list, check_number, check_numbers
 from compsparse.claims.claim import Outcome
 from compsparse.errors import ConfigError, DataError
-from compsparse.measures import Law
+
+if TYPE_CHECKING:
+    from compsparse.measures import Law
 
 MARGIN = 0.1
 """Exponents nearer than this are the same law.
@@ -72,6 +74,8 @@ def mean_interval(values: Sequence[float] | np.ndarray, confidence: float = 0.95
         raise DataError("an interval is taken of at least one number")
     if len(x) < 2:
         return Interval(-math.inf, math.inf)
+    from scipy import stats  # loaded when an interval is asked for: listing claims needs none
+
     half = float(stats.t.ppf((1 + confidence) / 2, len(x) - 1) * x.std(ddof=1) / math.sqrt(len(x)))
     return Interval(float(x.mean()) - half, float(x.mean()) + half)
 
@@ -166,6 +170,8 @@ def exponent_interval(law: Law, name: str) -> Interval:
 
 def judge_law(law: Law, stated: Mapping[str, StatedExponent]) -> Outcome:
     """All stated exponents of a law at once."""
+    from compsparse.measures import Law
+
     check_kind("law", law, Law)
     if not isinstance(stated, Mapping) or not all(name in law.exponents for name in stated):
         raise ConfigError(f"what is stated must be of exponents of the law, {list(law.exponents)}, got {stated!r}")
@@ -232,6 +238,8 @@ def share_interval(found: int, of: int, confidence: float = 0.95) -> Interval:
     >>> share_interval(0, 10).text()
     '0 to 0.31'
     """
+    from scipy import stats
+
     check_number("confidence", confidence, above=0, below=1)
     check_count("found", found, least=0, most=check_count("of", of, least=0, most=2**53))
     tail = (1 - confidence) / 2

@@ -8,6 +8,7 @@ import os
 import time
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,9 @@ def run_claim(
             finding = _checked(claim.experiment(profile, clocked), claim.name)
     except TimeIsOver:
         finding = _cut_short(clocked.heard, limit)
+    else:
+        caveats = (*claim.caveats, *finding.caveats)
+        finding = replace(finding, expected=finding.expected or claim.expected, caveats=caveats)
     return Verdict(
         claim=claim.name,
         statement=claim.statement,

@@ -1,1 +1,1 @@
-"""One file a subject; each lists its claims in CLAIMS."""
+"""One module a subject with its experiments, and beside it a TOML file that declares its claims."""

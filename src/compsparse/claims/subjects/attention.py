@@ -9,7 +9,7 @@ from typing import get_args
 import numpy as np
 import torch
 
-from compsparse.claims.claim import Claim, Finding, Premise, Profile
+from compsparse.claims.claim import Finding, Premise, Profile
 from compsparse.claims.rules import (
     Interval,
     all_of,
@@ -125,9 +125,6 @@ def _judge_support(
     reads = {name: ancestor_matrix(run.task.graph) for name, run in runs.items()}
     return Finding(
         outcome,
-        expected="after 500 steps of Adam the three tokens of highest mean weight are the three that the function "
-        "reads, in every seed, for a parity and a random junta of 3 among 16; refuted if fewer than 0.9 of them are, "
-        "by all of the 95% interval",
         measured=listed,
         numbers={
             **{f"precision, {n}": float(p.mean()) for n, p in precision.items()},
@@ -136,7 +133,6 @@ def _judge_support(
         },
         figures=(_weights_figure(runs),),
         premises=tuple(_learned(f"the test error on the {name}", run.errors) for name, run in runs.items()),
-        caveats=("softmax gives every token some weight; which tokens it prefers is what is judged",),
     )
 
 
@@ -188,7 +184,6 @@ def _judge_failure(errors: np.ndarray, measured: SelectionMeasures, n_steps: int
             "error on the parity of 3": float(control.mean()),
         },
         premises=(_learned("the same network's error on the parity of 3, after at most half of the steps", control),),
-        caveats=("a failure is one of this network, rate and number of steps; more steps may end it",),
     )
 
 
@@ -218,9 +213,7 @@ def _judge_entmax(found: dict[str, SelectionMeasures]) -> Finding:
     )  # fmt: skip
     return Finding(
         all_of(parts),
-        expected="on the parity of 3 among 16, entmax 1.5 puts at least 0.6 of its weight on the support and gives at "
-        "most 8 tokens a weight at all, at least 4 fewer than softmax, each by the 95% interval over seeds; refuted if "
-        "all of an interval is below 0.5, above 8 or below 0",
+
         measured="; ".join(
             f"{name}: mass {m.mass.mean():.2f}, {m.non_zeros.mean():.1f} tokens with weight, exp(entropy) "
             f"{m.effective_tokens.mean():.1f}"
@@ -297,7 +290,7 @@ def _judge_thoughts(
             Figure("What every step attends to", tuple(_cells(weights)), "token", "step", mark="heat", value="weight",
                    x_title=f"token (0 to {_TOKENS - 1}: inputs, then the answers of steps 1, 2, ...)"),
         ),
-        caveats=("the steps are supervised: the chain of partial products is given in training, their places are not",),
+
     )  # fmt: skip
 
 
@@ -339,9 +332,7 @@ def _judge_rollout(found: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]]) 
     )
     return Finding(
         judge_at_least(interval, 0.9, refuted_below=0.75),
-        expected="in two-layer networks that learned a tree of three random gates over 4 of 12 tokens (error at most "
-        "0.05), rollout of attention tells ancestors from other tokens with AUROC at least 0.9, by the 95% interval "
-        "over trees and seeds; refuted if all of it is below 0.75",
+
         measured=f"{learned.sum()} of {len(errors)} learned; AUROC of rollout {interval.text()}, of ablation "
         f"{by_ablation[learned].mean() if learned.any() else float('nan'):.2f}",
         numbers={"rollout AUROC": float(by_rollout.mean()), "ablation AUROC": float(by_ablation.mean())},
@@ -349,7 +340,7 @@ def _judge_rollout(found: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]]) 
             Figure("Ancestors of the output, by rollout and by ablation", rows, "tree", "AUROC", mark="bars",
                    series="by", low="low", high="high"),
         ),
-        caveats=("a constituent of the tree is seen through all layers at once, not as a node of its own",),
+
     )  # fmt: skip
 
 
@@ -377,9 +368,7 @@ def _judge_siblings(before: np.ndarray, after: np.ndarray, errors: np.ndarray, c
     interval = mean_interval(after[learned] / chance) if learned.sum() > 1 else Interval(0, np.inf)
     return Finding(
         judge_at_least(interval, 2.0, refuted_below=1.25),
-        expected="in networks that learned a random hierarchy of depth 3 (error at most 0.1), tokens of the first "
-        "layer attend to the other symbol of their tuple at least twice as much as chance, by the 95% interval over "
-        "seeds; refuted if all of it is below 1.25 times",
+
         measured=f"{learned.sum()} of {len(errors)} learned (error {errors.mean():.3f}); mass on siblings "
         f"{before.mean():.2f} before, {after.mean():.2f} after, chance {chance:.2f}: {interval.text()} times chance",
         numbers={"before": float(before.mean()), "after": float(after.mean()), "error": float(errors.mean())},
@@ -419,9 +408,7 @@ def _judge_forms(errors: dict[str, np.ndarray]) -> Finding:
     )
     return Finding(
         judge_equal(gap, 0.05),
-        expected="on 100 rows of juntas of 3 among 12 tokens, two-layer networks of parallel blocks err as much as "
-        "those of sequential ones: the 95% interval of the mean difference lies within 0.05; refuted if all of it is "
-        "outside; open where all differences are zero",
+
         measured=f"difference {interval.text()}; mean errors "
         + ", ".join(f"{form} {e.mean():.3f}" for form, e in errors.items()),
         numbers={form: float(e.mean()) for form, e in errors.items()},
@@ -430,7 +417,7 @@ def _judge_forms(errors: dict[str, np.ndarray]) -> Finding:
                    y_title="test error (mean, range over tasks and seeds)"),
         ),
         premises=(_learned("the error of sequential blocks", errors["sequential"], 0.2),),
-        caveats=("a small task; the paper's remark is about large language models",),
+
     )  # fmt: skip
 
 
@@ -469,8 +456,7 @@ def _judge_metric(before: np.ndarray, after: np.ndarray, errors: np.ndarray) -> 
     interval = interval_if_known(after)
     return Finding(
         judge_at_least(interval, 0.75, refuted_below=0.6),
-        expected="after training at least 0.75 of the squared norm of W_Q W_K^T is symmetric, as it is for a metric, "
-        "by the 95% interval over trees and seeds; refuted if all of it is below 0.6 (random weights have about 0.5)",
+
         measured=f"symmetric share {before.mean():.2f} before, {after.mean():.2f} after ({interval.text()})",
         numbers={"before": float(before.mean()), "after": float(after.mean())},
         figures=(
@@ -480,7 +466,7 @@ def _judge_metric(before: np.ndarray, after: np.ndarray, errors: np.ndarray) -> 
                    "when", "share", mark="bars", low="low", high="high", y_title="symmetric share (mean, range)"),
         ),
         premises=(_learned("the test error of the trained networks", errors),),
-        caveats=("the memo says somewhat similar; symmetry is necessary for a metric, not sufficient",),
+
     )  # fmt: skip
 
 
@@ -503,9 +489,7 @@ def _judge_isometry(before: dict[str, np.ndarray], after: dict[str, np.ndarray],
     )  # fmt: skip
     return Finding(
         judge_at_most(change, -_LEAST_FALL, refuted_above=0.0),
-        expected="training brings the scores of all tokens by all tokens, columns scaled to norm 1, nearer to an "
-        f"isometry: the constant of 2 columns falls by at least {_LEAST_FALL:g}, by all of the 95% interval over trees "
-        "and seeds; refuted if by all of it it rises",
+
         measured=f"isometry constant of 2 columns {before['isometry'].mean():.2f} before, "
         f"{after['isometry'].mean():.2f} after (change {change.text()}); coherence "
         f"{before['coherence'].mean():.2f} before, {after['coherence'].mean():.2f} after",
@@ -515,58 +499,5 @@ def _judge_isometry(before: dict[str, np.ndarray], after: dict[str, np.ndarray],
                    series="when", low="low", high="high"),
         ),
         premises=(_learned("the test error of the trained networks", errors),),
-        caveats=(
-            "that suitable weights exist is no question of data: W_Q = W_K = X^+ makes the scores the identity "
-            "(tests/measures/test_attention_measures.py)",
-            "of columns of norm 1 the constant of two is their coherence; constants of more columns are no smaller",
-        ),
+
     )  # fmt: skip
-
-
-CLAIMS = [
-    Claim(
-        "attention-selects-the-support",
-        "Self-attention selects the few tokens that the target depends on.",
-        _MEMO, "conjecture", selects_the_support, ("quick", "full"),
-    ),
-    Claim(
-        "attention-misses-flat-parity",
-        "Not all sparse functions are easy for attention: the parity of six tokens, taken at once, is not learned.",
-        "Poggio 2023, after Conjecture 2", "conjecture", flat_parity_fails, ("quick", "full"),
-    ),
-    Claim(
-        "entmax-selects-few",
-        "Sparse selection is literal with entmax: most weight on the support and exact zeros elsewhere.",
-        f"{_MEMO}, with correction 14", "experiment", entmax_is_sparse, ("quick", "full"),
-    ),
-    Claim(
-        "thoughts-make-parity-learnable",
-        "A chain of associations, each reading the last, makes a parity learnable that is not learned at once.",
-        "Poggio 2022 section 8.1, 2023 section 7", "memo", thoughts_make_parity_learnable, ("quick", "full"),
-    ),
-    Claim(
-        "rollout-finds-ancestors",
-        "Attention over several layers wires the output to the tokens that the function graph connects it with.",
-        "Poggio 2022 Figure 2, 2023 Figure 2", "conjecture", rollout_finds_ancestors, ("quick", "full"),
-    ),
-    Claim(
-        "attention-groups-tuples",
-        "On a random hierarchy, attention of the first layer selects the tuples that its rules write.",
-        _MEMO, "conjecture", attends_to_siblings, ("quick", "full"),
-    ),
-    Claim(
-        "parallel-blocks-are-as-good",
-        "Attention and network side by side perform about as well as one after the other.",
-        "Poggio 2022 section 7.3, 2023 section 6.10", "experiment", parallel_is_as_good, ("quick", "full"),
-    ),
-    Claim(
-        "training-makes-scores-isometric",
-        "Training drives X W_Q W_K^T X^T towards a matrix with the restricted isometry property.",
-        "Poggio 2022 Lemma 1 and section 8", "memo", training_and_isometry, ("quick", "full"),
-    ),
-    Claim(
-        "attention-learns-a-metric",
-        "Trained queries and keys act together somewhat like a learned Mahalanobis distance.",
-        "Poggio 2022 section 5.2, 2023 section 4.2.2", "memo", learns_a_metric, ("quick", "full"),
-    ),
-]  # fmt: skip

@@ -14,7 +14,7 @@ from torch import nn
 from torch.nn.utils import prune
 
 from compsparse.bounds import BoundTable, compare, empirical_rademacher, overlap_multiplicity
-from compsparse.claims.claim import Claim, Finding, Premise, Profile
+from compsparse.claims.claim import Finding, Premise, Profile
 from compsparse.claims.rules import (
     Interval,
     all_of,
@@ -145,8 +145,7 @@ def _judge_below(found: dict[int, list[Trained]]) -> Finding:
     listed = ", ".join(f"{n}: {np.median(r):.3g}" for n, r in ratios.items())
     return Finding(
         judge_at_least(ratio, _ORDER),
-        expected=f"of networks with {_DEPTH} convolutions the bound by Frobenius norms is at least {_ORDER:g} times "
-        "the degree-aware one, by the 95% interval over seeds; refuted if all of it is below",
+
         measured=f"ratio {ratio.text(3)}; by the number of convolutions {listed}; test error "
         f"{np.mean([t.test_error for t in found[_DEPTH]]):.1%}",
         numbers={
@@ -159,11 +158,7 @@ def _judge_below(found: dict[int, list[Trained]]) -> Finding:
                 series="bound", log_y=True, y_title="complexity (median over seeds)",
             ),
         ),
-        caveats=(
-            "an order of magnitude is asked for; the memo speaks of several. With one convolution the readout, which "
-            "reads all places, takes nearly all of the gain",
-            "both bounds are of the same trained weights; a dense network would have been trained to other ones",
-        ),
+
         premises=(Premise.at_most("the test error", [t.test_error for t in found[_DEPTH]], _LEARNED),),
     )  # fmt: skip
 
@@ -195,9 +190,7 @@ def _judge_vacuous(found: dict[float, list[Trained]]) -> Finding:
     )
     return Finding(
         judge_at_most(interval, _ORDER),
-        expected="the gap that the sharpest norm bound allows between expected and training loss is at most "
-        f"{_ORDER:g} (a loss is at most 1), at the better of two weight decays, by the 95% interval over seeds; "
-        "refuted if all of it is above",
+
         measured=f"gap {interval.text(3)} at weight decay {best:g}; the published program, which leaves out a "
         f"degree, has {np.median([t.table['published code'].gap for t in found[best]]):.3g}; "
         + "; ".join(
@@ -210,7 +203,7 @@ def _judge_vacuous(found: dict[float, list[Trained]]) -> Finding:
             Figure("Gap between expected and training loss that bounds allow", rows, "bound", "gap",
                    series="weight decay", mark="bars", log_y=True, y_title="gap (median over seeds)"),
         ),
-        caveats=("1,400 digits, one convolution of 3 x 3 with 16 channels; margin 1",),
+
     )  # fmt: skip
 
 
@@ -277,16 +270,12 @@ def _judge_overlap(factors: dict[tuple[int, int], Interval]) -> Finding:
     listed = ", ".join(f"K={k}, O={o}: {f.text(3)}" for (k, o), f in factors.items())
     return Finding(
         all_of(outcomes),
-        expected="the factor is sqrt(ceil(K/(K-O))) within 3%, for every kernel K and overlap O by the 95% interval "
-        "over signs; refuted if one lies wholly elsewhere, as at the printed sqrt(K/(K-O)) for K=3, O=1 and K=5, O=2",
+
         measured=listed,
         numbers={f"K={k}, O={o}": math.sqrt(f.low * f.high) for (k, o), f in factors.items()},
         figures=(Figure("What overlap costs a locally connected layer", tuple(rows), "patches", "factor", series="",
                         mark="bars"),),
-        caveats=(
-            "the layer is linear and its weights are not shared; with shared weights the worst data cost less",
-            "on data spread over all inputs the factor is smaller",
-        ),
+
     )  # fmt: skip
 
 
@@ -341,55 +330,12 @@ def _judge_locality(found: dict[tuple[int, int], dict[str, np.ndarray]]) -> Find
         ]
     return Finding(
         all_of(outcomes),
-        expected="from dense to local units the complexity falls by a larger factor than from own to shared weights, "
-        "by the 95% interval over signs, at every n and k; refuted if at one all of the interval is on the other side",
+
         measured="factors of locality and of sharing: " + "; ".join(listed),
         numbers=numbers,
         figures=(
             Figure("Rademacher complexity of layers of equal units, found by search", tuple(rows), "inputs",
                    "complexity", series="layer", mark="bars"),
         ),
-        caveats=(
-            "complexities are found by search, from below; patches do not overlap, and data are Gaussian",
-            "units have equal norms; training need not give dense units the norms of local ones",
-        ),
+
     )  # fmt: skip
-
-
-CLAIMS = [
-    Claim(
-        name="sparse-bound-below-dense",
-        statement="The bound on the Rademacher complexity of a convolutional network that counts connections is at "
-        "least an order of magnitude below the one by norms of whole matrices.",
-        source="Poggio 2022 section 4, Poggio 2023 Theorem 2 and sections 3 and 8",
-        status="memo",
-        experiment=sparse_below_dense,
-        profiles=("quick", "full"),
-    ),
-    Claim(
-        name="sparse-bound-nearly-not-vacuous",
-        statement="Bounds from norms are close to non-vacuous for convolutional networks.",
-        source="Poggio 2022 section 4, Poggio 2023 section 4.1",
-        status="memo",
-        experiment=nearly_not_vacuous,
-        profiles=("quick", "full"),
-    ),
-    Claim(
-        name="overlap-multiplicity",
-        statement="Patches of K places that overlap in O raise the complexity of a locally connected layer by "
-        "sqrt(ceil(K/(K-O))) on the data that suffer most.",
-        source="Poggio 2023 Conjecture 5, corrected",
-        status="proved",
-        experiment=overlap_costs,
-        profiles=("quick", "full"),
-        is_check=True,
-    ),
-    Claim(
-        name="locality-lowers-complexity",
-        statement="It is locality, not weight sharing, that lowers the Rademacher complexity of a convolutional layer.",
-        source="Poggio 2023 Theorem 2 and section 3",
-        status="memo",
-        experiment=locality_and_sharing,
-        profiles=("quick", "full"),
-    ),
-]

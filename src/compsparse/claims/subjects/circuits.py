@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from compsparse.claims.claim import Claim, Finding, Outcome, Profile
+from compsparse.claims.claim import Finding, Outcome, Profile
 from compsparse.claims.rules import Interval, all_of, exponent_interval, judge_at_least, judge_at_most
 from compsparse.claims.seeds import FIRST_SEED
 from compsparse.construct import compile_circuit
@@ -108,10 +108,7 @@ def _judge_equivalence(found: list[_Size]) -> Finding:
     worst = max(exponents, key=lambda family: exponents[family].high)
     return Finding(
         outcome,
-        expected=f"easy functions have graphs of n^a nodes, the 95% interval of a at most {_MOST_EXPONENT:g}; "
-        f"for random functions log2 of the nodes that a search finds grows by at least {_LEAST_GROWTH:g} an input; "
-        f"networks are exact with at most {2 ** (_ARITY - 1)} units a node. Refuted if an interval lies wholly on the "
-        "other side, or a network errs",
+
         measured=f"largest exponent {exponents[worst].text()} ({worst}); random functions {growth.text()} an input; "
         f"networks {'exact' if linear else 'NOT exact'}, at most "
         f"{max(s.units / s.nodes for s in found):.2g} units a node",
@@ -129,15 +126,7 @@ def _judge_equivalence(found: list[_Size]) -> Finding:
                 log_y=True, x_title="inputs, n", y_title="nodes",
             ),
         ),
-        caveats=(
-            "graphs of easy functions are built, which is what computing them means; a greedy search that sees their "
-            "truth tables alone finds larger ones (majority of 12: 28 nodes)",
-            "for random functions a search may miss a small graph; that most of them have none is proved by counting "
-            "(drawn as what most functions need, in gates of two arguments)",
-            "polynomial time is circuits of polynomial size and a machine that writes them; only size is tested here",
-            "a first version judged what the greedy search finds in truth tables of easy functions, which says nothing "
-            "of whether small graphs exist; the sizes here are others",
-        ),
+
     )  # fmt: skip
 
 
@@ -230,9 +219,7 @@ def _judge_machines(found: list[_Unrolled]) -> Finding:
     rows += [{"steps": t, "gates": t**2, "machine": "steps squared"} for t in (9, 100, max(u.time for u in found))]
     return Finding(
         outcome,
-        expected=f"gates of at most three arguments, growing as T^a with the 95% interval of a up to at most "
-        f"{_MOST_IN_TIME:g}; simulation, graph and network agree. Refuted if an interval lies wholly above, or an "
-        "answer differs",
+
         measured="; ".join(f"{name}: T^({interval.text()})" for name, interval in exponents.items())
         + f"; arity at most {arity}; answers {'agree' if agree else 'DIFFER'}",
         numbers={
@@ -246,12 +233,7 @@ def _judge_machines(found: list[_Unrolled]) -> Finding:
                 log_y=True, x_title="steps of the machine, T", y_title="gates",
             ),
         ),
-        caveats=(
-            "all inputs up to 10 bits; beyond, 3,000 random strings, palindromes, near palindromes and balanced ones",
-            "networks are compiled up to 20,000 gates",
-            "what the rules make certain needs no gate, so that machines that move alike on all inputs stay far below "
-            "the bound of the proof",
-        ),
+
     )  # fmt: skip
 
 
@@ -301,9 +283,7 @@ def _judge_spectra(found: list[_Spectral]) -> Finding:
     rows = [{"gates": s.gates, "terms": s.terms, "function": s.family} for s in found]
     return Finding(
         outcome,
-        expected="no family whose Walsh coefficients are all non-zero has circuits that grow as n^2 at most: refuted "
-        "by one whose exponent's 95% interval stays below 2, supported if there are such families and the intervals of "
-        "all stay above",
+
         measured=(
             "; ".join(f"{f}: all 2^n coefficients, gates as n^({exponents[f].text()})" for f in full)
             or "no family has all coefficients"
@@ -316,38 +296,5 @@ def _judge_spectra(found: list[_Spectral]) -> Finding:
                 log_x=True, log_y=True, x_title="gates", y_title="Walsh coefficients that are not zero",
             ),
         ),
-        caveats=(
-            "the memo's theorem 9 does not fall with this argument: it follows from circuits, see the claim "
-            "machines-unroll-to-circuits",
-        ),
+
     )  # fmt: skip
-
-
-CLAIMS = [
-    Claim(
-        name="boolean-equivalence",
-        statement="Boolean functions that are easy to compute have graphs of few nodes of bounded arity, on which "
-        "networks need few units; others have not.",
-        source=f"{_MEMO}, Theorems 8 to 10 (with corrections 5 and 6)",
-        status="proved",
-        experiment=boolean_equivalence,
-        profiles=("quick", "full"),
-    ),
-    Claim(
-        name="machines-unroll-to-circuits",
-        statement="A Turing machine that decides n bits in T steps is a graph of at most T^2 Boolean nodes, up to a "
-        "factor, of at most three parents each.",
-        source=f"{_MEMO}, proof of Theorem 1, Theorem 9; position paper (2025)",
-        status="proved",
-        experiment=machines_unroll,
-        profiles=("quick", "full"),
-    ),
-    Claim(
-        name="full-spectra-are-hard",
-        statement="A Boolean function whose monomials are all non-zero is not efficiently computable.",
-        source=f"{_MEMO}, Section 6.7.1",
-        status="memo",
-        experiment=full_spectra,
-        profiles=("quick", "full"),
-    ),
-]

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from compsparse.claims.claim import Claim, Finding, Outcome, Profile
+from compsparse.claims.claim import Finding, Outcome, Profile
 from compsparse.claims.rules import (
     StatedExponent,
     all_of,
@@ -81,8 +81,7 @@ def _judge_takagi(seen: dict[int, tuple[Fraction, int]], splines: dict[int, floa
     ]
     return Finding(
         Outcome.SUPPORTED if exact and small else Outcome.REFUTED,
-        expected="with m terms the network has at most 3m units, and its largest error at the points tried, 1/3 among "
-        "them, is exactly (2/3) 2^-m in rational arithmetic",
+
         measured=f"{'all' if exact else 'not all'} of m = 1 to {last} exact; at m = {last}, {seen[last][1]} units and "
         f"{float(seen[last][0]):.2g}, where as many straight pieces leave {splines[last]:.2g}",
         numbers={"units": seen[last][1], "error": float(seen[last][0]), "spline_over_network": ratio},
@@ -90,7 +89,7 @@ def _judge_takagi(seen: dict[int, tuple[Fraction, int]], splines: dict[int, floa
             Figure("A nowhere differentiable function, approximated", tuple(rows), "units", "error", series="form",
                    log_y=True, y_title="largest error"),
         ),
-        caveats=("double precision loses the hats beyond some 50 compositions; the network is evaluated in fractions",),
+
     )  # fmt: skip
 
 
@@ -156,9 +155,7 @@ def _judge_kolmogorov(rises: Sequence[_Rise], costs: Sequence[_Cost]) -> Finding
     steep = tuple({"width": r.width, "rise": r.rise, "base": f"base {r.base}"} for r in rises)
     return Finding(
         all_of(parts),
-        expected="the largest rise of an inner function over widths w goes as w^a with the a < 1 of its staircase "
-        "(margin 0.1; Lipschitz would be 1), and for two inputs the units of a superposition with error e go as e^-b "
-        "with b at least 2 (cells of a grid; interpolation takes b = 1); refuted if b's 95% interval is below 2",
+
         measured="; ".join(
             f"base {base}: a = {law.exponents['width']:.3f} ± {law.errors['width']:.3f} "
             f"(staircase {next(r.order for r in rises if r.base == base):.3f})" for base, law in orders.items()
@@ -172,32 +169,5 @@ def _judge_kolmogorov(rises: Sequence[_Rise], costs: Sequence[_Cost]) -> Finding
             Figure("Largest rise of an inner function over a width", steep, "width", "rise", series="base",
                    log_x=True, log_y=True),
         ),
-        caveats=(
-            "one construction of inner functions; that all must be rough is a theorem (Vitushkin and Henkin)",
-            "errors fall by more families than Kolmogorov's 2n + 1, as Sprecher allows; with 2n + 1 each level "
-            "leaves n/(n+1), and levels must become finer faster than double precision allows",
-        ),
+
     )  # fmt: skip
-
-
-CLAIMS = [
-    Claim(
-        name="takagi-exponential-accuracy",
-        statement="The Takagi function, nowhere differentiable, is approximated by ReLU networks of width 3 and about "
-        "3m units with error exactly (2/3) 2^-m.",
-        source="Poggio 2023, Section 6.6 (DeVore, Hanin and Petrova 2021)",
-        status="proved",
-        experiment=takagi_accuracy,
-        profiles=("quick", "full"),
-        is_check=True,
-    ),
-    Claim(
-        name="kolmogorov-inner-functions-are-rough",
-        statement="Kolmogorov's superposition represents every continuous function by few functions of one variable, "
-        "but these are so rough that nothing is gained: units grow faster with accuracy than for plain interpolation.",
-        source="Poggio 2022 Theorem 2 and Section 7.1, 2023 Theorem 5 and Section 6.4 (Vitushkin and Henkin 1967)",
-        status="proved",
-        experiment=kolmogorov_is_rough,
-        profiles=("quick", "full"),
-    ),
-]

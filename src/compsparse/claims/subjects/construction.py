@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from compsparse.claims.claim import Claim, Finding, Profile
+from compsparse.claims.claim import Finding, Profile
 from compsparse.claims.rules import Interval, StatedExponent, all_of, judge_at_least, judge_exponent
 from compsparse.claims.seeds import FIRST_SEED
 from compsparse.construct import compile as compile_graph
@@ -79,17 +79,9 @@ def _judge_counts(every: list[_Count]) -> Finding:
     listed = [f"n={n}: deep {deep[n].text(2)}, shallow {shallow[n].text(2)}" for n in sizes]
     return Finding(
         all_of(outcomes),
-        expected="for trees of C2 nodes of two variables the exponent of 1/tol is d_v/2 = 1 for a grid a node and n/2 "
-        "for one grid over all inputs, each within 15%, and at n=8 the one grid takes at least ten times the units",
         measured="exponents between neighbouring tolerances: " + "; ".join(listed),
         numbers={f"log10_gap_{n}": gap[n] for n in sizes},
         figures=(by_tol, _by_inputs(every)),
-        caveats=(
-            "counts are of certified constructions: what is needed at the least is not measured",
-            "the exponents are those of small tolerances: from 0.4 to 0.1, where a node has few pieces, 0.3 to 0.7 was "
-            "seen before the tolerances were settled",
-            "the one grid over all inputs is counted from certified second derivatives, and not built",
-        ),
     )
 
 
@@ -156,8 +148,6 @@ def _judge_lemma_two(measured: list[_Measured]) -> Finding:
     )
     return Finding(
         all_of([judge_exponent(StatedExponent(1.0, rivals=(0.5, 2.0), margin=0.2), rate), judge_at_least(sup, 0.5)]),
-        expected="the L2 error falls like 1/k in k cells a side, which makes 11 k^2 = O(L^2 eps^-2) units, while the "
-        "sup error stays above 0.5, half the size of the function",
         measured=f"L2 exponent {rate.text(2)}; sup error {sup.text(2)}",
         numbers={f"sup_{m.cells}": m.sup for m in measured} | {f"l2_{m.cells}": m.l2 for m in measured},
         figures=(
@@ -168,26 +158,5 @@ def _judge_lemma_two(measured: list[_Measured]) -> Finding:
         caveats=(
             f"the printed count O(L eps^-2) is short of a factor L: {indicator_units(measured[-1].cells):,} units at "
             f"{measured[-1].cells} cells a side",
-            "ramps shrink with the cells; of fixed width relative to them the L2 error would not fall",
         ),
     )
-
-
-CLAIMS = [
-    Claim(
-        name="compiled-counts",
-        statement="Explicit networks with the graph of a function need about eps^(-d_v/m_v) units a node, one grid "
-        "over all n inputs about eps^(-n/m).",
-        source="Poggio 2023 Theorems 4 and 7 (Mhaskar and Poggio 2016)",
-        status="proved",
-        experiment=compiled_counts,
-    ),
-    Claim(
-        name="lemma-2-l2-only",
-        statement="The sum of cell indicators of the memo's Lemma 2 approximates in the L2 norm with O(L^2 eps^-2) "
-        "units a node, and not in the sup norm.",
-        source="Poggio 2023 Lemma 2, corrected",
-        status="proved",
-        experiment=lemma_two,
-    ),
-]

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, hstack
 from scipy.sparse.linalg import lsmr
 
-from compsparse.claims.claim import Claim, Finding, Outcome, Premise, Profile
+from compsparse.claims.claim import Finding, Outcome, Premise, Profile
 from compsparse.claims.seeds import FIRST_SEED
 from compsparse.claims.trials import Draw, Trials, run_vector_trials
 from compsparse.networks import count, dense
@@ -250,13 +250,6 @@ def _judge_can(built: dict[int, _Built], shallow: dict[int, list[_Trained]], kno
                 f"the error of the best trained shallow network at d = {sizes[0]}", trained[sizes[0]], _LEARNS
             ),
         ),
-        caveats=(
-            "no experiment shows that a shallow network does not exist: these are the best that were found",
-            "three-layer networks are built from the formula, not trained; trained ones fail too "
-            "(oscillation-is-learned), so that the failure of trained shallow networks is no sign of what they could "
-            "approximate; that of the shallow networks with known directions is a better one",
-            f"output layers of trained networks are in closed form up to width {_CLOSED_FORM_UP_TO}",
-        ),
     )
 
 
@@ -319,31 +312,9 @@ def _judge_learned(found: dict[tuple[int, int], _Trained], rows: int, steps: int
             ),
         ),
         caveats=(
-            "the theorem is on approximation and promises nothing of training",
+
             f"{rows:,} rows and {steps:,} steps of Adam at the better of two learning rates; more of both help three "
             "layers in few dimensions",
-            "errors above 1, worse than the answer zero, count as 1",
+
         ),
     )  # fmt: skip
-
-
-CLAIMS = [
-    Claim(
-        name="oscillation-needs-three-layers",
-        statement="exp(i <omega, relu(Ux + b)>) with |omega| = d^3 and heavy-tailed inputs is approximated by "
-        "three-layer networks of polynomial size, and not by shallow ones of less than exponential width.",
-        source=_SOURCE,
-        status="proved",
-        experiment=three_layers_can,
-        profiles=("quick", "full"),
-    ),
-    Claim(
-        name="oscillation-is-learned",
-        statement="Trained from a random start, three-layer networks learn exp(i <omega, relu(Ux + b)>) with "
-        "|omega| = d^3 and heavy-tailed inputs; shallow ones with as many parameters do not.",
-        source=_SOURCE,
-        status="conjecture",
-        experiment=three_layers_learn,
-        profiles=("quick", "full"),
-    ),
-]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from compsparse.claims.claim import Claim, Finding, Outcome, Premise, Profile
+from compsparse.claims.claim import Finding, Outcome, Premise, Profile
 from compsparse.claims.seeds import FIRST_SEED, TEST_SEED
 from compsparse.claims.trials import gpu_if_any
 from compsparse.discovery.data.strategy import from_data
@@ -135,7 +135,6 @@ def _judge(plan: _Plan, points: list[_Point], exact: dict[int, int]) -> Finding:
         ),
         caveats=(
             f"one target ({plan.task.name} tree), {plan.n_seeds} seed{'s' if plan.n_seeds > 1 else ''}",
-            "the dense network is tuned no further than the mirrored one",
             *(() if "boosted trees" in dense else ("boosted trees are left out: scikit-learn is not installed",)),
         ),
     )
@@ -149,16 +148,3 @@ def _outcome(points: list[_Point], dense: list[str], n: int) -> Outcome:
     if max(found) < _AHEAD * min(more):
         return Outcome.SUPPORTED
     return Outcome.REFUTED if min(found) > max(same) else Outcome.INCONCLUSIVE
-
-
-CLAIMS = [
-    Claim(
-        name="graph-can-be-found",
-        statement="When the graph is unknown it can be found from data with far fewer samples than dense fitting "
-        "needs.",
-        source="Poggio 2023, on learning when the function graph is unknown",
-        status="conjecture",
-        experiment=graph_can_be_found,
-        profiles=("quick", "full"),
-    )
-]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from compsparse.claims.claim import Claim, Finding, Profile
+from compsparse.claims.claim import Finding, Profile
 from compsparse.claims.laws import LawPart, law_figure, law_finding
 from compsparse.claims.p_star import Measured, measure_p_star
 from compsparse.claims.rules import StatedExponent
@@ -204,35 +204,3 @@ def _series(points: Sequence[Measured]) -> tuple[tuple[str, list[Measured]], ...
 def _by_depth(name: str, points: Sequence[Measured]) -> list[tuple[str, list[Measured]]]:
     depths = sorted({p.setting.n_levels for p in points})
     return [(f"{name}, L={depth}", [p for p in points if p.setting.n_levels == depth]) for depth in depths]
-
-
-def _claim(name: str, statement: str, source: str, experiment: Callable[[Profile, Progress], Finding]) -> Claim:
-    return Claim(name, statement, source, "experiment", experiment, ("quick", "full"))
-
-
-CLAIMS = [
-    _claim(
-        "hierarchy-sample-complexity",
-        "Deep networks learn the random hierarchy model from a number of data proportional to n_c m^L.",
-        f"{CAGNETTA}, and the law of the dense model in {TOMASINI}",
-        dense_law,
-    ),
-    _claim(
-        "sparse-hierarchy-cnn",
-        "Convolutional networks need (s0 + 1)^2 times the data when every symbol has s0 empty slots, at any depth.",
-        f"{TOMASINI}, P*_CNN",
-        sparse_cnn_law,
-    ),
-    _claim(
-        "sparse-hierarchy-lcn",
-        "Locally connected networks need (s0 + 1)^L times the data when every symbol has s0 empty slots.",
-        f"{TOMASINI}, P*_LCN",
-        sparse_lcn_law,
-    ),
-    _claim(
-        "classes-and-synonyms",
-        "P* grows linearly in the number of classes and as the power L in the number of synonyms, each by itself.",
-        f"{TOMASINI}, open question 2",
-        classes_and_synonyms,
-    ),
-]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from compsparse.claims.claim import Claim, Finding, Outcome, Profile
+from compsparse.claims.claim import Finding, Outcome, Profile
 from compsparse.claims.rules import Interval, judge_at_least, judge_at_most, mean_interval
 from compsparse.claims.seeds import FIRST_SEED
 from compsparse.claims.subjects.hierarchy_laws import TOMASINI
@@ -52,8 +52,6 @@ def _judge_depth(errors: dict[str, dict[float, list[float]]], v: int, n_seeds: i
     interval = Interval(scratch.low, scratch.high).over(least) if scratch.bracketed else Interval(0, np.inf)
     return Finding(
         judge_at_least(interval, 4, refuted_below=2),
-        expected="a network of depth 3 that begins with layers learned at depth 2 (same rules) needs at most a quarter "
-        "of the data, by its 95% interval; refuted if by all of it it needs more than half",
         measured=f"P* {scratch.value:.0f} from scratch, {_text(carried)} from depth 2: a factor {gain:.1f} "
         f"({interval.text()})",
         numbers={
@@ -66,7 +64,6 @@ def _judge_depth(errors: dict[str, dict[float, list[float]]], v: int, n_seeds: i
             if np.isfinite(value)
         },
         figures=(_figure(f"Depth 3 after depth 2 (v={v})", errors, "P at depth 3", n_seeds),),
-        caveats=("all layers go on training; only the last layer and the readout begin afresh",),
     )
 
 
@@ -135,7 +132,7 @@ def _judge_sparsity(found: dict[str, _Shift], v: int, n_seeds: int, narrow: int,
         ),
         caveats=(
             f"data of s0={narrow} are laid out in the patches of s0={wide}, so that both fit one network",
-            "a hierarchical CNN has weights for every slot of a patch, and those of unseen slots are never trained",
+
         ),
     )  # fmt: skip
 
@@ -187,23 +184,3 @@ def _figure(title: str, errors: dict[str, dict[float, list[float]]], x: str, n_s
     ]
     return Figure(title, tuple(rows), x, "error", series="series", low="low", high="high", log_x=True,
                   y_title=f"test error (mean, range of {n_seeds} seeds)")  # fmt: skip
-
-
-CLAIMS = [
-    Claim(
-        name="hierarchy-carries-over-to-depth",
-        statement="A representation learned at one depth of a hierarchy carries over to a greater depth.",
-        source=_SOURCE,
-        status="conjecture",
-        experiment=carries_over_to_depth,
-        profiles=("quick", "full"),
-    ),
-    Claim(
-        name="hierarchy-carries-over-to-sparsity",
-        statement="A representation learned at one sparsity of a hierarchy carries over to a greater sparsity.",
-        source=_SOURCE,
-        status="conjecture",
-        experiment=carries_over_to_sparsity,
-        profiles=("quick", "full"),
-    ),
-]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from compsparse.claims.claim import Claim, Finding, Outcome, Profile
+from compsparse.claims.claim import Finding, Outcome, Profile
 from compsparse.claims.rules import (
     Interval,
     all_of,
@@ -54,7 +54,7 @@ def at_most_n_neurons(profile: Profile, progress: Progress) -> Finding:
     within = Outcome.SUPPORTED if most <= 1 else Outcome.REFUTED
     return Finding(
         within if solved else Outcome.INCONCLUSIVE,
-        expected="every optimum, proved to a relative gap of 1e-6, is reached by a network of at most n neurons",
+
         measured=f"{len(nets)} optima, largest gap {max(net.gap for *_, net in nets):.1e}; neurons over n at most "
         f"{most:.2f}, on average {np.mean([net.n_neurons / n for n, _, net in nets]):.2f}",
         numbers={"most neurons over n": most, "largest gap": max(net.gap for *_, net in nets)},
@@ -62,7 +62,7 @@ def at_most_n_neurons(profile: Profile, progress: Progress) -> Finding:
             Figure("Neurons of the smallest network", rows, "n", "neurons", mark="points", series="dimension",
                    diagonal=True, x_title="points n"),
         ),
-        caveats=("random Gaussian points and labels; other optima of equal cost may have more neurons",),
+
     )  # fmt: skip
 
 
@@ -80,7 +80,7 @@ def cells_are_polynomial(profile: Profile, progress: Progress) -> Finding:
         progress.update(d, len(sizes), f"d={d}")
     return Finding(
         Outcome.SUPPORTED if wrong == 0 and max(shares) <= 1 else Outcome.REFUTED,
-        expected="random points have exactly 2 sum_{k<=d} C(n-1, k) cells, and never more than 2 (e (n-1) / d)^d",
+
         measured=f"{wrong} of {len(rows)} counts differ; at most {max(shares):.2f} of the bound; slopes between the "
         "two largest n " + ", ".join(f"{s:.2f} (d={d})" for d, s in slopes.items()),
         numbers={"largest share of the bound": max(shares), **{f"slope, d={d}": s for d, s in slopes.items()}},
@@ -88,7 +88,7 @@ def cells_are_polynomial(profile: Profile, progress: Progress) -> Finding:
             Figure("Cells of the arrangement", tuple(rows), "n", "cells", series="dimension", log_x=True, log_y=True,
                    x_title="points n"),
         ),
-        caveats=("that an optimal network has one neuron a cell and sign is not measured here",),
+
     )  # fmt: skip
 
 
@@ -141,7 +141,7 @@ def _judge_widths(n: int, replicas: int, ratios: dict[int, list[float]]) -> Find
             Figure("Best descent against the optimum", tuple(rows), "width", "cost / optimum", low="low", high="high",
                    log_x=True, x_title="width M", y_title="cost over optimum (median, range of data sets)"),
         ),
-        caveats=("descent may end in local minima, and its residual of up to 0.01 lowers the cost a little",),
+
     )  # fmt: skip
 
 
@@ -197,10 +197,7 @@ def _judge_label_noise(by_length: dict[int, list[float]], setting: str) -> Findi
     )
     return Finding(
         outcome if lowest >= 1 - _NEAR else Outcome.INCONCLUSIVE,
-        expected="the penalty over the optimum of the cone program for the values a run fits, a geometric mean over "
-        f"data sets, falls by at least {_LEAST_FALL:.0%} with the number of steps and ends at most at 1.5, both by the "
-        "95% interval; refuted if by all of it it rises, or ends above; a ratio below 0.98 would be a mistake of the "
-        "solver and leaves it open",
+
         measured=f"after {max(by_length)} steps {end.text(3)}, over that after {min(by_length)} {fall.text(3)}; median "
         "ratio " + ", ".join(f"{m:.3f} ({s} steps)" for s, m in medians.items()) + f"; lowest {lowest:.4f}",
         numbers={"lowest ratio": lowest, **{f"median ratio, {s} steps": m for s, m in medians.items()}},
@@ -208,44 +205,5 @@ def _judge_label_noise(by_length: dict[int, list[float]], setting: str) -> Findi
             Figure("Label-noise SGD against the exact optimum", rows, "steps", "penalty / optimum", low="low",
                    high="high", log_x=True, y_title="penalty over optimum (median, quartiles)"),
         ),
-        caveats=(setting, "convergence takes of order 1 / (rate noise)^2 steps"),
+        caveats=(setting, ),
     )  # fmt: skip
-
-
-CLAIMS = [
-    Claim(
-        name="memorisation-needs-n-neurons",
-        statement="Among the shallow ReLU networks of least norm that memorise n points there is one of at most n "
-        "neurons.",
-        source=f"{DE_DIOS}; Bruna's talk, representer theorem",
-        status="proved",
-        experiment=at_most_n_neurons,
-        profiles=("quick", "full"),
-        is_check=True,
-    ),
-    Claim(
-        name="memorisation-cells",
-        statement="The neurons fall into O(n)^O(d) cells, in each of which an optimal network has one neuron a sign.",
-        source=f"{DE_DIOS}, theorem on atomic support",
-        status="proved",
-        experiment=cells_are_polynomial,
-        is_check=True,
-    ),
-    Claim(
-        name="memorisation-width-drops-out",
-        statement="Once the width is at least n, the least norm of a network that memorises does not depend on it, and "
-        "descent with weight decay finds it.",
-        source="Bruna's talk, lifting to measures",
-        status="experiment",
-        experiment=width_drops_out,
-        profiles=("quick", "full"),
-    ),
-    Claim(
-        name="label-noise-finds-the-optimum",
-        statement="SGD with label noise approaches the network that minimises the implicit penalty exactly.",
-        source="Blanc et al. 2020; Bruna's talk",
-        status="experiment",
-        experiment=label_noise_finds_the_sparse_optimum,
-        profiles=("quick", "full"),
-    ),
-]

@@ -10,7 +10,7 @@ from math import comb
 import numpy as np
 from numpy.polynomial import chebyshev
 
-from compsparse.claims.claim import Claim, Finding, Outcome, Profile
+from compsparse.claims.claim import Finding, Outcome, Profile
 from compsparse.claims.rules import (
     MARGIN,
     Interval,
@@ -48,7 +48,7 @@ def _judge_spans(ranks: dict[tuple[int, int], tuple[int, int]]) -> Finding:
     rows = tuple({"degree": k, "rank": r[0], "variables": f"{n} variables"} for (n, k), r in ranks.items())
     return Finding(
         Outcome.REFUTED if wrong else Outcome.SUPPORTED,
-        expected="powers of C(n-1+k, k) random directions are independent, and as many more add nothing",
+
         measured=f"{len(ranks) - len(wrong)} of {len(ranks)} cases, {max(r[0] for r in ranks.values())} at most",
         numbers={"cases": len(ranks), "wrong": len(wrong)},
         figures=(
@@ -121,15 +121,14 @@ def _judge_rates(found: Sequence[_Degree]) -> Finding:
     rows = tuple({"units": f.units, "error": f.error, "variables": f"n = {f.n_inputs}"} for f in found)
     return Finding(
         all_of(parts),
-        expected=f"on |x|^{_SMOOTHNESS} the error falls as r^(-{_SMOOTHNESS}/n) with the r ridge powers that hold the "
-        "polynomial (margin 0.2; rivals: one derivative more or less)",
+
         measured="; ".join(texts),
         numbers=numbers,
         figures=(
             Figure(f"Polynomials on |x|^{_SMOOTHNESS}", rows, "units", "error", series="variables", log_x=True,
                    log_y=True, x_title="ridge powers r", y_title="largest error"),
         ),
-        caveats=("one function; the rate is stated for the worst of its class, of which |x|^3 is near",),
+
     )  # fmt: skip
 
 
@@ -188,46 +187,12 @@ def _judge_pieces(pieces: dict[tuple[str, int], float], deep: dict[int, tuple[in
     rows += [{"units": u, "error": e, "form": "x(1 - x), deep"} for u, e in deep.values()]
     return Finding(
         all_of(parts),
-        expected="with N straight pieces, knots where they serve best, errors on functions with all derivatives fall "
-        "as N^-2 (margin 0.1; rivals -1, -3, -4), while each layer of the deep network divides its error by some 4 (at "
-        "most 0.26 is left)",
+
         measured=f"exponents: {'; '.join(texts)}; a layer leaves {min(steps):.3f} to {max(steps):.3f}",
         numbers={"most_left_by_a_layer": max(steps), "deep_error": deep[max(deep)][1]},
         figures=(
             Figure("Smooth functions, by one layer and by many", tuple(rows), "units", "error", series="form",
                    log_x=True, log_y=True, y_title="largest error"),
         ),
-        caveats=(
-            "knots by the rule that is best as N grows; the memo's 'cannot be exploited' holds at fixed depth only "
-            "(row 4 of the corrections)",
-        ),
+
     )  # fmt: skip
-
-
-CLAIMS = [
-    Claim(
-        name="ridge-powers-span-polynomials",
-        statement="The powers of C(n-1+k, k) generic projections span the homogeneous polynomials of degree k.",
-        source="Poggio 2023, Section 6.8.1, equations 4 and 5",
-        status="proved",
-        experiment=ridge_powers_span,
-        profiles=("quick", "full"),
-        is_check=True,
-    ),
-    Claim(
-        name="polynomial-rate",
-        statement="On functions with m bounded derivatives, sums of r ridge powers have an error of order r^(-m/n).",
-        source="Poggio 2023, Section 6.8.1, equations 7 and 9",
-        status="proved",
-        experiment=polynomial_rates,
-        profiles=("quick", "full"),
-    ),
-    Claim(
-        name="straight-pieces-saturate",
-        statement="At fixed depth, ReLU networks gain nothing from more than two derivatives; with depth they do.",
-        source="Poggio 2023, Section 6.8.1 and footnote 6, as corrected (Yarotsky 2017)",
-        status="proved",
-        experiment=straight_pieces_saturate,
-        profiles=("quick", "full"),
-    ),
-]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from compsparse.claims.claim import Claim, Finding, Outcome, Profile
+from compsparse.claims.claim import Finding, Outcome, Profile
 from compsparse.claims.rules import Interval, all_of, exponent_interval, judge_at_most
 from compsparse.claims.trials import Trials, code_draws, run_vector_trials
 from compsparse.measures import fit_law
@@ -106,10 +106,6 @@ def _judge_shallow(sizes: Sequence[int], settings: list[_Setting], found: dict[s
     half = len(sizes)
     return Finding(
         outcome,
-        expected=f"the width at which trained shallow networks infer unit codes up to a squared error of {_EPS} "
-        f"follows a power of d, of exponent at most {_STEEPEST:g} by its 95% interval, more closely than an "
-        f"exponential, in dictionaries of delta_2k <= {_MOST_RIP}; refuted if the interval is above, or an exponential "
-        "fits with half the misfit",
         measured=f"width ~ d^{exponent:.2f} (misfit in log2 {power_rest:.2f}, of an exponential "
         f"{exponential_rest:.2f}); spikes and Hadamard: {'; '.join(listed[:half])}. "
         f"Without the condition, Gaussian: {'; '.join(listed[half:])}",
@@ -125,10 +121,6 @@ def _judge_shallow(sizes: Sequence[int], settings: list[_Setting], found: dict[s
         caveats=(
             f"{len(sizes)} sizes cannot tell a power of d from other slow growth; at d = 8, where k = 1, there are "
             "only 32 different signals",
-            "the corollary keeps k/d fixed; here k is the largest, up to d/8, for which delta_2k <= 0.6 is certain in "
-            "dictionaries of this kind, about sqrt(d)/2",
-            "the corollary is on approximation; networks that are trained may need to be wider, and the error of the "
-            "widest levels off where training ends, not where approximation does",
         ),
     )
 
@@ -172,16 +164,3 @@ def _by_width(family: str, settings: list[_Setting], found: dict[str, dict[int, 
         f"{family}: error of shallow networks", rows, "width", "error", series="d", low="low", high="high", log_x=True,
         log_y=True, y_title="squared error of unit codes (median, range)",
     )  # fmt: skip
-
-
-CLAIMS = [
-    Claim(
-        name="shallow-suffices-for-sparse-inference",
-        statement="Where the dictionary is nearly an isometry on sparse codes, shallow networks of a width polynomial "
-        "in the dimension infer them to a given error.",
-        source=f"{_BRUNA}, corollary on sparse inference (Venturi and Bruna 2021)",
-        status="proved",
-        experiment=shallow_suffices,
-        profiles=("quick", "full"),
-    ),
-]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from compsparse.claims.claim import Claim, Finding, Premise, Profile
+from compsparse.claims.claim import Finding, Premise, Profile
 from compsparse.claims.image_trials import ImageData, ImageKind
 from compsparse.claims.patch_trials import PatchData, PatchTrial, l2, prox_l1, run_patches
 from compsparse.claims.rules import (
@@ -62,8 +62,6 @@ def _judge_known(l1_error: np.ndarray, l2_error: np.ndarray, l1_kept: np.ndarray
     outcome = all_of([*(judge_at_most(i, 0.1) for i in both.values()), judge_at_most(ratio, 0.8)])
     return Finding(
         outcome,
-        expected="both errors at most 0.1 of the target's variance, and l1 keeps at most 0.8 of the weights that l2 "
-        "keeps, by the 95% intervals over seeds; refuted if one of the three is wholly above",
         measured=f"error {both['l1'].text()} (l1), {both['l2'].text()} (l2); weights kept by l1 over l2 {ratio.text()}",
         numbers={
             "error_l1": float(l1_error.mean()),
@@ -71,10 +69,6 @@ def _judge_known(l1_error: np.ndarray, l2_error: np.ndarray, l1_kept: np.ndarray
             "kept_l1": float(l1_kept.mean()),
             "kept_l2": float(l2_kept.mean()),
         },
-        caveats=(
-            "one family of targets; a weight counts as kept above a thousandth of its layer's largest",
-            "zero training loss is approached, not attained",
-        ),
     )
 
 
@@ -119,9 +113,6 @@ def _judge_l1(errors: dict[str, np.ndarray], localities: dict[str, Locality]) ->
     )  # fmt: skip
     return Finding(
         outcome,
-        expected="dense + l2 has at least 5 times the wired network's error and at least 1.5 times that of dense + l1, "
-        "whose units are at least twice as local as under l2, by the 95% intervals over seeds; refuted if one of the "
-        "three is wholly below",
         measured=f"l2 over wired {fails.text()}, l2 over l1 {better.text()}, locality of l1 over l2 {local.text()}",
         numbers={
             **{f"error_{n}": float(e.mean()) for n, e in errors.items()},
@@ -129,10 +120,6 @@ def _judge_l1(errors: dict[str, np.ndarray], localities: dict[str, Locality]) ->
         },
         figures=(figure,),
         premises=(Premise.at_most("the error of the wired network", errors[_WIRED], 0.5),),
-        caveats=(
-            "l1 acts on the first layer and weight decay on the second: l1 below alone is undone by the layer above",
-            "at 4,000 rows l1 finds every patch and closes the gap; at 1,000 it closes about half of it",
-        ),
     )
 
 
@@ -173,14 +160,9 @@ def _judge_pruning(excess: dict[str, np.ndarray], rows: list[dict[str, object]])
     )  # fmt: skip
     return Finding(
         outcome,
-        expected="units of networks pruned to 17% to 8% read at least 5% more neighbouring pixels than chance on "
-        "images, and at most a third of that excess on shuffled classes, Gaussian fields of the same covariance and "
-        "white noise with a teacher, by the 95% intervals over seeds; refuted if one of these is wholly on the other "
-        "side (for images: below chance)",
         measured=", ".join(f"{kind} {i.text()}" for kind, i in intervals.items()) + " (excess over chance)",
         numbers={f"excess_{kind}": float(e.mean()) for kind, e in excess.items()},
         figures=(figure,),
-        caveats=("generated images of 12 by 12 pixels; one hidden layer",),
     )
 
 
@@ -205,48 +187,7 @@ def _judge_survival(dense: np.ndarray, pruned: np.ndarray, all_rounds: list[np.n
     return Finding(
         judge_at_most(cost, 0.03),
         premises=(Premise.at_most("the dense network's error (chance is 0.75)", dense, 0.375),),
-        expected="a network pruned to a third of its weights gets at most 3 percentage points more of the test images "
-        "wrong than the dense one, by the 95% interval over seeds; refuted if all of it is above",
         measured=f"{cost.text()} more wrong; errors by round {', '.join(f'{e.mean():.3f}' for e in all_rounds)}",
         numbers={"dense": float(dense.mean()), "pruned": float(pruned.mean())},
         figures=(figure,),
-        caveats=("generated images of 12 by 12 pixels; one hidden layer",),
     )
-
-
-CLAIMS = [
-    Claim(
-        name="known-graph-l1-and-l2",
-        statement="With the target's graph built in, l1 and l2 regularisation both generalise, and l1 also prunes.",
-        source="Poggio 2022 and 2023, Conjecture 1",
-        status="conjecture",
-        experiment=known_graph,
-        profiles=("quick", "full"),
-    ),
-    Claim(
-        name="dense-l1-approaches-local",
-        statement="A dense network under l2 does not find a local target where one under l1 approaches a network that "
-        "is wired like it.",
-        source="Poggio 2022 sections 4, 5.1 and 7.2, 2023 sections 4.1 and 4.2.1 (Neyshabur 2020)",
-        status="experiment",
-        experiment=l1_approaches_local,
-        profiles=("quick", "full"),
-    ),
-    Claim(
-        name="pruning-uncovers-locality",
-        statement="Iterative magnitude pruning of a dense network uncovers local features where the data have them, "
-        "and none where there is nothing local to learn.",
-        source="Poggio 2022 section 7.2 and footnote 3 (Pellegrini and Biroli 2021)",
-        status="experiment",
-        experiment=pruning_uncovers_locality,
-        profiles=("quick", "full"),
-    ),
-    Claim(
-        name="networks-survive-pruning",
-        statement="Trained networks survive heavy pruning.",
-        source="Poggio 2022 section 4, 2023 section 4.1",
-        status="experiment",
-        experiment=networks_survive_pruning,
-        profiles=("quick", "full"),
-    ),
-]
