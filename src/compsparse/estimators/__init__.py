@@ -1,8 +1,7 @@
 """scikit-learn estimators."""
 
 from compsparse.estimators.compositional import CompositionalClassifier, CompositionalRegressor
-from compsparse.estimators.graph_classifier import GraphClassifier
-from compsparse.estimators.graph_regressor import GraphRegressor
+from compsparse.estimators.known_graph import GraphClassifier, GraphRegressor
 from compsparse.estimators.minimal_relu import MinimalReLURegressor
 from compsparse.estimators.sparse_coder import SparseCoder
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -11,18 +10,14 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_feature_names, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_feature_names, validate_data
 
 from compsparse.checks import check_count, check_number, seed_from
 from compsparse.errors import DataError
-from compsparse.models import FittedGraph, fit_model
-from compsparse.networks import Sharing
-from compsparse.progress import shown
+from compsparse.models import FittedGraph
 from compsparse.tables import Table, TableCode
 from compsparse.tables.targets import free_names, names_in
 from compsparse.tables.values import check_cells, check_kinds, even_array, holds_numbers, plain_values, unmasked
-from compsparse.training import FitConfig, TrainingConfig, TrainingStatus
-from compsparse.training.recipes import HALVING_TWICE, usual_steps
 
 Estimator = TypeVar("Estimator", bound=BaseEstimator)
 Given = ParamSpec("Given")
@@ -159,102 +154,3 @@ def drawn_seed(random_state: Any) -> int:
     if random_state is not None and not isinstance(random_state, np.random.RandomState):
         random_state = check_count("random_state", random_state, least=0, most=2**32 - 1)
     return int(check_random_state(random_state).randint(2**31 - 1))
-
-
-class GraphEstimator(TableEstimator):
-    """Base of :class:`GraphRegressor` and :class:`GraphClassifier`; they document the parameters."""
-
-    def __init__(
-        self,
-        graph: Any = None,
-        *,
-        width: int = 24,
-        depth: int = 2,
-        activation: str = "silu",
-        channels: int = 1,
-        share: Sharing = "none",
-        n_restarts: int = 64,
-        n_keep: int = 4,
-        n_steps: int | None = None,
-        batch_size: int | None = 128,
-        learning_rate: float = 1.5e-2,
-        weight_decay: float = 1e-3,
-        refine_iterations: int = 60,
-        layerwise: bool = False,
-        penalties: Any = (),
-        validation_fraction: float = 0.2,
-        time_limit: float | None = None,
-        device: str | None = None,
-        random_state: Any = None,
-        verbose: bool = False,
-    ):
-        self.graph = graph
-        self.width = width
-        self.depth = depth
-        self.activation = activation
-        self.channels = channels
-        self.share = share
-        self.n_restarts = n_restarts
-        self.n_keep = n_keep
-        self.n_steps = n_steps
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.refine_iterations = refine_iterations
-        self.layerwise = layerwise
-        self.penalties = penalties
-        self.validation_fraction = validation_fraction
-        self.time_limit = time_limit
-        self.device = device
-        self.random_state = random_state
-        self.verbose = verbose
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any, *, classification: bool) -> None:
-        """Fits ``model_``."""
-        table = self._table(X, reset=True)
-        target = self._target(y, classification=classification)
-        with shown(f"fitting {type(self).__name__}", check_verbose(self.verbose)) as progress:
-            self.model_: FittedGraph = fit_model(
-                self.graph,
-                table,
-                target,
-                outputs=target_names(y, table),
-                classification=classification,
-                sample_weight=sample_weight,
-                width=self.width,
-                depth=self.depth,
-                activation=self.activation,
-                channels=self.channels,
-                share=self.share,
-                config=self._fit_config(table.n_rows),
-                penalties=self.penalties,
-                validation_fraction=self.validation_fraction,
-                random_state=drawn_seed(self.random_state),
-                device=self.device,
-                progress=progress,
-                time_limit=self.time_limit,
-            )
-        self.graph_, self.network_ = self.model_.graph, self.model_.network
-        self.n_iter_, self.fit_seconds_ = self.model_.n_iter, self.model_.seconds
-        self.validation_loss_ = self.model_.validation_loss
-        if self.model_.status in (TrainingStatus.INTERRUPTED, TrainingStatus.OUT_OF_TIME):
-            warnings.warn(self.model_.status.value, UserWarning, stacklevel=3)
-
-    def _fit_config(self, n_rows: int) -> FitConfig:
-        return FitConfig(
-            n_restarts=self.n_restarts,
-            n_keep=self.n_keep,
-            training=TrainingConfig(
-                n_steps=usual_steps(n_rows) if self.n_steps is None else self.n_steps,
-                batch_size=self.batch_size,
-                learning_rate=self.learning_rate,
-                weight_decay=self.weight_decay,
-                rungs=HALVING_TWICE,
-            ),
-            layerwise=self.layerwise,
-            refine_iterations=self.refine_iterations,
-        )
-
-    def _rows_to_predict(self, X: Any) -> Table:
-        check_is_fitted(self, "model_")
-        return self._table_for(self.model_.code, X)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,29 +29,18 @@ from compsparse.training import FitConfig
 from compsparse.training.recipes import usual_steps, usual_training
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class _CompositionalEstimator(TableEstimator):
     """What the two estimators share: the settings and the discovery."""
 
-    def __init__(
-        self,
-        *,
-        effort: float = 1.0,
-        width: int = 24,
-        n_restarts: int = 64,
-        n_steps: int | None = None,
-        time_limit: float | None = None,
-        device: str | None = None,
-        random_state: Any = None,
-        verbose: bool = False,
-    ):
-        self.effort = effort
-        self.width = width
-        self.n_restarts = n_restarts
-        self.n_steps = n_steps
-        self.time_limit = time_limit
-        self.device = device
-        self.random_state = random_state
-        self.verbose = verbose
+    effort: float = 1.0
+    width: int = 24
+    n_restarts: int = 64
+    n_steps: int | None = None
+    time_limit: float | None = None
+    device: str | None = None
+    random_state: Any = None
+    verbose: bool = False
 
     def _discover(self, X: Any, y: Any, sample_weight: Any, *, classification: bool) -> None:
         """Finds ``discovery_``, with the labels themselves where there are classes."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from compsparse.sparse.memorisation import memorise
 from compsparse.sparse.memorisation.problem import Bias, Norm
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MinimalReLURegressor(RegressorMixin, BaseEstimator):
     """Interpolates the training data by the shallow ReLU network of least norm.
 
@@ -41,22 +43,12 @@ class MinimalReLURegressor(RegressorMixin, BaseEstimator):
     (True, True)
     """
 
-    def __init__(
-        self,
-        *,
-        norm: Norm = "weight-decay",
-        bias: Bias = "penalised",
-        time_limit: float | None = 20.0,
-        max_rounds: int = 200,
-        tol: float = 1e-9,
-        random_state: Any = 0,
-    ):
-        self.norm = norm
-        self.bias = bias
-        self.time_limit = time_limit
-        self.max_rounds = max_rounds
-        self.tol = tol
-        self.random_state = random_state
+    norm: Norm = "weight-decay"
+    bias: Bias = "penalised"
+    time_limit: float | None = 20.0
+    max_rounds: int = 200
+    tol: float = 1e-9
+    random_state: Any = 0
 
     @whole_or_not_at_all
     def fit(self, X: Any, y: Any) -> MinimalReLURegressor:

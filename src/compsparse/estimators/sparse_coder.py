@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -19,6 +20,7 @@ from compsparse.sparse.solution import CodeSolution, GreedySolution
 CoderMethod = Literal["lasso", "basis_pursuit", "omp"]
 
 
+@dataclass(eq=False, repr=False)
 class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""Turns rows into sparse codes over a dictionary, given or learned, each with its duality gap.
 
@@ -46,30 +48,17 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     array([[2.5, 0. ]])
     """
 
-    def __init__(
-        self,
-        dictionary: Any = None,
-        *,
-        n_atoms: int | None = None,
-        method: CoderMethod = "lasso",
-        lam: Any = None,
-        tol: Any = 1e-6,
-        noise: Any = 0.0,
-        n_nonzero: int | None = None,
-        positive: bool = False,
-        n_passes: int = 20,
-        random_state: Any = None,
-    ):
-        self.dictionary = dictionary
-        self.n_atoms = n_atoms
-        self.method = method
-        self.lam = lam
-        self.tol = tol
-        self.noise = noise
-        self.n_nonzero = n_nonzero
-        self.positive = positive
-        self.n_passes = n_passes
-        self.random_state = random_state
+    dictionary: Any = None
+    _: KW_ONLY
+    n_atoms: int | None = None
+    method: CoderMethod = "lasso"
+    lam: Any = None
+    tol: Any = 1e-6
+    noise: Any = 0.0
+    n_nonzero: int | None = None
+    positive: bool = False
+    n_passes: int = 20
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any = None) -> SparseCoder:
         """Takes the dictionary, or learns one from the rows."""
