@@ -81,6 +81,11 @@ class Deadline:
         return self.at < math.inf
 
     @property
+    def time_limit(self) -> float | None:
+        """What is left, as another's time limit: None without one, and a moment where it is over."""
+        return max(self.left, 1e-3) if self.is_set else None
+
+    @property
     def is_over(self) -> bool:
         """Whether no time is left."""
         return now() > self.at

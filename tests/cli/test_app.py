@@ -146,14 +146,14 @@ def test_ctrl_c_in_a_search_is_heard_and_keeps_what_there_is(tmp_path, monkeypat
 
     embedded_table("borehole").head(120).to_csv(tmp_path / "t.csv", index=False)
     monkeypatch.chdir(tmp_path)
-    searched = outputs.find_tree
+    searched = outputs.search_tree
 
-    def pressed(search):
+    def pressed(*arguments):
         os.kill(os.getpid(), signal.SIGINT)
-        return searched(search)
+        return searched(*arguments)
 
-    monkeypatch.setattr(outputs, "find_tree", pressed)
-    monkeypatch.setattr(outputs._Work, "_asked", lambda self, i, deadline: None)
+    monkeypatch.setattr(outputs, "search_tree", pressed)
+    monkeypatch.setattr(outputs, "ask_smooth_fit", lambda rows, i, deadline: None)
     arguments = [
         "discover",
         "t.csv",

@@ -6,7 +6,7 @@ import sys
 import time
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import TypedDict
+from typing import TypedDict, is_typeddict
 
 import numpy as np
 import pytest
@@ -45,17 +45,19 @@ def product_and_sum(x):
     ids=lambda v: getattr(v, "name", None),
 )
 def test_options_are_those_of_the_entries(strategy, entries, data):
-    parameters = {name for entry in entries for name in inspect.signature(entry).parameters}
-    assert set(strategy.options.__annotations__) == parameters - data
-    annotated = {name: p.annotation for e in entries for name, p in inspect.signature(e).parameters.items()}
-    for name, of_option in strategy.options.__annotations__.items():
-        written = of_option.__forward_arg__.removeprefix("Required[").removesuffix("]" * ("Required" in str(of_option)))
-        assert annotated[name] in (written, written.removesuffix(" | None"))  # n_inputs is optional beside a table
+    def given(entry):
+        parameters = inspect.signature(entry).parameters.values()
+        (rest,) = (p.annotation for p in parameters if p.kind is p.VAR_KEYWORD)
+        declared = vars(sys.modules[entry.__module__])[rest.removeprefix("Unpack[").removesuffix("]")]
+        return {p.name for p in parameters if p.kind is not p.VAR_KEYWORD} | set(declared.__annotations__)
+
+    assert set(strategy.options.__annotations__) == set().union(*map(given, entries)) - data
 
 
 @pytest.mark.parametrize("strategy", [DATA, QUERIES, TRUTH_TABLE], ids=lambda s: s.name)
 def test_every_option_is_explained(strategy):
-    text = strategy.options.__doc__
+    declared = vars(sys.modules[strategy.options.__module__]).values()
+    text = "".join(d.__doc__ for d in declared if is_typeddict(d))
     assert all(f"        {name}: " in text for name in strategy.options.__annotations__)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from compsparse.discovery.forest import Members
+from compsparse.discovery.structure.forest import Members
 from compsparse.graph import FunctionGraph
 from compsparse.graph.modules import ModuleTree
 

@@ -34,6 +34,11 @@ class DiscoveryStatus(Enum):
     OUT_OF_QUERIES = "the query budget was reached; this is the best graph so far"
     INTERRUPTED = "the search was interrupted; this is the best graph so far"
 
+    @classmethod
+    def of(cls, end: BaseException) -> DiscoveryStatus:
+        """How a search ended that was ended from outside, by the clock or by the user."""
+        return cls.INTERRUPTED if isinstance(end, KeyboardInterrupt) else cls.OUT_OF_TIME
+
 
 @dataclass(frozen=True)
 class Evidence:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from compsparse.checks import brief, did_you_mean
-from compsparse.discovery.forest import Members, SameModule, grow_forest, never_shared
 from compsparse.discovery.record import AnswerNoise, Cost, Discovery, DiscoveryStatus, Evidence, Step
+from compsparse.discovery.structure.forest import Members, SameModule, grow_forest, never_shared
 from compsparse.errors import ConfigError
 from compsparse.graph import FunctionGraph
 from compsparse.graph.modules import ModuleTree

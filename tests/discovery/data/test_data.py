@@ -1,24 +1,22 @@
 """Discovery from data: the engine against slow references, decisions as pure functions, the whole on small targets."""
 
 import json
-from itertools import combinations
 
 import numpy as np
 import pandas
 import pytest
 import torch
-from tests.discovery.data.trial_tables import COLUMNS, table
+from tests.discovery.data.trial_tables import work
 
 import compsparse as cs
+from compsparse.clock import Deadline, TimeIsOver
 from compsparse.discovery import Discovery, DiscoveryStatus
-from compsparse.discovery.data import outputs
-from compsparse.discovery.data.completeness import settled
-from compsparse.discovery.data.outputs import _Work
+from compsparse.discovery.data import outputs, tree_search
+from compsparse.discovery.data.kinds import settle_kinds
+from compsparse.discovery.data.outputs import SearchRows
 from compsparse.discovery.data.request import read_request
-from compsparse.discovery.data.search import TableSearch
 from compsparse.discovery.data.strategy import from_data
-from compsparse.discovery.data.trials import Halted, TrialTable
-from compsparse.discovery.data.units import Units, leaf
+from compsparse.discovery.data.trials import TrialTable
 from compsparse.errors import ConfigError, DataError
 from compsparse.graph import compare
 from compsparse.tables.coding import TextColumn
@@ -37,7 +35,7 @@ def tree_found():
     """A tree that no smooth fit was asked about."""
     sample = tanh_tree(4).sample(400, random_state=0)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_Work, "_asked", lambda *arguments: None)
+        patch.setattr(outputs, "ask_smooth_fit", lambda *arguments: None)
         found = from_data(sample.X, sample.y, effort=0.5, fit_config=QUICK_FIT, random_state=0)
     return sample, found
 
@@ -90,12 +88,6 @@ def test_noise_is_refused():
     assert set(found.kind.values()) == {"prime"}
 
 
-def search_of(formula, names, effort=0.3):
-    X = torch.as_tensor(np.random.default_rng(0).uniform(-1, 1, (200, len(names))), dtype=torch.float32)
-    y = formula(*X.T)[:, None]
-    return TableSearch(TrialTable(X, y / y.std(), effort=effort), Units.raw({c: (c,) for c in names}), predicts=True)
-
-
 @pytest.mark.parametrize(
     ("formula", "kind"),
     [
@@ -104,16 +96,9 @@ def search_of(formula, names, effort=0.3):
     ],
 )
 def test_a_root_is_complete_where_a_sum_does_as_well(formula, kind):
-    tree = settled(search_of(formula, "abc"))
+    tree = settle_kinds(*work("abc", formula, n=200))
     assert tree.kind == kind
     assert [child.children for child in tree.children] == [()] * 3
-
-
-def test_inputs_without_effect_are_left_out_together():
-    search = search_of(lambda a, b, c, d: (2 * a * b + a).tanh(), "abcd")
-    search.leave_out_inert()
-    assert search.parked == ["c", "d"]
-    assert [sorted(tree.members) for tree in search.units.trees] == [["a"], ["b"]]
 
 
 @pytest.mark.heavy
@@ -192,9 +177,10 @@ def test_weights_choose_the_rows_that_count():
 
 def test_what_the_time_left_unchecked_is_said(monkeypatch):
     def late(*arguments):
-        raise Halted(DiscoveryStatus.OUT_OF_TIME)
+        raise TimeIsOver("now")
 
-    monkeypatch.setattr(outputs, "gated", late)
+    monkeypatch.setattr(tree_search, "pass_gate", late)
+    monkeypatch.setattr(outputs, "pass_gate", late)
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (400, 4))
     y = np.tanh(3 * X[:, 0] * X[:, 1]) + X[:, 2] + 0.1 * rng.standard_normal(400)
@@ -217,26 +203,13 @@ def test_out_of_time_and_interrupted_give_the_best_so_far(monkeypatch):
 
     def interrupted(self, *arguments):
         if next(calls) == 2:
-            raise Halted(DiscoveryStatus.INTERRUPTED)
+            raise KeyboardInterrupt
         return fit(self, *arguments)
 
     monkeypatch.setattr(TrialTable, "fit", interrupted)
     found = from_data(sample.X, sample.y, fit=False, effort=0.2, random_state=0)
     assert found.status is DiscoveryStatus.INTERRUPTED
     assert Discovery.from_json(found.to_json()) == found
-
-
-def test_many_pairs_are_screened_before_they_are_tried():
-    rng = np.random.default_rng(0)
-    X = torch.as_tensor(rng.uniform(-1, 1, (300, 22)), dtype=torch.float32)
-    y = (2 * X[:, :1] * X[:, 1:2] + X[:, :1]).tanh()
-    columns = {f"x{i}": (f"x{i}",) for i in range(22)}
-    search = TableSearch(TrialTable(X, y, effort=0.4), Units.raw(columns))
-    pairs = [frozenset(p) for p in combinations(range(22), 2)]
-    kept = search._screened(pairs, 120)
-    assert len(kept) == 60
-    assert frozenset({0, 1}) in kept[:5]
-    assert search._screened(pairs[:50], 120) == pairs[:50]
 
 
 @pytest.mark.parametrize("extra", [0, 1, 2])
@@ -249,10 +222,7 @@ def test_one_useful_column_is_a_graph_of_its_own(extra):
 
 
 def test_a_single_merged_unit_is_the_root():
-    units = Units.raw(COLUMNS)
-    pair = units.joined([leaf("a"), leaf("b")])
-    search = TableSearch(table(effort=0.2), units.with_trees([pair]), predicts=True)
-    tree = settled(search)
+    tree = settle_kinds(*work("ab", lambda a, b: a * b, groups=["ab"], effort=0.2))
     assert tree.members == frozenset("ab")
     assert [sorted(c.members) for c in tree.children] == [["a"], ["b"]]
 
@@ -283,8 +253,8 @@ def test_all_tables_of_a_run_share_their_folds():
     y = np.stack([TARGET, np.tanh(GOOD[:, 2]) + TARGET**2], 1)
 
     def tables(seed):
-        work = _Work(read_request(GOOD, y, {"random_state": seed}))
-        return [work._table(work._targets(outputs), None) for outputs in ([0], [1], [0, 1])]
+        rows = SearchRows(read_request(GOOD, y, {"random_state": seed}))
+        return [rows.trials(which, Deadline()) for which in ([0], [1], [0, 1])]
 
     first, *others = tables(0)
     assert [t.y.shape[1] for t in (first, *others)] == [1, 1, 2]

@@ -1,26 +1,25 @@
 """The parts of a search in data: candidates, units, trials, decisions."""
 
 from dataclasses import replace
-from itertools import combinations
 
 import numpy as np
 import pytest
 import torch
-from tests.discovery.data.trial_tables import COLUMNS, table
+from tests.discovery.data.trial_tables import COLUMNS, modules, table, work
 
 from compsparse.discovery import DiscoveryStatus, Step
-from compsparse.discovery.data.audit import Support
 from compsparse.discovery.data.candidates import Candidate, CandidateNetwork
-from compsparse.discovery.data.decisions import accepted, judge
 from compsparse.discovery.data.evidence import module_evidence
+from compsparse.discovery.data.limits import Effort
+from compsparse.discovery.data.merging import accepted, judge, leave_out_inert, merge
 from compsparse.discovery.data.outputs import FoundTree, FoundTrees
-from compsparse.discovery.data.search import TableSearch
-from compsparse.discovery.data.settings import TOLD_APART, Effort
+from compsparse.discovery.data.sketch import Sketch, Support
 from compsparse.discovery.data.smooth.asking import SmoothAnswer, unasked
 from compsparse.discovery.data.smooth.turning import Turns
-from compsparse.discovery.data.trees import dissolved, exposed, pairings, parent_of, pruned, regrouped
-from compsparse.discovery.data.trials import Trial, standard_error, t_statistic
+from compsparse.discovery.data.tree_surgery import dissolved, exposed, pairings, parent_of, pruned, regrouped
+from compsparse.discovery.data.trials import Trial
 from compsparse.discovery.data.units import Units, combination_of, leaf
+from compsparse.discovery.structure.statistics import TOLD_APART, standard_error, t_statistic
 
 # ---- candidates and units ------------------------------------------------------------------------
 
@@ -210,22 +209,27 @@ def made_up_trial(means, n=400, spread=0.1):
     return Trial(candidates, Units.raw(COLUMNS), losses, np.ones(n), None, np.zeros((7, 5)))
 
 
+def which(*judged, **options):
+    """The candidates that are accepted."""
+    return [judgement.candidate for judgement in accepted(*judged, **options)]
+
+
 def test_disjoint_clear_winners_are_accepted_together():
     trial = made_up_trial([0.5, 0.3, 0.6, 0.6, 0.6, 0.6, 0.35])
-    assert accepted(trial, judge(trial, np.ones(400)), 1.0) == [1, 6]
+    assert which(trial, judge(trial, np.ones(400)), 1.0) == [1, 6]
 
 
 def test_nothing_is_accepted_without_predicting_or_when_it_hurts():
     trial = made_up_trial([0.5, 0.3, 0.6, 0.6, 0.6, 0.6, 0.35])
-    assert accepted(trial, judge(trial, np.full(400, 0.3)), 0.3, last_word=True) == []
+    assert which(trial, judge(trial, np.full(400, 0.3)), 0.3, last_word=True) == []
     worse = made_up_trial([0.1, 0.3, 0.6, 0.6, 0.6, 0.6, 0.35])
-    assert accepted(worse, judge(worse, np.ones(400)), 1.0, last_word=True) == []
+    assert which(worse, judge(worse, np.ones(400)), 1.0, last_word=True) == []
 
 
 def test_equal_rivals_are_accepted_one_at_a_time_and_only_at_last():
     trial = made_up_trial([0.5, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3])
     judgements = judge(trial, np.ones(400))
-    assert accepted(trial, judgements, 1.0) == []
+    assert which(trial, judgements, 1.0) == []
     assert len(accepted(trial, judgements, 1.0, last_word=True)) == 1
 
 
@@ -234,82 +238,88 @@ def test_a_rival_whose_error_lies_in_a_few_rows_is_told_apart_by_its_size():
     trial.losses[2:, :] = 0.1
     trial.losses[2:, :4] = 60.0
     assert trial.t(2, 1) < TOLD_APART
-    assert accepted(trial, judge(trial, np.ones(400)), 1.0) == [1]
+    assert which(trial, judge(trial, np.ones(400)), 1.0) == [1]
 
 
-def test_pairs_that_are_turned_least_are_tried_first_and_some_are_denied():
-    names = "abcdef"
-    pairs = np.arange(216.0).reshape(6, 6, 6)
-    turns = Turns(pairs + pairs.transpose(1, 0, 2), np.ones((6, 6, 6)), np.zeros((6, 6, 6)))
-    answer = SmoothAnswer(None, (), frozenset(), 0.1, 0.01, {}, turns=turns, turned=tuple(names), most_turn=300.0)
-    units = Units.raw({name: (name,) for name in names})
-    search = TableSearch(table(d=6), units, oracle=answer)
-    every = [frozenset(p) for p in combinations(range(6), 2)]
-    first = search._turned_least(every)
-    assert len(first) == 10
-    assert first[0] == {0, 1}
-    left = search._not_denied(every)
-    assert frozenset([4, 5]) not in left
-    assert frozenset([0, 1]) in left
-    search.refuted.add(frozenset("ab"))
-    assert frozenset([0, 1]) not in search._not_denied(every)
-    unsaid = TableSearch(table(d=6), units)
-    assert unsaid._turned_least(every) == unsaid._not_denied(every) == every
+def test_a_pair_that_a_smooth_fit_denies_is_not_merged():
+    """Though it is the right one: the fit is believed."""
+    names = "abc"
+    turns = np.zeros((3, 3, 3))
+    denied = SmoothAnswer(
+        None,
+        (),
+        frozenset(),
+        0.1,
+        0.01,
+        {},
+        turns=Turns(turns, np.ones_like(turns), np.zeros_like(turns)),
+        turned=tuple(names),
+        most_turn=3.0,
+    )
+    turns[0, 1, 2] = turns[1, 0, 2] = 9.0
+
+    def y(a, b, c):
+        return torch.tanh(3 * a * b) + c
+
+    assert modules(merge(*work(names, y))) == {"ab"}
+    found = merge(*work(names, y, smooth=denied))
+    assert found is None or "ab" not in modules(found)
+
+
+def test_a_pair_that_was_refuted_is_not_merged_again():
+    bench, sketch = work("abc", lambda a, b, c: torch.tanh(3 * a * b) + c, refuted=frozenset([frozenset("ab")]))
+    found = merge(bench, sketch)
+    assert found is None or "ab" not in modules(found)
+
+
+def test_many_pairs_are_screened_before_they_are_tried():
+    names = [f"x{i}" for i in range(22)]
+    bench, sketch = work(names, lambda *x: torch.tanh(2 * x[0] * x[1] + x[0]), effort=0.4)
+    tried = []
+    fit = bench.table.fit
+    bench.table.fit = lambda units, candidates, effort: tried.append(len(candidates)) or fit(units, candidates, effort)
+    found = merge(bench, sketch)
+    assert frozenset(["x0", "x1"]) in {m.members for m in found.modules}
+    assert max(tried) <= 201
+    assert 101 in tried
 
 
 def test_a_tree_that_did_not_change_is_not_fitted_again():
-    search = TableSearch(table(), Units.raw({name: (name,) for name in "abcd"}))
-    first = search.fit_tree(search.units, 20, 1)
-    assert search.fit_tree(search.units, 20, 1) is first
-    assert search.fit_tree(search.units, 30, 1) is not first
-    assert search.fit_tree(search.units.with_trees(search.units.trees), 30, 1).units is not first.units
+    bench, sketch = work("abcd")
+    first = bench.fit(sketch.units, Effort(1, 20))
+    assert bench.fit(sketch.units, Effort(1, 20)) is first
+    assert bench.fit(sketch.units, Effort(1, 30)) is not first
+    assert bench.fit(sketch.units.with_trees(sketch.units.trees), Effort(1, 30)).units is not first.units
 
 
 def test_inputs_that_are_known_to_act_are_not_tried_as_inert():
-    oracle = replace(unasked(), acting=frozenset("abcd"))
-    search = TableSearch(table(), Units.raw({name: (name,) for name in "abcd"}), oracle=oracle)
-    search.leave_out_inert()
-    assert search.knows_inert
-    assert search.table.trials == 0
+    bench, sketch = work("abcd", smooth=replace(unasked(), acting=frozenset("abcd")))
+    found = leave_out_inert(bench, sketch)
+    assert found.knows_inert
+    assert bench.table.trials == 0
 
 
-@pytest.mark.parametrize(
-    ("unexplained", "n_inputs", "error", "tries"),
-    [(0.2, 2, 0.1, 0), (0.2, 2, 0.02, 1), (np.nan, 2, 0.1, 1), (0.2, 17, 0.1, 1), (0.2, 17, 0.4, 0)],
-)
-def test_a_poor_fit_beside_a_smooth_one_calls_few_inputs_not_inert(unexplained, n_inputs, error, tries):
-    """Without a smooth fit nothing told structure from noise, and among many inputs most do nothing: less is enough."""
-    looks = []
-
-    class Rehearsed(TableSearch):
-        def leave_out_inert(self):
-            looks.append(self.path[-1].error)
-
-        def merge(self):
-            return False
-
-    units = Units.raw({f"x{i}": (f"x{i}",) for i in range(n_inputs)})
-    oracle = replace(unasked(), unexplained=unexplained)
-    search = Rehearsed(table(), units, oracle=oracle, predicts=True, path=[Step("start", frozenset(), "y", error, 0.0)])
-    search._merge_on()
-    assert looks == [error] * tries
+def test_inputs_without_effect_are_left_out_together():
+    found = leave_out_inert(*work("abcd", lambda a, b, c, d: torch.tanh(2 * a * b + a), n=200))
+    assert found.parked == ("c", "d")
+    assert [sorted(tree.members) for tree in found.units.trees] == [["a"], ["b"]]
 
 
 def test_slack_lets_a_near_miss_stand_only_when_told_apart():
     trial = made_up_trial([0.5, 0.53, 0.9, 0.9, 0.9, 0.9, 0.9])
     judgements = judge(trial, np.ones(400))
-    assert accepted(trial, judgements, 1.0) == []
-    assert accepted(trial, judgements, 1.0, slack=0.1) == [1]
+    assert which(trial, judgements, 1.0) == []
+    assert which(trial, judgements, 1.0, slack=0.1) == [1]
     alike = made_up_trial([0.5, 0.53, 0.53, 0.9, 0.9, 0.9, 0.9])
-    assert accepted(alike, judge(alike, np.ones(400)), 1.0, slack=0.1) == []
+    assert which(alike, judge(alike, np.ones(400)), 1.0, slack=0.1) == []
 
 
 def test_slack_shrinks_with_what_is_explained():
     trial = made_up_trial([0.5, 0.53, 0.9, 0.9, 0.9, 0.9, 0.9])
     little = np.full(400, 0.6)
-    assert accepted(trial, judge(trial, little), 0.6, slack=0.1) == []
+    assert which(trial, judge(trial, little), 0.6, slack=0.1) == []
     clear = made_up_trial([0.5, 0.53, 0.9, 0.9, 0.9, 0.9, 0.9], n=4000, spread=0.1)
-    assert accepted(clear, judge(clear, np.ones(4000)), 1.0, slack=0.1) == []  # worse beyond doubt
+    assert which(clear, judge(clear, np.ones(4000)), 1.0, slack=0.1) == []  # worse beyond doubt
 
 
 # ---- evidence ------------------------------------------------------------------------------------
@@ -330,24 +340,26 @@ def test_evidence_is_worded_by_what_was_measured():
     _, units = small_units()
     tree = units.joined(units.trees)
     abc, ab = units.trees[0], units.trees[0].children[0]
-    found = FoundTree(
-        tree=tree,
+    sketch = Sketch(
+        units,
         support={abc.members: Support(-0.25, 0.05)},
         path=(Step("start", frozenset(), "y", 0.3, 0.02), Step("merge", abc.members, "y", 0.02, 0.002)),
-        units=units,
         predicts=True,
-        status=DiscoveryStatus.FINISHED,
-        networks=7,
-        recurrence={abc.members: 0.9},
     )
+
+    def known(**other):
+        return replace(found, sketch=replace(sketch, **other))
+
+    recurrence = {abc.members: 0.9}
+    found = FoundTree(tree=tree, sketch=sketch, status=DiscoveryStatus.FINISHED, networks=7, recurrence=recurrence)
     sentences = {e.members: e.sentence for e in module_evidence(FoundTrees({"y": found}))}
     assert sentences == {
         tree.members: "held-out error 0.02 ± 0.002 of what the best constant leaves",
         abc.members: "held-out error -25.0% ± 5.0% when the module is imposed; came back in 90% of resamples",
         ab.members: "not measured",
     }
-    measured = {**found.support, ab.members: Support(-0.1, 0.02)}
-    doubted = replace(found, support=measured, smooth=_turned_answer(units, ab.members, turn=4.6))
+    measured = {**sketch.support, ab.members: Support(-0.1, 0.02)}
+    doubted = replace(known(support=measured), smooth=_turned_answer(units, ab.members, turn=4.6))
     approximate = {e.members: e.approximate for e in module_evidence(FoundTrees({"y": doubted}))}
     assert approximate == {tree.members: False, abc.members: False, ab.members: True}
     said = next(e.sentence for e in module_evidence(FoundTrees({"y": doubted})) if e.members == ab.members)
@@ -359,17 +371,17 @@ def test_evidence_is_worded_by_what_was_measured():
     assert said.sentence.endswith("go with the function, 4.6 standard errors over all points")
     poor = replace(doubted, smooth=replace(doubted.smooth, tree=None))
     assert not any(e.approximate for e in module_evidence(FoundTrees({"y": poor})))
-    hurting = replace(found, support={abc.members: Support(0.2, 0.09), ab.members: Support(-0.1, 0.02)})
+    hurting = known(support={abc.members: Support(0.2, 0.09), ab.members: Support(-0.1, 0.02)})
     for entry in module_evidence(FoundTrees({"y": hurting})):
         assert entry.approximate is (entry.members != tree.members)
         assert ("better without {a, b, c}" in entry.sentence) is entry.approximate
-    lacking = replace(found, may_lack=("e", "f"))
+    lacking = known(may_lack=("e", "f"))
     said = next(e for e in module_evidence(FoundTrees({"y": lacking})) if e.members == abc.members)
     assert said.approximate
     assert "inputs that were left out may act: e, f" in said.sentence
-    straying = replace(found, strays=("a",))
+    straying = known(strays=("a",))
     said = next(e for e in module_evidence(FoundTrees({"y": straying})) if e.members == abc.members)
     assert said.approximate
     assert "would help elsewhere in the graph too: a" in said.sentence
-    unsearched = FoundTrees({"y": replace(found, path=(), support={})})
+    unsearched = FoundTrees({"y": known(path=(), support={})})
     assert {e.sentence for e in module_evidence(unsearched)} == {"not measured"}

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import compsparse as cs
+from compsparse.clock import Deadline
 from compsparse.discovery.data.smooth import asking
 from compsparse.discovery.data.smooth.asking import SmoothAnswer, SmoothSearch, unasked
 from compsparse.discovery.data.smooth.channels import _minors
@@ -345,10 +346,10 @@ def test_resamples_leave_time_for_what_they_are_about(monkeypatch):
         return measured_turns(*arguments)
 
     monkeypatch.setattr(asking, "measured_turns", measured)
-    monkeypatch.setattr(asking, "time", SimpleNamespace(perf_counter=lambda: clock.now))
+    monkeypatch.setattr("compsparse.clock.now", lambda: clock.now)
     x = np.random.default_rng(0).uniform(-1, 1, (240, 3))
     y, even = np.tanh(x[:, 0] * x[:, 1]) * (2 + x[:, 2] ** 2), torch.ones(240, dtype=torch.float64)
-    answer = SmoothSearch(torch.as_tensor(x), y, even, "abc", np.arange(48), 0, deadline=10.0).ask(1000)
+    answer = SmoothSearch(torch.as_tensor(x), y, even, "abc", np.arange(48), 0, Deadline(10.0)).ask(1000)
     assert answer.resampled == 5
     assert set(answer.modules) == {frozenset("ab")}
 

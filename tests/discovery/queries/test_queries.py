@@ -14,9 +14,9 @@ from tests.discovery.queries.callables import SYMMETRIC, UNIT, ask, by_values, k
 from compsparse.discovery import DiscoveryStatus
 from compsparse.discovery.queries import from_queries
 from compsparse.discovery.queries.calibration import StepCheck, exact_differences, remeasured
-from compsparse.discovery.queries.closure import close
 from compsparse.discovery.queries.oracle import Oracle
 from compsparse.discovery.queries.sheets import draw_sheet
+from compsparse.discovery.structure.closure import close
 from compsparse.graph import Constituent, FunctionGraph, chain, compare, input_names, random_tree
 from compsparse.tasks import (
     borehole,

@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from compsparse.clock import Deadline
-from compsparse.discovery.forest import Members, users_of_modules
 from compsparse.discovery.record import DiscoveryStatus, Evidence
+from compsparse.discovery.structure.forest import Members, users_of_modules
 from compsparse.graph import Constituent, FunctionGraph
 from compsparse.graph.modules import ModuleTree
 from compsparse.progress import Progress

@@ -12,7 +12,7 @@ from compsparse.checks import check_input_and_output_names
 from compsparse.clock import Deadline, now
 from compsparse.discovery.boolean.circuits import decomposed
 from compsparse.discovery.record import Cost, Discovery
-from compsparse.discovery.strategy import Findings, assembled, check_no_target, is_function
+from compsparse.discovery.strategy import Findings, assembled, check_no_target, is_function, known_options
 from compsparse.errors import ConfigError, DataError
 from compsparse.progress import Progress, check_progress
 from compsparse.representations.boolean.cofactors import Cube
@@ -20,22 +20,30 @@ from compsparse.representations.boolean.reading import ask, read_truth_table
 from compsparse.surroundings import usual_settings
 
 
-class BooleanOptions(TypedDict, total=False):
-    """What may be given beside a truth table or a Boolean callable.
+class BooleanSettings(TypedDict, total=False):
+    """How a truth table may be read.
+
+    Attributes:
+        progress: hears how many outputs are done.
+        time_limit: seconds after which what is not yet decomposed stays one gate.
+    """
+
+    progress: Progress | None
+    time_limit: float | None
+
+
+class BooleanOptions(BooleanSettings, total=False):
+    """What may be given beside a truth table or a Boolean callable: also what :class:`BooleanSettings` lists.
 
     Attributes:
         n_inputs: how many inputs a callable has; a table says it by its rows.
         names: of the inputs; x0, x1, … by default.
         outputs: names of the outputs; y, or y0, y1, … by default.
-        progress: hears how many outputs are done.
-        time_limit: seconds after which what is not yet decomposed stays one gate.
     """
 
     n_inputs: int | None
     names: Sequence[str] | None
     outputs: Sequence[str] | str | None
-    progress: Progress | None
-    time_limit: float | None
 
 
 @usual_settings()
@@ -43,9 +51,7 @@ def from_truth_table(
     table: npt.ArrayLike,
     names: Sequence[str] | None = None,
     outputs: Sequence[str] | str | None = None,
-    *,
-    progress: Progress | None = None,
-    time_limit: float | None = None,
+    **options: Unpack[BooleanSettings],
 ) -> Discovery:
     """The function graph of Boolean functions given by all their values.
 
@@ -59,8 +65,7 @@ def from_truth_table(
             row's number.
         names: of the inputs; x0, x1, … by default.
         outputs: names; y, or y0, y1, … by default.
-        progress: hears how many outputs are done.
-        time_limit: seconds after which what is not yet decomposed stays one gate.
+        options: what :class:`BooleanSettings` lists.
 
     Raises:
         DataError: the table is no truth table, or an output is constant.
@@ -76,7 +81,8 @@ def from_truth_table(
        ├─ b
        └─ c
     """
-    return assembled(TRUTH_TABLE.search(table, names=names, outputs=outputs, progress=progress, time_limit=time_limit))
+    known = known_options(TRUTH_TABLE, options)
+    return assembled(TRUTH_TABLE.search(table, names=names, outputs=outputs, **known))
 
 
 @usual_settings()
@@ -85,9 +91,7 @@ def from_boolean_callable(
     n_inputs: int,
     names: Sequence[str] | None = None,
     outputs: Sequence[str] | str | None = None,
-    *,
-    progress: Progress | None = None,
-    time_limit: float | None = None,
+    **options: Unpack[BooleanSettings],
 ) -> Discovery:
     """The function graph of Boolean functions given by a callable, asked once for all 2^n rows.
 
@@ -103,9 +107,8 @@ def from_boolean_callable(
     """
     if not callable(f):
         raise DataError(f"expected a callable, got {type(f).__name__}; a table goes to from_truth_table")
-    return assembled(
-        TRUTH_TABLE.search(f, n_inputs=n_inputs, names=names, outputs=outputs, progress=progress, time_limit=time_limit)
-    )
+    known = known_options(TRUTH_TABLE, options)
+    return assembled(TRUTH_TABLE.search(f, n_inputs=n_inputs, names=names, outputs=outputs, **known))
 
 
 class TruthTableStrategy:

@@ -16,7 +16,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from compsparse.discovery.data.settings import MODULE_WIDTH, TOP_WIDTH
+from compsparse.discovery.data.limits import MODULE_WIDTH, TOP_WIDTH
 from compsparse.networks.activations import activation
 from compsparse.networks.cells import Cells
 from compsparse.networks.programs import NO_BIAS, ProgramBuilder

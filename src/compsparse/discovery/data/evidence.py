@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from compsparse.discovery.bundles import Bundle
-from compsparse.discovery.data.audit import Support
 from compsparse.discovery.data.outputs import FoundTree, FoundTrees
+from compsparse.discovery.data.sketch import Support
 from compsparse.discovery.data.smooth.asking import ModuleFigures
-from compsparse.discovery.data.smooth.settings import HAS_TREND, NEARLY_TURNED, WELL_SPANNED
-from compsparse.discovery.forest import Members, users_of_modules
+from compsparse.discovery.data.smooth.limits import HAS_TREND, NEARLY_TURNED, WELL_SPANNED
 from compsparse.discovery.record import DiscoveryStatus, Evidence
+from compsparse.discovery.structure.bundles import Bundle
+from compsparse.discovery.structure.forest import Members, users_of_modules
 from compsparse.graph.modules import ModuleTree
 
 _UNMEASURED = Support(math.nan, 0.0)
@@ -55,7 +55,7 @@ def _of_module(found: FoundTree, module: ModuleTree, users: tuple[str, ...]) -> 
     if found.is_read_off:
         assert found.smooth is not None
         return _of_turns(found, found.smooth.modules[module.members], module, users)
-    support = found.support.get(module.members, _UNMEASURED)
+    support = found.sketch.support.get(module.members, _UNMEASURED)
     doubts = _turned(found, module) + _doubts(found)
     return Evidence(
         module.members,
@@ -89,7 +89,7 @@ def _with_trend(trend: float) -> str:
 
 def _doubts(found: FoundTree) -> str:
     """Why the modules of a tree are approximate, all of them; nothing where they are not."""
-    doubts = ""
+    doubts, sketch = "", found.sketch
     if found.gate is None and found.status is not DiscoveryStatus.FINISHED:
         doubts += "; the search ended before the graph was compared with a free fit"
     if found.gate is not None and found.gate.loses:
@@ -98,14 +98,15 @@ def _doubts(found: FoundTree) -> str:
         doubts += (
             f"; the graph leaves {found.gate.unexplained:.1%} that is not noise, so inputs may act beside it unseen"
         )
-    if worse := [m for m in found.tree.modules if m in found.support and found.support[m].hurts]:
+    if worse := [m for m in found.tree.modules if m in found.sketch.support and found.sketch.support[m].hurts]:
         doubts += f"; the graph predicts better without {_listed(worse)}, so something is wrong with it"
-    if found.may_lack:
-        doubts += f"; inputs that were left out may act: {', '.join(found.may_lack)}"
-    if found.strays:
-        doubts += f"; inputs would help elsewhere in the graph too: {', '.join(found.strays)}"
-    if found.leaks:
-        doubts += f"; inputs of {_listed(found.leaks)} seem to act beside it, so those of other modules may too"
+    if sketch.may_lack:
+        doubts += f"; inputs that were left out may act: {', '.join(sketch.may_lack)}"
+    if sketch.strays:
+        doubts += f"; inputs would help elsewhere in the graph too: {', '.join(sketch.strays)}"
+    if sketch.leaks:
+        leaks = _listed(set(sketch.leaks))
+        doubts += f"; inputs of {leaks} seem to act beside it, so those of other modules may too"
     return doubts
 
 
@@ -137,9 +138,9 @@ def _of_turns(found: FoundTree, figures: ModuleFigures, module: ModuleTree, user
 
 def _of_whole(found: FoundTree, users: tuple[str, ...]) -> Evidence:
     kind = found.tree.kind
-    if not found.path:
+    if not found.sketch.path:
         return Evidence(found.tree.members, kind, users, "held-out error", math.nan)
-    last = found.path[-1]
+    last = found.sketch.path[-1]
     return Evidence(
         found.tree.members,
         kind,

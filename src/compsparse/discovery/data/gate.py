@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -16,30 +15,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from compsparse.discovery.data.settings import (
-    FEWEST_STEPS,
-    GATE_RESTARTS,
-    GATE_STEPS,
-    GATE_WIDTH,
-    LOSES,
-    MOST_GATE_EPOCHS,
-    MOST_RELAXATIONS,
-    READMITTED,
-    REGRET,
-    SCATTERED,
-    TRIAL_BATCH,
-    UNRESOLVED,
-    USUAL_EFFORT,
-)
-from compsparse.discovery.data.trees import replaced, with_children
-from compsparse.discovery.data.trials import Halted, t_statistic
-from compsparse.discovery.forest import Members
-from compsparse.discovery.record import DiscoveryStatus
+from compsparse.clock import Deadline
+from compsparse.discovery.data import limits
+from compsparse.discovery.data.limits import GATE_RESTARTS, GATE_STEPS, GATE_WIDTH, TRIAL_BATCH, USUAL_EFFORT
+from compsparse.discovery.data.tree_surgery import replaced, with_children
+from compsparse.discovery.data.trials import check_ended
+from compsparse.discovery.structure.forest import Members
+from compsparse.discovery.structure.statistics import MAY_BE_CHANCE, t_statistic
 from compsparse.graph import FunctionGraph
 from compsparse.graph.modules import ModuleTree
 from compsparse.training.config import TrainingConfig
 from compsparse.training.recipes import FitConfig, fit_graph
-from compsparse.training.record import TrainingStatus
 
 _RECIPE = FitConfig(
     n_restarts=GATE_RESTARTS,
@@ -79,19 +65,18 @@ class GateRows:
     outer: np.ndarray
     over_columns: Callable[[FunctionGraph], FunctionGraph]
     seed: int
-    deadline: float | None
+    deadline: Deadline
     effort: float = USUAL_EFFORT
 
     def fit(self, graph: FunctionGraph, width: int) -> GateFit:
         """Trains a graph by the recipe of the gate.
 
         Raises:
-            Halted: the time is up, or Ctrl-C was pressed.
+            TimeIsOver, KeyboardInterrupt: the time is up, or Ctrl-C was pressed.
         """
         batches = math.ceil((len(self.X) - len(self.outer)) / TRIAL_BATCH)
-        most = min(_RECIPE.training.n_steps, MOST_GATE_EPOCHS * batches)
-        n_steps = max(FEWEST_STEPS, round(self.effort * most))
-        left = None if self.deadline is None else max(self.deadline - time.perf_counter(), 1e-3)
+        most = min(_RECIPE.training.n_steps, limits.MOST_GATE_EPOCHS * batches)
+        n_steps = max(limits.FEWEST_STEPS, round(self.effort * most))
         fit = fit_graph(
             self.over_columns(graph),
             self.X,
@@ -102,12 +87,9 @@ class GateRows:
             width=width,
             out_channels=self.y.shape[1],
             random_state=self.seed,
-            time_limit=left,
+            time_limit=self.deadline.time_limit,
         )
-        if fit.status is TrainingStatus.INTERRUPTED:
-            raise Halted(DiscoveryStatus.INTERRUPTED)
-        if fit.status is TrainingStatus.OUT_OF_TIME:
-            raise Halted(DiscoveryStatus.OUT_OF_TIME)
+        check_ended(fit.status)
         rows = torch.as_tensor(self.outer, device=self.X.device)
         with torch.no_grad():
             each = fit.network(self.X[rows].expand(fit.network.n_replicas, -1, -1))
@@ -143,10 +125,12 @@ class Gated:
     @property
     def is_unresolved(self) -> bool:
         """Whether much is left unexplained that is no noise, so that inputs may act beside a module unseen."""
-        return self.unexplained > UNRESOLVED and self.scatter > SCATTERED * self.unexplained
+        return self.unexplained > limits.UNRESOLVED and self.scatter > limits.SCATTERED * self.unexplained
 
 
-def gated(tree: ModuleTree, weakest_first: Sequence[Members], rows: GateRows, left_out: Sequence[str] = ()) -> Gated:
+def pass_gate(
+    tree: ModuleTree, weakest_first: Sequence[Members], rows: GateRows, left_out: Sequence[str] = ()
+) -> Gated:
     """The tree relaxed until it does not lose to the free fit: the weaker half of its modules goes, and again.
 
     Args:
@@ -158,17 +142,17 @@ def gated(tree: ModuleTree, weakest_first: Sequence[Members], rows: GateRows, le
         return Gated(tree, 0.0, False, (), lacks=_lacks(tree, left_out, rows))
     free = rows.fit(plain.to_graph(inputs), GATE_WIDTH)
     given_up: list[Members] = []
-    for attempt in range(MOST_RELAXATIONS + 1):
+    for attempt in range(limits.MOST_RELAXATIONS + 1):
         fit = rows.fit(tree.to_graph(inputs), GATE_WIDTH // 2)
         difference, left = fit.errors - free.errors, float(fit.errors.mean())
         cost, t = float(difference.mean()), float(t_statistic(difference, np.ones(len(difference))))
         _log.debug("gate: %d modules cost %.5f, t %.1f", len(tree.modules), cost, t)
         _log.debug("gate: left %.5f, scatter %.5f (free %.5f)", left, fit.scatter, free.scatter)
-        if not (cost > REGRET and t > LOSES):
+        if not (cost > limits.REGRET and t > MAY_BE_CHANCE):
             lacks = _lacks(tree, left_out, rows, fit)
-            return Gated(tree, cost, t > LOSES and cost > 0, tuple(given_up), left, fit.scatter, lacks)
+            return Gated(tree, cost, t > MAY_BE_CHANCE and cost > 0, tuple(given_up), left, fit.scatter, lacks)
         modules = [m for m in weakest_first if m in tree.modules]
-        n_gone = len(modules) if attempt == MOST_RELAXATIONS - 1 else (len(modules) + 1) // 2
+        n_gone = len(modules) if attempt == limits.MOST_RELAXATIONS - 1 else (len(modules) + 1) // 2
         for members in modules[:n_gone]:
             tree = _without(tree, members)
             given_up.append(members)
@@ -192,7 +176,7 @@ def _lacks(tree: ModuleTree, left_out: Sequence[str], rows: GateRows, without: G
     )
     t = float(t_statistic(with_them.errors - without.errors, np.ones(len(without.errors))))
     _log.debug("gate: with %s everywhere %.5f, t %.1f", list(left_out), float(with_them.errors.mean()), t)
-    return t < READMITTED
+    return t < limits.READMITTED
 
 
 def _without(tree: ModuleTree, members: Members) -> ModuleTree:

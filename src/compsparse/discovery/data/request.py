@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from compsparse.checks import (
-    check_count,
-    check_device,
-    check_flag,
-    check_number,
-    check_time_limit,
-    seed_from,
-)
-from compsparse.discovery.data.settings import (
+from compsparse.checks import check_count, check_device, check_flag, check_number, seed_from
+from compsparse.clock import Deadline, now
+from compsparse.discovery.data.limits import (
     FEWEST_ROWS,
     LEAST_FIT_SECONDS,
     MOST_RESAMPLES,
@@ -33,35 +26,6 @@ if TYPE_CHECKING:
     from compsparse.training import FitConfig
 
 
-@dataclass(frozen=True)
-class Clock:
-    """When the work started and how much time it may take.
-
-    Attributes:
-        limit: seconds for everything; None without a limit.
-        search_share: share of them that the search may take.
-    """
-
-    started: float
-    limit: float | None
-    search_share: float
-
-    @property
-    def seconds(self) -> float:
-        """Time since the start."""
-        return time.perf_counter() - self.started
-
-    @property
-    def search_deadline(self) -> float | None:
-        """When the search must end, on the clock of :func:`time.perf_counter`."""
-        return None if self.limit is None else self.started + self.limit * self.search_share
-
-    @property
-    def left_for_fit(self) -> float | None:
-        """Seconds that the search has left."""
-        return None if self.limit is None else max(LEAST_FIT_SECONDS, self.limit - self.seconds)
-
-
 @dataclass(frozen=True, kw_only=True)
 class TableRequest:
     """A table ready to be searched, and how.
@@ -72,6 +36,7 @@ class TableRequest:
         caveats: what was left out, and why.
         fit: whether a model is to be fitted at the end, of nodes of this width.
         resamples: on how many parts of the rows modules are looked for again; None decides by the rows.
+        started, deadline, search_deadline: when the work began, and until when all of it and the search may take.
     """
 
     table: CodedTable
@@ -81,11 +46,18 @@ class TableRequest:
     effort: float
     device: str | None
     progress: Progress
-    clock: Clock
+    started: float
+    deadline: Deadline
+    search_deadline: Deadline
     fit: bool
     fit_config: FitConfig | None
     width: int
     resamples: int | None
+
+    @property
+    def time_for_fit(self) -> float | None:
+        """Seconds that the search has left."""
+        return max(LEAST_FIT_SECONDS, self.deadline.left) if self.deadline.is_set else None
 
 
 def read_request(X: Any, y: Any, options: DataOptions) -> TableRequest:
@@ -95,9 +67,9 @@ def read_request(X: Any, y: Any, options: DataOptions) -> TableRequest:
         ConfigError: an option makes no sense.
         DataError: says which column or row cannot be used, and why.
     """
-    started = time.perf_counter()
+    started = now()
     fit = check_flag("fit", options.get("fit", True))
-    clock = Clock(started, check_time_limit(options.get("time_limit")), SEARCH_SHARE if fit else 1.0)
+    deadline = Deadline.after(options.get("time_limit"))
     effort = check_number("effort", options.get("effort", USUAL_EFFORT), above=0)
     width = check_count("width", options.get("width", USUAL_WIDTH))
     resamples = options.get("resamples")
@@ -126,7 +98,9 @@ def read_request(X: Any, y: Any, options: DataOptions) -> TableRequest:
         effort=effort,
         device=device,
         progress=check_progress(options.get("progress")),
-        clock=clock,
+        started=started,
+        deadline=deadline,
+        search_deadline=deadline.within(SEARCH_SHARE * deadline.left) if fit else deadline,
         fit=fit,
         fit_config=options.get("fit_config"),
         width=width,

@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping
 from itertools import combinations
 
 from compsparse.discovery.data.candidates import Candidate
-from compsparse.discovery.data.settings import MOST_LOSS_OF_SHARING, MUCH_WORSE, NOT_WORSE, SHARING
+from compsparse.discovery.data.limits import LONG, MOST_LOSS_OF_SHARING
 from compsparse.discovery.data.trials import TrialTable
 from compsparse.discovery.data.units import Units
+from compsparse.discovery.structure.statistics import HOPELESS, NOT_WORSE
 from compsparse.graph.modules import ModuleTree
 
 
-def shared_modules(
+def find_shared_modules(
     trees: Mapping[str, ModuleTree],
     table_of: Callable[[str, str], TrialTable],
     learned: Mapping[str, Units],
@@ -29,12 +30,14 @@ def shared_modules(
         # from the largest down: what lies inside a shared module is shared with it
         for module in sorted(common, key=lambda m: -len(m.members)):
             inside = any(module.members < members for members, a, b in shared if (a, b) == (one, other))
-            if inside or _is_one_function(module, trees[one], trees[other], table_of(one, other), learned[one]):
+            if inside or _fit_as_one_function(module, trees[one], trees[other], table_of(one, other), learned[one]):
                 shared.add((module.members, one, other))
     return shared
 
 
-def _is_one_function(module: ModuleTree, one: ModuleTree, other: ModuleTree, table: TrialTable, learned: Units) -> bool:
+def _fit_as_one_function(
+    module: ModuleTree, one: ModuleTree, other: ModuleTree, table: TrialTable, learned: Units
+) -> bool:
     parts = list(module.children)
     rest = _outside(one, module.members) + _outside(other, module.members)
     kept: list[ModuleTree] = []
@@ -44,9 +47,9 @@ def _is_one_function(module: ModuleTree, one: ModuleTree, other: ModuleTree, tab
     units = Units(learned.columns, (), learned.learned).with_trees([*parts, *kept])
     inner = frozenset(i for i in range(len(units)) if units.trees[i].members <= module.members)
     candidates = [Candidate(frozenset(), units.every), Candidate(inner, units.every - inner)]
-    trial = table.fit(units, candidates, SHARING)
+    trial = table.fit(units, candidates, LONG)
     loss, explained = trial.mean(1) - trial.mean(0), float(table.constant.mean()) - trial.mean(0)
-    near = trial.t(1, 0) < MUCH_WORSE and loss < MOST_LOSS_OF_SHARING * min(trial.mean(0), explained)
+    near = trial.t(1, 0) < HOPELESS and loss < MOST_LOSS_OF_SHARING * min(trial.mean(0), explained)
     return trial.t(1, 0) < NOT_WORSE or near
 
 

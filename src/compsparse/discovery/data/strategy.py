@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from compsparse.checks import RandomState
+from compsparse.clock import now
 from compsparse.discovery.data.request import TableRequest, read_request
-from compsparse.discovery.data.settings import USUAL_EFFORT, USUAL_WIDTH
 from compsparse.discovery.record import Cost, Discovery
-from compsparse.discovery.strategy import Findings, assembled, is_function
+from compsparse.discovery.strategy import Findings, assembled, is_function, known_options
 from compsparse.errors import ConfigError
 from compsparse.graph import FunctionGraph
 from compsparse.progress import Progress
@@ -24,20 +24,20 @@ class DataOptions(TypedDict, total=False):
     """What may be given beside a table and its target.
 
     Attributes:
-        names: of the columns, in the place of their own.
-        outputs: names of the targets.
+        names: of the columns, in the place of their own; x0, x1, … for an array.
+        outputs: names of the targets; their own, or y, or y0, y1, … by default.
         sample_weight: one number >= 0 per row.
-        classification: whether y holds classes; None decides by its type.
-        fit: whether to fit the final model.
+        classification: whether y holds classes; None decides by its type (texts and booleans do).
+        fit: whether to fit the final model; True by default.
         fit_config: how the final model is fitted.
-        width: of the nodes of the final model.
-        effort: multiplies the training steps of every trial in the search.
+        width: of the nodes of the final model; 24 by default.
+        effort: multiplies the training steps of every trial in the search; 1 by default.
         random_state: a seed, or a generator of random numbers.
         device: where networks are trained; None is the CPU.
-        time_limit: seconds for everything.
+        time_limit: seconds for everything; the best graph so far is returned when they are over.
         progress: hears how far the search is, then how far the fit.
-        resamples: on how many random parts of the rows modules are looked for again; None takes a few where the
-            table is small.
+        resamples: on how many random parts of the rows modules are looked for again (how often each came back is
+            part of its evidence); None takes a few where the table is small and a smooth fit tells the tree.
     """
 
     names: Sequence[str] | None
@@ -56,67 +56,19 @@ class DataOptions(TypedDict, total=False):
 
 
 @usual_settings()
-def from_data(
-    X: Any,
-    y: Any,
-    *,
-    names: Sequence[str] | None = None,
-    outputs: Sequence[str] | str | None = None,
-    sample_weight: Any = None,
-    classification: bool | None = None,
-    fit: bool = True,
-    fit_config: FitConfig | None = None,
-    width: int = USUAL_WIDTH,
-    effort: float = USUAL_EFFORT,
-    random_state: RandomState = None,
-    device: str | None = None,
-    time_limit: float | None = None,
-    progress: Progress | None = None,
-    resamples: int | None = None,
-) -> Discovery:
+def from_data(X: Any, y: Any, **options: Unpack[DataOptions]) -> Discovery:
     """Finds the function graph of a table and fits the network that mirrors it.
 
     Args:
         X: a pandas or polars table, or an array; texts become categorical inputs.
         y: one target, or several numeric ones.
-        names: of the columns, in the place of their own; x0, x1, … for an array.
-        outputs: names of the targets; their own, or y, or y0, y1, … by default.
-        sample_weight: one number >= 0 per row.
-        classification: whether y holds classes; None decides by its type (texts and booleans do).
-        fit: whether to fit the final model.
-        fit_config: how the final model is fitted.
-        width: of the nodes of the final model.
-        effort: multiplies the training steps of every trial in the search.
-        random_state: a seed, or a generator of random numbers.
-        device: where networks are trained; None is the CPU.
-        time_limit: seconds for everything; the best graph so far is returned when they are over.
-        progress: hears how far the search is, then how far the fit.
-        resamples: on how many random parts of the rows modules are looked for again (how often each came back is
-            part of its evidence); None takes a few where the table is small and a smooth fit tells the tree.
+        options: what :class:`DataOptions` lists.
 
     Raises:
         DataError: says which column or row cannot be used, and why.
         ConfigError: an option makes no sense.
     """
-    return assembled(
-        DATA.search(
-            X,
-            y,
-            names=names,
-            outputs=outputs,
-            sample_weight=sample_weight,
-            classification=classification,
-            fit=fit,
-            fit_config=fit_config,
-            width=width,
-            effort=effort,
-            random_state=random_state,
-            device=device,
-            time_limit=time_limit,
-            progress=progress,
-            resamples=resamples,
-        )
-    )
+    return assembled(DATA.search(X, y, **known_options(DATA, options)))
 
 
 class DataStrategy:
@@ -148,8 +100,8 @@ class DataStrategy:
             channels=found.channels,
             evidence=module_evidence(found),
             status=found.status,
-            cost=Cost(request.clock.seconds, networks=sum(f.networks for f in found.of.values())),
-            path=tuple(step for f in found.of.values() for step in f.path),
+            cost=Cost(now() - request.started, networks=sum(f.networks for f in found.of.values())),
+            path=tuple(step for f in found.of.values() for step in f.sketch.path),
             caveats=(*request.caveats, *found.caveats),
             advice=(
                 "A graph from data is a hypothesis: it predicts held-out rows well, which is no proof of cause.",
@@ -174,5 +126,5 @@ def _fitted(graph: FunctionGraph, request: TableRequest) -> FittedGraph:
         random_state=request.seed,
         device=request.device,
         progress=request.progress,
-        time_limit=request.clock.left_for_fit,
+        time_limit=request.time_for_fit,
     )

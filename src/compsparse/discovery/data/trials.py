@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from compsparse.clock import Deadline, TimeIsOver
 from compsparse.discovery.data.candidates import Candidate, CandidateNetwork
-from compsparse.discovery.data.settings import (
+from compsparse.discovery.data.limits import (
     DIVERGED_LOSS,
     FEWEST_STEPS,
     FOLDS,
@@ -23,7 +22,7 @@ from compsparse.discovery.data.settings import (
     Effort,
 )
 from compsparse.discovery.data.units import Layers, Units
-from compsparse.discovery.record import DiscoveryStatus
+from compsparse.discovery.structure.statistics import t_statistic
 from compsparse.networks.mirroring import MirrorNetwork
 from compsparse.networks.programs import ProgramBuilder
 from compsparse.networks.replicas import ReplicatedNetwork, select
@@ -34,21 +33,16 @@ from compsparse.training.losses import SquaredLoss
 from compsparse.training.record import TrainingStatus
 
 
-class Halted(Exception):
-    """The user or the clock ended the search."""
+def check_ended(status: TrainingStatus) -> None:
+    """Ends the search where a training was ended from outside.
 
-    def __init__(self, status: DiscoveryStatus):
-        super().__init__(status.value)
-        self.status = status
-
-
-@contextmanager
-def halted_by_interrupt() -> Iterator[None]:
-    """Ctrl-C in the block ends the search as the clock does."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise Halted(DiscoveryStatus.INTERRUPTED) from None
+    Raises:
+        TimeIsOver, KeyboardInterrupt: by the clock, by the user.
+    """
+    if status is TrainingStatus.INTERRUPTED:
+        raise KeyboardInterrupt
+    if status is TrainingStatus.OUT_OF_TIME:
+        raise TimeIsOver("the time for the search was over")
 
 
 class _Stacked(ReplicatedNetwork):
@@ -108,21 +102,6 @@ class Trial:
         return float(t_statistic(losses - others, self.weight))
 
 
-def t_statistic(difference: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """t of a weighted mean over the last axis against zero."""
-    mean = np.average(difference, axis=-1, weights=weight)
-    error = standard_error(difference, weight)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where((error == 0) & (mean == 0), 0.0, mean / error)
-
-
-def standard_error(values: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Standard error of the weighted mean of independent rows, along the last axis."""
-    mean = np.average(values, axis=-1, weights=weight, keepdims=True)
-    error: np.ndarray = np.sqrt(np.sum((weight * (values - mean)) ** 2, axis=-1)) / weight.sum()
-    return error
-
-
 class TrialTable:
     """The data of a search, split once into folds."""
 
@@ -135,10 +114,10 @@ class TrialTable:
         n_folds: int = FOLDS,
         seed: int = 0,
         effort: float = USUAL_EFFORT,
-        deadline: float | None = None,
+        deadline: Deadline | None = None,
     ):
         self.X, self.y, self.weight, self.loss = X, y, weight, SquaredLoss()
-        self.n_folds, self.seed, self.effort, self.deadline = n_folds, seed, effort, deadline
+        self.n_folds, self.seed, self.effort, self.deadline = n_folds, seed, effort, deadline or Deadline()
         order = np.random.default_rng(seed).permutation(len(X))
         self.held_out = [torch.as_tensor(np.sort(order[k::n_folds])) for k in range(n_folds)]
         self.kept = [torch.as_tensor(np.sort(np.delete(order, np.s_[k::n_folds]))) for k in range(n_folds)]
@@ -149,12 +128,11 @@ class TrialTable:
 
     # ---- one trial -----------------------------------------------------------------------
 
-    @halted_by_interrupt()
     def fit(self, units: Units, candidates: Sequence[Candidate], effort: Effort) -> Trial:
         """Trains every candidate on every fold.
 
         Raises:
-            Halted: the time is up, or Ctrl-C was pressed.
+            TimeIsOver, KeyboardInterrupt: the time is up, or Ctrl-C was pressed.
         """
         self.trials += 1
         folds, reps = self.n_folds, effort.replicas
@@ -171,12 +149,8 @@ class TrialTable:
         n_steps = max(FEWEST_STEPS, round(self.effort * effort.steps))
         # nothing is judged on the way
         config = TrainingConfig(n_steps=n_steps, batch_size=TRIAL_BATCH, evaluate_every=n_steps)
-        left = None if self.deadline is None else max(self.deadline - time.perf_counter(), 1e-3)
-        training = train(network, data, config, loss=self.loss, seeds=seeds, time_limit=left)
-        if training.status is TrainingStatus.INTERRUPTED:
-            raise Halted(DiscoveryStatus.INTERRUPTED)
-        if training.status is TrainingStatus.OUT_OF_TIME:
-            raise Halted(DiscoveryStatus.OUT_OF_TIME)
+        training = train(network, data, config, loss=self.loss, seeds=seeds, time_limit=self.deadline.time_limit)
+        check_ended(training.status)
         train_loss = np.nan_to_num(training.train_loss, nan=np.inf).reshape(len(candidates), folds, reps)
         best = train_loss.argmin(2)
         losses = self._held_out_losses(network, train_loss)

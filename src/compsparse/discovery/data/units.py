@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor
 
-from compsparse.discovery.data.settings import MODULE_DEPTH, MODULE_WIDTH
-from compsparse.discovery.forest import Members
+from compsparse.discovery.data.limits import MODULE_DEPTH, MODULE_WIDTH
+from compsparse.discovery.structure.forest import Members
 from compsparse.graph import FunctionGraph, Node
 from compsparse.graph.modules import ModuleTree
 from compsparse.networks.mirroring import MirrorNetwork, mirror

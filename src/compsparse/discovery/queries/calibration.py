@@ -14,6 +14,9 @@ import numpy as np
 from compsparse.discovery.queries.gradients import Autograd, CentralDifferences, Differentiator, Slopes
 from compsparse.discovery.queries.oracle import Oracle
 from compsparse.discovery.queries.settings import (
+    ABOVE_LARGEST_NORMAL,
+    ABOVE_NULL_TURN,
+    ACTIVE_SCORE,
     AFFORDABLE_ERROR,
     AUTOGRAD_MAY_DIFFER,
     AUTOGRAD_OF_LARGEST,
@@ -21,7 +24,10 @@ from compsparse.discovery.queries.settings import (
     BELOW_BALANCE,
     BELOW_BALANCE_IN_NOISE,
     BELOW_WORST,
+    CLEAR_GAP,
+    CLEAR_GAP_IN_NOISE,
     COMPARED_POINTS,
+    LEAST_NULL_SCORE,
     LEAST_SLOPE,
     LONG_STEPS,
     LONG_STEPS_IN_NOISE,
@@ -40,6 +46,7 @@ from compsparse.discovery.queries.settings import (
     STEP_POINTS_IN_NOISE,
 )
 from compsparse.discovery.queries.sheets import Sheet, random_points, turn_errors, turns
+from compsparse.discovery.structure.closure import Limits
 from compsparse.errors import DataError
 from compsparse.graph import FunctionGraph
 from compsparse.graph.operations import is_torch
@@ -264,6 +271,20 @@ def _at_points(oracle: Oracle, steps: np.ndarray, n: int, rng: np.random.Generat
     apart = oracle.distance(u[:, None] - steps, u[:, None] + steps)
     slopes = (values[:, 0] - values[:, 1]) / apart[..., None]
     return slopes.swapaxes(2, 3), np.abs(values).max(axis=(0, 1, 2, 3))
+
+
+# ---- what passes for no turn ---------------------------------------------------------------------
+
+
+def limits_of_exact_answers(null_turn: float) -> Limits:
+    """Above what was seen without a turn, with room for the many more triples to come."""
+    return Limits(low=max(LEAST_NULL_SCORE, ABOVE_NULL_TURN * null_turn), active=ACTIVE_SCORE, clear_gap=CLEAR_GAP)
+
+
+def limits_in_noise(d: int) -> Limits:
+    """The largest of d^3 normal scores, with room for many looks at them; the scores here are roots of such."""
+    largest = float(np.sqrt(np.sqrt(2 * np.log(max(d, 2) ** 3)) + ABOVE_LARGEST_NORMAL))
+    return Limits(low=largest, active=largest, clear_gap=CLEAR_GAP_IN_NOISE)
 
 
 # ---- a second look at the step, where slopes are far steeper than those it was chosen by ----------

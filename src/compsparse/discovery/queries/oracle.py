@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from compsparse.checks import check_unmasked
+from compsparse.clock import Deadline, now
 from compsparse.discovery.queries.settings import FIRST_CALL, LARGEST_CALL, SECONDS_PER_CALL
 from compsparse.errors import DataError
 from compsparse.graph.operations import is_torch
@@ -18,10 +19,6 @@ from compsparse.surroundings import callers_settings
 
 class OutOfQueries(Exception):
     """The next question would exceed the budget; it was not asked."""
-
-
-class OutOfTime(Exception):
-    """The time limit has passed."""
 
 
 class Oracle:
@@ -37,7 +34,7 @@ class Oracle:
         f: Callable[[Any], Any],
         bounds: np.ndarray,
         budget: int,
-        time_limit: float | None = None,
+        deadline: Deadline | None = None,
         progress: Progress | None = None,
     ):
         self._f = f
@@ -45,8 +42,7 @@ class Oracle:
         self.budget, self.evaluations = budget, 0
         self.tensor: Callable[[np.ndarray], Any] | None = None
         self._progress = progress or Silent()
-        self._started = time.perf_counter()
-        self._time_limit = time_limit
+        self._started, self._deadline = now(), deadline or Deadline()
         self._rows_per_call = FIRST_CALL
         self.n_outputs: int | None = None
 
@@ -63,7 +59,7 @@ class Oracle:
     @property
     def seconds(self) -> float:
         """Time since the first question could be asked."""
-        return time.perf_counter() - self._started
+        return now() - self._started
 
     def points(self, u: np.ndarray) -> np.ndarray:
         """Points of the box that stand for points of the unit cube."""
@@ -80,7 +76,7 @@ class Oracle:
 
         Raises:
             OutOfQueries: the rows do not fit the budget (none of them is asked).
-            OutOfTime: the time limit passed before the last row was answered.
+            TimeIsOver: the time limit passed before the last row was answered.
             DataError: the answer cannot be used.
         """
         self.reserve(len(u))
@@ -102,7 +98,7 @@ class Oracle:
         answers = []
         start = 0
         while start < len(u):
-            self.check_time()
+            self._deadline.check()
             part = self.points(u[start : start + self._rows_per_call])
             asked_at = time.perf_counter()
             self.evaluations += len(part)
@@ -111,11 +107,6 @@ class Oracle:
             self._rows_per_call = int(np.clip(speed * SECONDS_PER_CALL, 1, LARGEST_CALL))
             start += len(part)
         return np.concatenate(answers)
-
-    def check_time(self) -> None:
-        """Makes sure that time is left."""
-        if self._time_limit is not None and self.seconds > self._time_limit:
-            raise OutOfTime
 
     def report(self, message: str) -> None:
         """Tells the listener how much of the budget is spent."""

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from compsparse.checks import check_input_and_output_names
-from compsparse.discovery.bundles import Bundle, with_bundles
-from compsparse.discovery.forest import Members, SameModule, never_shared, users_of_modules
+from compsparse.clock import TimeIsOver
 from compsparse.discovery.queries.calibration import (
     Answers,
     calibration_cost,
@@ -24,9 +23,8 @@ from compsparse.discovery.queries.calibration import (
     prelude_cost,
 )
 from compsparse.discovery.queries.channels import find_bundles
-from compsparse.discovery.queries.closure import close
 from compsparse.discovery.queries.gradients import Autograd, Differentiator
-from compsparse.discovery.queries.oracle import Oracle, OutOfQueries, OutOfTime
+from compsparse.discovery.queries.oracle import Oracle, OutOfQueries
 from compsparse.discovery.queries.pool import Pool, turn_between_outputs
 from compsparse.discovery.queries.search import QuerySearch
 from compsparse.discovery.queries.settings import (
@@ -40,6 +38,9 @@ from compsparse.discovery.queries.settings import (
 )
 from compsparse.discovery.queries.sheets import n_points
 from compsparse.discovery.record import AnswerNoise, DiscoveryStatus, Evidence
+from compsparse.discovery.structure.bundles import Bundle, with_bundles
+from compsparse.discovery.structure.closure import close
+from compsparse.discovery.structure.forest import Members, SameModule, never_shared, users_of_modules
 from compsparse.errors import ConfigError, DataError
 from compsparse.graph.modules import ModuleTree
 
@@ -105,10 +106,8 @@ class Run:
                 self.status = DiscoveryStatus.OUT_OF_QUERIES
             self._check_activity(search)
             self._look_for_bundles(search)
-        except OutOfTime:
-            self.status = DiscoveryStatus.OUT_OF_TIME
-        except KeyboardInterrupt:
-            self.status = DiscoveryStatus.INTERRUPTED
+        except (TimeIsOver, KeyboardInterrupt) as end:
+            self.status = DiscoveryStatus.of(end)
         if self._search is not None and self.status in (DiscoveryStatus.OUT_OF_TIME, DiscoveryStatus.INTERRUPTED):
             self._search.conclude()
         if self._search is None or not self._search.knows_something:

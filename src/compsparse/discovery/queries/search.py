@@ -7,8 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from compsparse.discovery.queries.calibration import StepCheck, remeasured
-from compsparse.discovery.queries.closure import Decision, Limits, decide
+from compsparse.discovery.queries.calibration import StepCheck, limits_in_noise, limits_of_exact_answers, remeasured
 from compsparse.discovery.queries.gradients import CentralDifferences, Differentiator, Slopes
 from compsparse.discovery.queries.oracle import Oracle, OutOfQueries
 from compsparse.discovery.queries.pool import Pool, rare_effects
@@ -24,6 +23,7 @@ from compsparse.discovery.queries.settings import (
     WEAK_SHARE,
 )
 from compsparse.discovery.queries.sheets import Sheet, draw_sheet, n_points, random_points, swaps_per_input
+from compsparse.discovery.structure.closure import Decision, decide
 
 
 class QuerySearch:
@@ -38,7 +38,7 @@ class QuerySearch:
         self, oracle: Oracle, slopes: Differentiator, pool: Pool, names: tuple[str, ...], rng: np.random.Generator
     ):
         self.oracle, self.slopes, self.pool, self.names, self.rng = oracle, slopes, pool, names, rng
-        self.limits = Limits.of_noisy_answers(len(names)) if pool.noisy else Limits.of_exact_answers(slopes.null_turn)
+        self.limits = limits_in_noise(len(names)) if pool.noisy else limits_of_exact_answers(slopes.null_turn)
         self._at_first = slopes
         self.decisions: list[Decision] = []
         self._rarely_active: dict[int, np.ndarray] = {}

@@ -69,7 +69,6 @@ UNCONFIRMED_SHARE = 0.01
 
 # ---- thresholds ---------------------------------------------------------------------------------
 
-THRESHOLDS_TRIED = 25
 LEAST_NULL_SCORE, ABOVE_NULL_TURN = 6.0, 3.0
 """No null score is expected above the first, nor above so many times what was seen without a turn."""
 ACTIVE_SCORE = 30.0
@@ -109,8 +108,3 @@ BUNDLE_BASES, BUNDLE_VALUES = 4, 5
 """Base points, and values of each child around one."""
 CLEARLY_SPANNED = 10.0
 """Singular value of the last channel over the threshold from which it is surely there."""
-
-# ---- memory -------------------------------------------------------------------------------------
-
-LARGEST_TABLE = 2**25
-"""Numbers of a closure held at once."""

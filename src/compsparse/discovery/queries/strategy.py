@@ -14,42 +14,51 @@ from compsparse.checks import (
     check_count,
     check_names,
     check_number,
-    check_time_limit,
     generator_from,
     input_names,
 )
+from compsparse.clock import Deadline
 from compsparse.discovery.queries.oracle import Oracle
 from compsparse.discovery.queries.run import Question, Run, default_budget
 from compsparse.discovery.queries.settings import FINEST_SHARE
 from compsparse.discovery.record import Cost, Discovery
-from compsparse.discovery.strategy import Findings, assembled, check_no_target, is_function
+from compsparse.discovery.strategy import Findings, assembled, check_no_target, is_function, known_options
 from compsparse.errors import ConfigError, DataError
 from compsparse.progress import Progress, check_progress
 from compsparse.surroundings import usual_settings
 
 
-class QueryOptions(TypedDict, total=False):
-    """What may be given beside a callable.
+class QuerySettings(TypedDict, total=False):
+    """How a callable may be asked.
 
     Attributes:
-        bounds: (low, high) of every input, in order or by name, or one pair for all that are named.
-        names: of the inputs; x0, x1, … by default.
-        outputs: names of the outputs; y, or y0, y1, … by default.
-        budget: most rows asked; by default it grows with the number of inputs.
-        noise: standard deviation of the noise in the answers as a share of their own; None estimates it.
+        budget: most rows asked, a gradient by autograd counting as one; by default it grows with the number of inputs.
+        noise: standard deviation of the noise in the answers as a share of their own; None estimates it
+            from repeated answers.
         random_state: a seed, or a generator of random numbers.
         progress: hears how much of the budget is spent.
         time_limit: seconds.
     """
 
-    bounds: Required[Bounds]
-    names: Sequence[str] | None
-    outputs: Sequence[str] | str | None
     budget: int | None
     noise: float | None
     random_state: RandomState
     progress: Progress | None
     time_limit: float | None
+
+
+class QueryOptions(QuerySettings, total=False):
+    """What may be given beside a callable: also how it is asked, see :class:`QuerySettings`.
+
+    Attributes:
+        bounds: (low, high) of every input, in order or by name, or one pair for all that are named.
+        names: of the inputs; x0, x1, … by default.
+        outputs: names of the outputs; y, or y0, y1, … by default.
+    """
+
+    bounds: Required[Bounds]
+    names: Sequence[str] | None
+    outputs: Sequence[str] | str | None
 
 
 @usual_settings()
@@ -58,12 +67,7 @@ def from_queries(
     bounds: Bounds,
     names: Sequence[str] | None = None,
     outputs: Sequence[str] | str | None = None,
-    *,
-    budget: int | None = None,
-    noise: float | None = None,
-    random_state: RandomState = None,
-    progress: Progress | None = None,
-    time_limit: float | None = None,
+    **options: Unpack[QuerySettings],
 ) -> Discovery:
     """Finds the function graph of a callable by asking for its values, and its gradients where torch gives them.
 
@@ -76,12 +80,7 @@ def from_queries(
         bounds: (low, high) of every input, in order or by name, or one pair for all that are named.
         names: of the inputs; x0, x1, … by default.
         outputs: names of the outputs; y, or y0, y1, … by default.
-        budget: most rows asked; a gradient by autograd counts as one. By default it grows with d.
-        noise: standard deviation of the noise in the answers as a share of their own; None estimates it
-            from repeated answers.
-        random_state: a seed, or a generator of random numbers.
-        progress: hears how much of the budget is spent.
-        time_limit: seconds.
+        options: what :class:`QuerySettings` lists.
 
     Raises:
         DataError: the function fails or gives answers that cannot be used.
@@ -91,19 +90,8 @@ def from_queries(
     >>> sorted(map(sorted, found.modules)), found.inert
     ([['x0', 'x1']], ('x3',))
     """
-    return assembled(
-        QUERIES.search(
-            f,
-            bounds=bounds,
-            names=names,
-            outputs=outputs,
-            budget=budget,
-            noise=noise,
-            random_state=random_state,
-            progress=progress,
-            time_limit=time_limit,
-        )
-    )
+    known = known_options(QUERIES, options)
+    return assembled(QUERIES.search(f, bounds=bounds, names=names, outputs=outputs, **known))
 
 
 class QueryStrategy:
@@ -124,11 +112,11 @@ class QueryStrategy:
         box, names = _named_box(options["bounds"], options.get("names"))
         question = _question(data, names, len(box), options)
         budget = default_budget(len(box), noisy=False) if question.grows else check_count("budget", options["budget"])
-        time_limit = check_time_limit(options.get("time_limit"))
+        deadline = Deadline.after(options.get("time_limit"))
         rng = generator_from(options.get("random_state"))
         if not callable(data):
             raise DataError(f"expected a callable, got {type(data).__name__}")
-        oracle = Oracle(data, box, budget, time_limit, check_progress(options.get("progress")))
+        oracle = Oracle(data, box, budget, deadline, check_progress(options.get("progress")))
         run = Run(question, oracle, rng)
         found = run.findings()
         return Findings(

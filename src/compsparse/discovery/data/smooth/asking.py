@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -10,19 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from compsparse.discovery.bundles import Bundle
+from compsparse.clock import Deadline
 from compsparse.discovery.data.smooth.channels import bundles_of_fit
-from compsparse.discovery.data.smooth.maps import MappedTarget, maps_of
-from compsparse.discovery.data.smooth.process import Kernel, SmoothFit, conditioned, fit_kernel
-from compsparse.discovery.data.smooth.reading import (
-    Reading,
-    chance_turn,
-    largest_blur,
-    largest_trend,
-    largest_turn,
-    read_tree,
-)
-from compsparse.discovery.data.smooth.settings import (
+from compsparse.discovery.data.smooth.limits import (
     ACTS,
     DOUBT,
     DRAWS,
@@ -32,7 +21,6 @@ from compsparse.discovery.data.smooth.settings import (
     FEWEST_OUTER_ROWS,
     FINEST,
     FIRST_NOISE,
-    HURTS,
     LEAST_INFLATION,
     LEVELLED_OFF,
     MANY_COLUMNS,
@@ -49,10 +37,20 @@ from compsparse.discovery.data.smooth.settings import (
     TIME_TO_RESAMPLE,
     TREND_BELIEVED,
 )
+from compsparse.discovery.data.smooth.maps import MappedTarget, maps_of
+from compsparse.discovery.data.smooth.process import Kernel, SmoothFit, conditioned, fit_kernel
+from compsparse.discovery.data.smooth.reading import (
+    Reading,
+    chance_turn,
+    largest_blur,
+    largest_trend,
+    largest_turn,
+    read_tree,
+)
 from compsparse.discovery.data.smooth.turning import Turns, measured_effects, measured_turns, trend_of
-from compsparse.discovery.data.trials import Halted, t_statistic
-from compsparse.discovery.forest import Members
-from compsparse.discovery.record import DiscoveryStatus
+from compsparse.discovery.structure.bundles import Bundle
+from compsparse.discovery.structure.forest import Members
+from compsparse.discovery.structure.statistics import MAY_BE_CHANCE, t_statistic
 from compsparse.graph.modules import ModuleTree
 
 
@@ -177,20 +175,20 @@ class SmoothSearch:
         names: Sequence[str],
         outer: np.ndarray,
         seed: int,
-        deadline: float | None = None,
+        deadline: Deadline | None = None,
     ):
         self.X, self.y, self.weight, self.names = X, y, weight, tuple(names)
         rng = np.random.default_rng(seed)
         inner = np.setdiff1d(np.arange(len(X)), outer)
         self.inner = rng.permutation(inner)[:MOST_ROWS]
         self.outer = rng.permutation(outer)[:MOST_OUTER_ROWS]
-        self.seed, self.deadline = seed, deadline
+        self.seed, self.deadline = seed, deadline or Deadline()
 
     def ask(self, n_resamples: int = 0) -> SmoothAnswer:
         """Fits, leaves out what is inert, and reads the tree where the fit is good enough.
 
         Raises:
-            Halted: the time is up.
+            TimeIsOver: it is.
         """
         mapped, kernel = self._best_map()
         active = list(range(len(self.names)))
@@ -266,20 +264,16 @@ class SmoothSearch:
         n_rows: int = ROWS_FOR_KERNEL,
         first_noise: float = FIRST_NOISE,
     ) -> Kernel:
-        return fit_kernel(*self._rows(mapped, active, self.inner[:n_rows]), self._check_time, first_noise)
+        return fit_kernel(*self._rows(mapped, active, self.inner[:n_rows]), self.deadline.check, first_noise)
 
     def _fit(self, mapped: MappedTarget, kernel: Kernel, active: Sequence[int], rows: np.ndarray) -> SmoothFit:
-        self._check_time()
+        self.deadline.check()
         return conditioned(kernel, *self._rows(mapped, active, rows), n_draws=DRAWS, seed=self.seed)
 
     def _rows(self, mapped: MappedTarget, active: Sequence[int], rows: np.ndarray) -> tuple[Tensor, Tensor, Tensor]:
         index = torch.as_tensor(rows, device=self.X.device)
         y = torch.as_tensor(mapped.values[rows], dtype=self.X.dtype, device=self.X.device)
         return _even(self.X[index][:, list(active)]), _even(y), self.weight[index]
-
-    def _check_time(self) -> None:
-        if self.deadline is not None and time.perf_counter() > self.deadline:
-            raise Halted(DiscoveryStatus.OUT_OF_TIME)
 
     # ---- fresh rows ----------------------------------------------------------------------
 
@@ -322,7 +316,7 @@ class SmoothSearch:
             kernel = self._kernel(mapped, others, first_noise=FIRST_NOISE if is_good else MUCH_NOISE)
             without = self._fit(mapped, kernel, others, self.inner)
             errors, _ = self._on_fresh_rows(mapped, without, others)
-            if float(t_statistic(errors - with_all, np.ones(len(errors)))) <= HURTS:
+            if float(t_statistic(errors - with_all, np.ones(len(errors)))) <= MAY_BE_CHANCE:
                 return without, others
         return fit, active
 
@@ -331,7 +325,7 @@ class SmoothSearch:
         half = self._fit(mapped, fit.kernel, active, self.inner[: len(self.inner) // 2])
         errors, _ = self._on_fresh_rows(mapped, half, active)
         is_near = float(errors.mean()) < LEVELLED_OFF * float(with_all.mean())
-        return is_near and float(t_statistic(errors - with_all, np.ones(len(errors)))) <= HURTS
+        return is_near and float(t_statistic(errors - with_all, np.ones(len(errors)))) <= MAY_BE_CHANCE
 
     # ---- figures -------------------------------------------------------------------------
 
@@ -360,10 +354,10 @@ class SmoothSearch:
     ) -> list[frozenset[Members]]:
         """The modules found on random parts of the rows, with the kernel of the whole; fewer where time is short."""
         names = [self.names[i] for i in active]
-        now, found = time.perf_counter(), []
-        last = np.inf if self.deadline is None else now + TIME_TO_RESAMPLE * (self.deadline - now)
+        found: list[frozenset[Members]] = []
+        last = self.deadline.within(TIME_TO_RESAMPLE * self.deadline.left)
         for k in range(n_resamples):
-            if time.perf_counter() > last:
+            if last.is_over:
                 break
             part = np.random.default_rng([self.seed, k]).permutation(self.inner)
             part = part[: round(RESAMPLED_SHARE * len(part))]

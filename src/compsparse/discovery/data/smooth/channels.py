@@ -15,10 +15,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from compsparse.discovery.bundles import CHANNELS_TRIED, Bundle, PrimeNode, prime_nodes
+from compsparse.discovery.data.smooth.limits import PARTS_OF_BUNDLES, POINTS, SURELY_SPANNED
 from compsparse.discovery.data.smooth.process import SmoothFit
-from compsparse.discovery.data.smooth.settings import PARTS_OF_BUNDLES, POINTS, SURELY_SPANNED
 from compsparse.discovery.data.smooth.turning import Asked, measured, root_mean, some_rows
+from compsparse.discovery.structure.bundles import CHANNELS_TRIED, Bundle, PrimeNode, prime_nodes
 from compsparse.graph.modules import ModuleTree
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from compsparse.discovery.data.settings import HEAVY_TAILS
+from compsparse.discovery.data.limits import HEAVY_TAILS
 from compsparse.tables.scaling import Scale, scale_of
 
 

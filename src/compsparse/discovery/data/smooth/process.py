@@ -17,7 +17,7 @@ from scipy.optimize import minimize
 from torch import Tensor
 
 from compsparse.blas import one_blas_thread
-from compsparse.discovery.data.smooth.settings import (
+from compsparse.discovery.data.smooth.limits import (
     FIRST_LENGTH,
     FIRST_NOISE,
     FIRST_WEIGHT,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from compsparse.discovery.data.smooth.settings import (
+from compsparse.discovery.data.smooth.limits import (
     BLURRED,
     DOUBT,
     MOSTLY_BIAS,
@@ -19,8 +19,8 @@ from compsparse.discovery.data.smooth.settings import (
     TURNED_BY_CHANCE,
 )
 from compsparse.discovery.data.smooth.turning import Turns
-from compsparse.discovery.forest import Members
-from compsparse.discovery.queries.closure import Closure, close
+from compsparse.discovery.structure.closure import close, equal_runs
+from compsparse.discovery.structure.forest import Members
 from compsparse.graph.modules import ModuleTree
 
 
@@ -57,7 +57,7 @@ def read_tree(turns: Turns, names: Sequence[str], unexplained: float) -> Reading
     least = chance_turn(unexplained)
     thresholds = np.geomspace(least, DOUBT * least, THRESHOLDS)
     closures = [close((turns.pairs > t) | (turns.trend > SURE_TREND), names) for t in thresholds]
-    start, stop = max(_runs(closures), key=lambda run: (closures[run[0]].consistent, run[1] - run[0], -run[0]))
+    start, stop = max(equal_runs(closures), key=lambda run: (closures[run[0]].consistent, run[1] - run[0], -run[0]))
     chosen = closures[start]
     unsure = [m for m in chosen.tree.modules if any(m not in c.tree.modules for c in closures)]
     return Reading(
@@ -66,12 +66,6 @@ def read_tree(turns: Turns, names: Sequence[str], unexplained: float) -> Reading
         chosen.consistent,
         frozenset(unsure),
     )
-
-
-def _runs(closures: Sequence[Closure]) -> list[tuple[int, int]]:
-    """Ranges [start, stop) of equal trees."""
-    changes = [i for i in range(1, len(closures)) if closures[i].tree != closures[i - 1].tree]
-    return list(zip([0, *changes], [*changes, len(closures)], strict=True))
 
 
 def _without_blurred_kinds(tree: ModuleTree, turns: Turns, names: tuple[str, ...]) -> ModuleTree:

@@ -18,8 +18,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from compsparse.discovery.data.smooth.limits import POINTS, TREND_POINTS
 from compsparse.discovery.data.smooth.process import SmoothFit
-from compsparse.discovery.data.smooth.settings import POINTS, TREND_POINTS
 
 
 @dataclass(frozen=True)

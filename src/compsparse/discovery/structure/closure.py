@@ -19,18 +19,12 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from compsparse.discovery.queries.settings import (
-    ABOVE_LARGEST_NORMAL,
-    ABOVE_NULL_TURN,
-    ACTIVE_SCORE,
-    CLEAR_GAP,
-    CLEAR_GAP_IN_NOISE,
-    LARGEST_TABLE,
-    LEAST_NULL_SCORE,
-    THRESHOLDS_TRIED,
-)
 from compsparse.graph import Kind
 from compsparse.graph.modules import ModuleTree
+
+_THRESHOLDS_TRIED = 25
+_LARGEST_TABLE = 2**25
+"""Numbers of a closure held at once."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +67,7 @@ def _smallest_modules(turned: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     by_pair = turned.reshape(d * d, d).astype(np.float32)
     number = np.arange(len(pairs))
     while True:
-        parts = np.array_split(sets.astype(np.float32), -(-len(sets) * d * d // LARGEST_TABLE))
+        parts = np.array_split(sets.astype(np.float32), -(-len(sets) * d * d // _LARGEST_TABLE))
         grown = np.concatenate([_grown(part, by_pair) for part in parts]) > 0
         if (grown == sets).all():
             return pairs, sets[number]
@@ -149,17 +143,6 @@ class Limits:
     active: float
     clear_gap: float
 
-    @classmethod
-    def of_exact_answers(cls, null_turn: float) -> Limits:
-        """Above what was seen without a turn, with room for the many more triples to come."""
-        return cls(low=max(LEAST_NULL_SCORE, ABOVE_NULL_TURN * null_turn), active=ACTIVE_SCORE, clear_gap=CLEAR_GAP)
-
-    @classmethod
-    def of_noisy_answers(cls, d: int) -> Limits:
-        """The largest of d^3 normal scores, with room for many looks at them; the scores here are roots of such."""
-        largest = np.sqrt(2 * np.log(max(d, 2) ** 3)) + ABOVE_LARGEST_NORMAL
-        return cls(low=float(np.sqrt(largest)), active=float(np.sqrt(largest)), clear_gap=CLEAR_GAP_IN_NOISE)
-
 
 @dataclass(frozen=True)
 class Decision:
@@ -189,9 +172,9 @@ def decide(scores: np.ndarray, names: tuple[str, ...], limits: Limits, high: flo
     """
     if not names:
         return Decision(ModuleTree(frozenset()), np.zeros((0, 3), dtype=int), limits.low, gap=1.0)
-    trials = np.geomspace(limits.low, max(high, limits.clear_gap * limits.low), THRESHOLDS_TRIED)
+    trials = np.geomspace(limits.low, max(high, limits.clear_gap * limits.low), _THRESHOLDS_TRIED)
     closures = _closures(scores, names, trials)
-    runs = _runs(closures)
+    runs = equal_runs(closures)
     ratio = trials[1] / trials[0]
     clear = np.log(limits.clear_gap) / np.log(ratio)
     start, stop = max(runs, key=lambda run: (closures[run[0]].consistent, min(run[1] - run[0], clear), -run[0]))
@@ -213,7 +196,7 @@ def _closures(scores: np.ndarray, names: tuple[str, ...], trials: np.ndarray) ->
     return [found[i] for i in range(len(trials))]
 
 
-def _runs(closures: Sequence[Closure]) -> list[tuple[int, int]]:
+def equal_runs(closures: Sequence[Closure]) -> list[tuple[int, int]]:
     """Ranges [start, stop) of equal trees."""
     changes = [i for i in range(1, len(closures)) if closures[i].tree != closures[i - 1].tree]
     return list(zip([0, *changes], [*changes, len(closures)], strict=True))

@@ -60,7 +60,7 @@ explain: what it leaves out is offered again at the end."""
 LEVELLED_OFF = 1.1
 """Error with half of the rows, relative to all, below which more rows would not help: the fit may be asked about
 effects too, because what it leaves is noise. Tables of noise were seen at 0.94 to 1.1, deep trees from 1.08 up; many
-fresh rows tell those apart, so that they must not tell half of the rows from all (``HURTS``) either."""
+fresh rows tell those apart, so that they must not tell half of the rows from all either."""
 EXPLAINED_FOR_PAIRS = 0.7
 """The same to be asked which pairs to try first: true ones are among those that are turned least."""
 TURNED_BY_CHANCE, TURNED_BY_BIAS = 2.0, 4.0
@@ -91,8 +91,6 @@ are left out where that was too many."""
 ACTS = 2.2
 """The same from which an input acts beyond doubt: those that do nothing were seen up to 0.8, and up to 2.0 where they
 are copies of others with a correlation of 0.98."""
-HURTS = 2.0
-"""Paired t on fresh rows from which the fit without the inputs that seem inert is worse."""
 FEWEST_OUTER_ROWS = 40
 """Rows that choose nothing below which they give no figure."""
 MOST_ROWS_TO_RESAMPLE, RESAMPLES, RESAMPLED_SHARE = 2000, 8, 0.8

@@ -15,7 +15,7 @@ from itertools import combinations
 
 import numpy as np
 
-from compsparse.discovery.forest import Members
+from compsparse.discovery.structure.forest import Members
 from compsparse.graph.modules import ModuleTree
 
 CHANNELS_TRIED = (2, 3)

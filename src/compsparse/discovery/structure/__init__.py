@@ -1,0 +1,1 @@
+"""What every strategy needs: trees from turns, modules of several channels, forests, paired statistics."""
