@@ -6,7 +6,7 @@ from compsparse.construct.counts import UnitCounts, shallow_log10_units, unit_co
 from compsparse.construct.explicit import ExplicitReLU, ExplicitSize, SparseLayer, chained
 from compsparse.construct.explicit_files import explicit_to_onnx, load_explicit, save_explicit
 from compsparse.construct.fitted import fitted_graph_formulas, model_graph, network_graph
-from compsparse.construct.gate_units import GateUnits, HiddenUnit, gate_units
+from compsparse.construct.hidden_units import GateUnits, HiddenUnit, gate_units
 from compsparse.construct.indicator import IndicatorNetwork, indicator_cells, indicator_network, indicator_units
 from compsparse.construct.opaque import DeclaredBounds
 from compsparse.construct.record import Compiled, CompiledNode

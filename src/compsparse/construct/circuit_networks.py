@@ -11,7 +11,7 @@ import torch
 
 from compsparse.checks import check_dtype
 from compsparse.construct.explicit import ExplicitReLU, SparseLayer
-from compsparse.construct.gate_units import GateUnits, gate_units
+from compsparse.construct.hidden_units import GateUnits, gate_units
 from compsparse.graph.function_graph import FunctionGraph, check_graph
 from compsparse.representations.boolean.packed import gate_of
 
