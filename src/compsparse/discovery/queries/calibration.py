@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from compsparse.discovery.queries.gradients import Autograd, CentralDifferences, Differentiator, Slopes
-from compsparse.discovery.queries.oracle import Oracle
-from compsparse.discovery.queries.settings import (
+from compsparse.discovery.queries.limits import (
     ABOVE_LARGEST_NORMAL,
     ABOVE_NULL_TURN,
     ACTIVE_SCORE,
@@ -45,6 +44,7 @@ from compsparse.discovery.queries.settings import (
     STEP_POINTS,
     STEP_POINTS_IN_NOISE,
 )
+from compsparse.discovery.queries.oracle import Oracle
 from compsparse.discovery.queries.sheets import Sheet, random_points, turn_errors, turns
 from compsparse.discovery.structure.closure import Limits
 from compsparse.errors import DataError

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from compsparse.discovery.queries.limits import BUNDLE_BASES, BUNDLE_VALUES, CHILDREN_OF_BUNDLES, CLEARLY_SPANNED
 from compsparse.discovery.queries.search import QuerySearch
-from compsparse.discovery.queries.settings import BUNDLE_BASES, BUNDLE_VALUES, CHILDREN_OF_BUNDLES, CLEARLY_SPANNED
 from compsparse.discovery.queries.sheets import random_points
 from compsparse.discovery.structure.bundles import Bundle, PrimeNode, prime_nodes
 from compsparse.graph.modules import ModuleTree

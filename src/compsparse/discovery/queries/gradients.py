@@ -7,8 +7,8 @@ from typing import Protocol
 
 import numpy as np
 
+from compsparse.discovery.queries.limits import CANCELLED_SHARE, KINKED, ROUNDINGS_OF_GRADIENT
 from compsparse.discovery.queries.oracle import Oracle
-from compsparse.discovery.queries.settings import CANCELLED_SHARE, KINKED, ROUNDINGS_OF_GRADIENT
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from compsparse.checks import check_unmasked
 from compsparse.clock import Deadline, now
-from compsparse.discovery.queries.settings import FIRST_CALL, LARGEST_CALL, SECONDS_PER_CALL
+from compsparse.discovery.queries.limits import FIRST_CALL, LARGEST_CALL, SECONDS_PER_CALL
 from compsparse.errors import DataError
 from compsparse.graph.operations import is_torch
 from compsparse.progress import Progress, Silent

@@ -9,8 +9,8 @@ from functools import reduce
 import numpy as np
 
 from compsparse.discovery.queries.gradients import Slopes
+from compsparse.discovery.queries.limits import RARE_FOLLOWED, RARE_PAIRS, UNCONFIRMED_SHARE
 from compsparse.discovery.queries.oracle import Oracle
-from compsparse.discovery.queries.settings import RARE_FOLLOWED, RARE_PAIRS, UNCONFIRMED_SHARE
 from compsparse.discovery.queries.sheets import Sheet, largest_turns, random_points, shared_turns, turn_errors, turns
 
 

@@ -24,10 +24,7 @@ from compsparse.discovery.queries.calibration import (
 )
 from compsparse.discovery.queries.channels import find_bundles
 from compsparse.discovery.queries.gradients import Autograd, Differentiator
-from compsparse.discovery.queries.oracle import Oracle, OutOfQueries
-from compsparse.discovery.queries.pool import Pool, turn_between_outputs
-from compsparse.discovery.queries.search import QuerySearch
-from compsparse.discovery.queries.settings import (
+from compsparse.discovery.queries.limits import (
     BUDGET,
     BUDGET_IN_NOISE,
     FAINTEST_NOISE,
@@ -36,6 +33,9 @@ from compsparse.discovery.queries.settings import (
     THIN_GAP,
     TURN,
 )
+from compsparse.discovery.queries.oracle import Oracle, OutOfQueries
+from compsparse.discovery.queries.pool import Pool, turn_between_outputs
+from compsparse.discovery.queries.search import QuerySearch
 from compsparse.discovery.queries.sheets import n_points
 from compsparse.discovery.record import AnswerNoise, DiscoveryStatus, Evidence
 from compsparse.discovery.structure.bundles import Bundle, with_bundles

@@ -9,9 +9,7 @@ import numpy as np
 
 from compsparse.discovery.queries.calibration import StepCheck, limits_in_noise, limits_of_exact_answers, remeasured
 from compsparse.discovery.queries.gradients import CentralDifferences, Differentiator, Slopes
-from compsparse.discovery.queries.oracle import Oracle, OutOfQueries
-from compsparse.discovery.queries.pool import Pool, rare_effects
-from compsparse.discovery.queries.settings import (
+from compsparse.discovery.queries.limits import (
     ASLEEP,
     COMPANIONS,
     FEWEST_UNITS,
@@ -22,6 +20,8 @@ from compsparse.discovery.queries.settings import (
     UNITS_GROWTH,
     WEAK_SHARE,
 )
+from compsparse.discovery.queries.oracle import Oracle, OutOfQueries
+from compsparse.discovery.queries.pool import Pool, rare_effects
 from compsparse.discovery.queries.sheets import Sheet, draw_sheet, n_points, random_points, swaps_per_input
 from compsparse.discovery.structure.closure import Decision, decide
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from compsparse.discovery.queries.gradients import Slopes
-from compsparse.discovery.queries.settings import MOST_PER_SWAP, NEAR_THE_END, SWAPPED_TOGETHER
+from compsparse.discovery.queries.limits import MOST_PER_SWAP, NEAR_THE_END, SWAPPED_TOGETHER
 
 
 @dataclass(frozen=True)

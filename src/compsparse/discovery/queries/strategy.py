@@ -18,9 +18,9 @@ from compsparse.checks import (
     input_names,
 )
 from compsparse.clock import Deadline
+from compsparse.discovery.queries.limits import FINEST_SHARE
 from compsparse.discovery.queries.oracle import Oracle
 from compsparse.discovery.queries.run import Question, Run, default_budget
-from compsparse.discovery.queries.settings import FINEST_SHARE
 from compsparse.discovery.record import Cost, Discovery
 from compsparse.discovery.strategy import Findings, assembled, check_no_target, is_function, known_options
 from compsparse.errors import ConfigError, DataError
