@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, cast
 from unittest.mock import patch
 
-from kinds.formulas import Job
-
 from compsparse.discovery.data import limits, merging, placing, tree_search, verification
 from compsparse.discovery.data.gate import Gated
 from compsparse.discovery.data.limits import FIRST
 from compsparse.discovery.data.smooth import asking, reading
 from compsparse.progress import Progress
+
+from .formulas import Job
 
 Change = tuple[object, str, object]
 """Where a pass stands, its name there, and what takes its place."""

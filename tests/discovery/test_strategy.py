@@ -164,7 +164,8 @@ class Toy:
             "letters",
             len(data),
             recurrence=0.5,
-            wording=f"said in {len(data)} letters",
+            parts=2,
+            statement=f"said in {len(data)} letters",
         )
         return Findings(
             source=self.name,
@@ -189,8 +190,8 @@ def test_a_new_strategy_is_one_class_and_one_registration(toy, tmp_path):
     found = discover("a b c", strategy="toy", output="z")
     assert (found.source, found.account) == ("toy", "taken at its word")
     assert found.graph["z"].parents == ("a", "b", "c")
-    assert found.evidence[0].sentence == "said in 5 letters; came back in 50% of resamples"
-    assert "{a, b, c} (prime): said in 5 letters" in str(found)
+    assert found.evidence[0].sentence == "said in 5 letters; found again in 50% of the resamples"
+    assert "{a, b, c} said in 5 letters" in str(found)
     assert replace(discover("a b c", output="z"), cost=found.cost) == found
     assert Discovery.from_json(found.to_json()) == found
     page = discovery_page(tmp_path / "page.html", DiscoveryReport("T", found)).read_text(encoding="utf-8")

@@ -66,20 +66,20 @@ def test_ticks_are_round(low, high, expected):
 
 def test_evidence_says_what_was_measured(numbers):
     assert node_evidence(numbers, "m0") == [
-        "held-out error -25.0% ± 5.0% when the module is imposed; came back in 90% of resamples"
+        "strong: joined into one number: that cuts the error by 25.0%; found again in 90% of the resamples"
     ]
     unmeasured = replace(numbers.evidence[0], value=math.nan)
-    assert "not measured" in unmeasured.sentence
+    assert "not put to the test" in unmeasured.sentence
 
 
 def test_hover_names_members_kind_evidence_and_users(numbers):
     texts = hover_texts(numbers.graph, evidence_by_node(numbers))
     assert set(texts) == set(GRAPH.index)
-    for part in ("{a, b}", "prime, of two parts", "came back in 90%", "used by y"):
+    for part in ("{a, b}", "strong: joined into one number", "found again in 90%", "used by y"):
         assert part in texts["m0"]
     assert "used by y, z" in texts["m1"]
     assert "inert: no effect of it was seen" in texts["idle"]
-    assert "no other grouping of its parts was found" in texts["y"]
+    assert "no smaller group separates" in texts["y"]
 
 
 def test_steps_in_words():

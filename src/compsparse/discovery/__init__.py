@@ -3,13 +3,14 @@
 from compsparse.discovery.boolean import BooleanOptions
 from compsparse.discovery.data import DataOptions
 from compsparse.discovery.queries import QueryOptions
-from compsparse.discovery.record import AnswerNoise, Cost, Discovery, DiscoveryStatus, Evidence, Step
+from compsparse.discovery.record import AnswerNoise, Confidence, Cost, Discovery, DiscoveryStatus, Evidence, Step
 from compsparse.discovery.strategy import Findings, Strategy, assembled, register, strategies, unregister
 from compsparse.discovery.verb import discover
 
 __all__ = [
     "AnswerNoise",
     "BooleanOptions",
+    "Confidence",
     "Cost",
     "DataOptions",
     "Discovery",

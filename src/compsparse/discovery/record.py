@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from compsparse.models import FittedGraph
 
 _FORMAT = "compsparse.discovery"
-_VERSION = 2
+_VERSION = 3
+_CLEAR_OF_THRESHOLD, _CLEAR_OF_CHANCE = 0.5, 3.0
+"""Share of its threshold below which a figure is far from it, and standard errors from which a gain is no chance."""
 
 
 class DiscoveryStatus(Enum):
@@ -38,6 +40,16 @@ class DiscoveryStatus(Enum):
     def of(cls, end: BaseException) -> DiscoveryStatus:
         """How a search ended that was ended from outside, by the clock or by the user."""
         return cls.INTERRUPTED if isinstance(end, KeyboardInterrupt) else cls.OUT_OF_TIME
+
+
+class Confidence(Enum):
+    """How sure a module is; the value is the word that a reader sees first."""
+
+    EXACT = "exact"
+    STRONG = "strong"
+    LIKELY = "likely"
+    NOT_SURE = "not sure"
+    NOT_MEASURED = "not measured"
 
 
 @dataclass(frozen=True)
@@ -58,8 +70,10 @@ class Evidence:
         threshold: what the figure was held against; NaN where there is none.
         recurrence: share of resamples in which the module came back; NaN if not measured.
         channels: how many numbers the module passes on.
-        wording: the figure in the words of the strategy that measured it; the bare figure where there are none.
-        approximate: whether the module holds nearly and not surely: a useful simplification, marked as one.
+        parts: how many parts its node combines; 0 where that was not said.
+        statement: what was seen, as a clause about the members ("them"); the bare figure where there is none.
+        figures: the numbers behind the statement.
+        doubts: why the module may hold only nearly: a useful simplification, marked as one.
     """
 
     members: frozenset[str]
@@ -71,24 +85,55 @@ class Evidence:
     threshold: float = math.nan
     recurrence: float = math.nan
     channels: int = 1
-    wording: str = ""
-    approximate: bool = False
+    parts: int = 0
+    statement: str = ""
+    figures: str = ""
+    doubts: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return f"{{{', '.join(sorted(self.members))}}} ({self.kind_word}): {self.sentence}"
+        return f"{self.confidence.value}: {{{', '.join(sorted(self.members))}}} {self.sentence}"
 
     @property
-    def kind_word(self) -> str:
-        """The kind as it is shown, and whether the module is approximate."""
-        return (self.kind or "kind cannot be told") + ", approximate" * self.approximate
+    def approximate(self) -> bool:
+        """Whether the module holds nearly and not surely."""
+        return bool(self.doubts)
+
+    @property
+    def confidence(self) -> Confidence:
+        """How sure the module is."""
+        if math.isnan(self.value):
+            return Confidence.NOT_MEASURED
+        if self.doubts:
+            return Confidence.NOT_SURE
+        if self.statistic == "cofactors":
+            return Confidence.EXACT
+        if math.isnan(self.threshold):  # a relative change, or a share of the constant's error
+            is_clear = self.value + _CLEAR_OF_CHANCE * self.spread < (self.statistic == "held-out error")
+        else:
+            is_clear = self.value <= _CLEAR_OF_THRESHOLD * self.threshold
+        return Confidence.STRONG if is_clear else Confidence.LIKELY
+
+    @property
+    def kind_words(self) -> str:
+        """How the parts of the node combine; two parts combine in one way only, so nothing is said of them."""
+        if self.parts == 2:
+            return ""
+        parts = f"its {self.parts} parts" if self.parts else "its parts"
+        return {
+            "prime": f"{parts} act together, and no smaller group separates",
+            "complete": f"{parts} combine as in a sum or a product",
+        }.get(self.kind or "", f"whether {parts} combine as in a sum or a product cannot be told")
 
     @property
     def sentence(self) -> str:
-        """The figure in words."""
+        """What was seen, the numbers behind it, how the parts combine, and the doubts."""
         if math.isnan(self.value):
-            return "not measured"
-        back = "" if math.isnan(self.recurrence) else f"; came back in {self.recurrence:.0%} of resamples"
-        return (self.wording or f"{self.statistic} {self.value:.3g}") + back
+            return "were not put to the test"
+        statement = self.statement or f"{self.statistic} {self.value:.3g}"
+        figures = f" ({self.figures})" if self.figures else ""
+        back = "" if math.isnan(self.recurrence) else f"found again in {self.recurrence:.0%} of the resamples"
+        doubts = f"not sure, because {'; and '.join(self.doubts)}" if self.doubts else ""
+        return "; ".join(filter(None, (statement + figures, self.kind_words, back, doubts)))
 
 
 @dataclass(frozen=True)
@@ -298,13 +343,14 @@ def _nan(entry: dict[str, Any]) -> dict[str, float]:
 
 def _evidence(entry: dict[str, Any]) -> Evidence:
     members, outputs = _texts(entry["members"]), tuple(entry["outputs"])
-    read = Evidence(**{**entry, **_nan(entry), "members": members, "outputs": outputs, "kind": entry["kind"]})
+    given = {"members": members, "outputs": outputs, "kind": entry["kind"], "doubts": tuple(entry["doubts"])}
+    read = Evidence(**{**entry, **_nan(entry), **given})
     if read.kind is not None and read.kind not in get_args(Kind):
         raise ValueError(f"no kind of module: {read.kind!r}")
-    for text in (read.statistic, read.wording):
+    for text in (read.statistic, read.statement, read.figures, *read.doubts):
         _text(text)
-    if not isinstance(read.approximate, bool):
-        raise TypeError(f"expected true or false, got {read.approximate!r}")
+    if isinstance(read.parts, bool) or not isinstance(read.parts, int):
+        raise TypeError(f"expected a number of parts, got {read.parts!r}")
     _numbers(read.value, read.spread, read.threshold, read.recurrence)
     return read
 

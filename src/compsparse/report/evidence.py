@@ -9,8 +9,8 @@ from compsparse.graph import FunctionGraph
 
 _MOST_NAMES = 40
 _KINDS = {
-    "prime": "prime: no other grouping of its parts was found",
-    "complete": "complete: its parts were found to allow any regrouping, as in a sum or a product",
+    "prime": "its parts act together, and no smaller group separates",
+    "complete": "its parts combine as in a sum or a product",
 }
 
 
@@ -34,18 +34,16 @@ def outputs_using(graph: FunctionGraph, name: str) -> tuple[str, ...]:
 
 
 def kind_text(graph: FunctionGraph, name: str) -> str:
-    """Kind of a node in words; it says nothing about grouping where there are fewer than three parts."""
+    """How the parts of a node combine; of fewer than three parts there is nothing to say."""
     node = graph[name]
-    if node.kind is None or node.arity > 2:
-        return _KINDS.get(node.kind or "", "")
-    return f"{node.kind}, of {('one part', 'two parts')[node.arity - 1]}"
+    return _KINDS.get(node.kind or "", "") if node.arity > 2 else ""
 
 
 def node_evidence(found: Discovery, name: str) -> list[str]:
     """What speaks for the module of a node."""
     users = set(outputs_using(found.graph, name))
     entries = [e for e in found.evidence_for(set(inputs_below(found.graph, name))) if users & set(e.outputs)]
-    return ["approximate: " * e.approximate + e.sentence for e in entries]
+    return [f"{e.confidence.value}: {e.sentence}" for e in entries]
 
 
 def evidence_by_node(found: Discovery) -> dict[str, list[str]]:
@@ -54,7 +52,7 @@ def evidence_by_node(found: Discovery) -> dict[str, list[str]]:
 
 
 def evidence_line(found: Discovery, evidence: Evidence) -> str:
-    """A line of its own: members, kind, figure."""
+    """A line of its own: how sure, members, what was seen."""
     outputs = f" for {listed(evidence.outputs)}" if len(found.graph.outputs) > 1 else ""
     members = "{" + listed(sorted(evidence.members)) + "}"
-    return f"{members} ({evidence.kind_word}){outputs}: {evidence.sentence}"
+    return f"{evidence.confidence.value}: {members}{outputs} {evidence.sentence}"

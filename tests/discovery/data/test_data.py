@@ -188,7 +188,7 @@ def test_what_the_time_left_unchecked_is_said(monkeypatch):
     assert found.modules == {frozenset({"x0", "x1"})}
     (module,) = found.evidence_for({"x0", "x1"})
     assert module.approximate
-    assert "ended before" in module.wording
+    assert "ended before" in module.sentence
     assert found.graph.inert == ("x3",)
     assert any("seemed inert by then may act: x3" in sentence for sentence in found.caveats)
 

@@ -354,21 +354,22 @@ def test_evidence_is_worded_by_what_was_measured():
     found = FoundTree(tree=tree, sketch=sketch, status=DiscoveryStatus.FINISHED, networks=7, recurrence=recurrence)
     sentences = {e.members: e.sentence for e in module_evidence(FoundTrees({"y": found}))}
     assert sentences == {
-        tree.members: "held-out error 0.02 ± 0.002 of what the best constant leaves",
-        abc.members: "held-out error -25.0% ± 5.0% when the module is imposed; came back in 90% of resamples",
-        ab.members: "not measured",
+        tree.members: "explain 98.0% of the variation in rows that the fit had not seen (± 0.002)",
+        abc.members: "joined into one number: that cuts the error on unseen rows by 25.0% (± 5.0%); "
+        "found again in 90% of the resamples",
+        ab.members: "were not put to the test",
     }
     measured = {**sketch.support, ab.members: Support(-0.1, 0.02)}
     doubted = replace(known(support=measured), smooth=_turned_answer(units, ab.members, turn=4.6))
     approximate = {e.members: e.approximate for e in module_evidence(FoundTrees({"y": doubted}))}
     assert approximate == {tree.members: False, abc.members: False, ab.members: True}
     said = next(e.sentence for e in module_evidence(FoundTrees({"y": doubted})) if e.members == ab.members)
-    assert said.endswith("turn its slopes by 4.6 standard errors (chance gives 4.0)")
+    assert said.endswith("change how they act together: 4.6 standard errors, chance gives 4.0")
     trending = replace(doubted.smooth.turns, trend=doubted.smooth.turns.pairs, pairs=doubted.smooth.turns.trend)
     by_trend = replace(doubted, smooth=replace(doubted.smooth, turns=trending))
     said = next(e for e in module_evidence(FoundTrees({"y": by_trend})) if e.members == ab.members)
     assert said.approximate
-    assert said.sentence.endswith("go with the function, 4.6 standard errors over all points")
+    assert said.sentence.endswith("change a little how they act together, 4.6 standard errors over all points")
     poor = replace(doubted, smooth=replace(doubted.smooth, tree=None))
     assert not any(e.approximate for e in module_evidence(FoundTrees({"y": poor})))
     hurting = known(support={abc.members: Support(0.2, 0.09), ab.members: Support(-0.1, 0.02)})
@@ -384,4 +385,4 @@ def test_evidence_is_worded_by_what_was_measured():
     assert said.approximate
     assert "would help elsewhere in the graph too: a" in said.sentence
     unsearched = FoundTrees({"y": known(path=(), support={})})
-    assert {e.sentence for e in module_evidence(unsearched)} == {"not measured"}
+    assert {e.sentence for e in module_evidence(unsearched)} == {"were not put to the test"}

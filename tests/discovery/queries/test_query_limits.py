@@ -77,7 +77,10 @@ def test_a_time_limit_that_is_over_at_once():
 def test_outputs_keep_their_names_when_nothing_is_known():
     found = ask(by_values(tanh_tree().graph), 8, time_limit=1e-9, outputs=["p", "q"])
     assert found.graph.outputs == ("p", "q")
-    assert [(e.outputs, e.sentence) for e in found.evidence] == [(("p",), "not measured"), (("q",), "not measured")]
+    assert [(e.outputs, e.sentence) for e in found.evidence] == [
+        (("p",), "were not put to the test"),
+        (("q",), "were not put to the test"),
+    ]
 
 
 def test_a_time_limit_in_the_middle():

@@ -97,7 +97,9 @@ class Circuit:
             "cofactors",
             float(value),
             threshold=float(MOST_COFACTORS),
-            wording=f"{value} distinct cofactors",
+            parts=len(module.children),
+            statement="act through one bit" if value <= MOST_COFACTORS else f"act through {value} values",
+            figures=f"they leave {value} distinct functions of the rest, whatever they are",
         )
 
 

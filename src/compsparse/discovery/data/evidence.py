@@ -32,11 +32,10 @@ def module_evidence(found: FoundTrees) -> tuple[Evidence, ...]:
 
 def _of_bundle(bundle: Bundle, users: tuple[str, ...]) -> Evidence:
     """Evidence of a module of several channels: what its slopes would span if it passed one number more."""
-    unseen = bundle.threshold / bundle.last
-    is_near = bundle.beyond > NEARLY_TURNED * bundle.threshold
-    doubt = "; that is near it" if is_near else ""
+    doubts = ["the sign of one number more comes close to that"] * (bundle.beyond > NEARLY_TURNED * bundle.threshold)
     if bundle.last < WELL_SPANNED * bundle.threshold:
-        doubt += f"; one of up to {unseen:.0%} of the last would not be seen"
+        unseen = bundle.threshold / bundle.last
+        doubts.append(f"one number more would not be seen if it mattered {unseen:.0%} as much as the last")
     return Evidence(
         bundle.members,
         "prime",
@@ -45,9 +44,11 @@ def _of_bundle(bundle: Bundle, users: tuple[str, ...]) -> Evidence:
         bundle.beyond,
         threshold=bundle.threshold,
         channels=bundle.channels,
-        wording=f"passes {bundle.channels} numbers on: the sign of one more is {bundle.beyond:.1f} standard errors at "
-        f"most (chance gives up to {bundle.threshold:.1f}; the last that passes has {bundle.last:.0f}){doubt}",
-        approximate=bool(doubt),
+        parts=len(bundle.children),
+        statement=f"reach the rest through {bundle.channels} numbers",
+        figures=f"the sign of one more is {bundle.beyond:.1f} standard errors at most, chance gives up to "
+        f"{bundle.threshold:.1f}, and the last has {bundle.last:.0f}",
+        doubts=tuple(doubts),
     )
 
 
@@ -56,7 +57,7 @@ def _of_module(found: FoundTree, module: ModuleTree, users: tuple[str, ...]) -> 
         assert found.smooth is not None
         return _of_turns(found, found.smooth.modules[module.members], module, users)
     support = found.sketch.support.get(module.members, _UNMEASURED)
-    doubts = _turned(found, module) + _doubts(found)
+    effect = "cuts" if support.change <= 0 else "raises"
     return Evidence(
         module.members,
         module.kind,
@@ -65,48 +66,48 @@ def _of_module(found: FoundTree, module: ModuleTree, users: tuple[str, ...]) -> 
         support.change,
         support.spread,
         recurrence=found.recurrence.get(module.members, math.nan),
-        wording=f"held-out error {support.change:+.1%} ± {support.spread:.1%} when the module is imposed" + doubts,
-        approximate=bool(doubts),
+        parts=len(module.children),
+        statement=f"joined into one number: that {effect} the error on unseen rows by {abs(support.change):.1%}",
+        figures=f"± {support.spread:.1%}",
+        doubts=(*_turned(found, module), *_doubts(found)),
     )
 
 
-def _turned(found: FoundTree, module: ModuleTree) -> str:
+def _turned(found: FoundTree, module: ModuleTree) -> list[str]:
     """The doubt of a smooth fit, which may see what is too small for held-out errors."""
     if found.smooth is None:
-        return ""
+        return []
     (turn, trend), chance = found.smooth.turn_of(module.members), found.smooth.least_turn
-    by_turn = (
-        f"; a smooth fit sees inputs outside turn its slopes by {turn:.1f} standard errors (chance gives {chance:.1f})"
-    )
-    return (by_turn if turn > chance else "") + _with_trend(trend)
+    figures = f"{turn:.1f} standard errors, chance gives {chance:.1f}"
+    seen = f"a smooth fit sees other inputs change how they act together: {figures}"
+    return [seen] * (turn > chance) + _with_trend(trend)
 
 
-def _with_trend(trend: float) -> str:
-    if trend <= HAS_TREND:
-        return ""
-    return f"; small turns of its slopes go with the function, {trend:.1f} standard errors over all points"
+def _with_trend(trend: float) -> list[str]:
+    seen = f"other inputs change a little how they act together, {trend:.1f} standard errors over all points"
+    return [seen] * (trend > HAS_TREND)
 
 
-def _doubts(found: FoundTree) -> str:
-    """Why the modules of a tree are approximate, all of them; nothing where they are not."""
-    doubts, sketch = "", found.sketch
-    if found.gate is None and found.status is not DiscoveryStatus.FINISHED:
-        doubts += "; the search ended before the graph was compared with a free fit"
-    if found.gate is not None and found.gate.loses:
-        doubts += f"; the graph explains {found.gate.cost:.2%} less of other rows than a free fit"
-    if found.gate is not None and found.gate.is_unresolved:
-        doubts += (
-            f"; the graph leaves {found.gate.unexplained:.1%} that is not noise, so inputs may act beside it unseen"
+def _doubts(found: FoundTree) -> list[str]:
+    """Why the modules of a tree hold only nearly, all of them; nothing where they do hold."""
+    doubts, sketch, gate = [], found.sketch, found.gate
+    if gate is None and found.status is not DiscoveryStatus.FINISHED:
+        doubts.append("the search ended before the graph was compared with a free fit")
+    if gate is not None and gate.loses:
+        doubts.append(f"the graph explains {gate.cost:.2%} less of other rows than a free fit")
+    if gate is not None and gate.is_unresolved:
+        doubts.append(
+            f"the graph leaves {gate.unexplained:.1%} that is not noise, so inputs may act beside the modules unseen"
         )
-    if worse := [m for m in found.tree.modules if m in found.sketch.support and found.sketch.support[m].hurts]:
-        doubts += f"; the graph predicts better without {_listed(worse)}, so something is wrong with it"
+    if worse := [m for m in found.tree.modules if m in sketch.support and sketch.support[m].hurts]:
+        doubts.append(f"the graph predicts better without {_listed(worse)}, so something is wrong with it")
     if sketch.may_lack:
-        doubts += f"; inputs that were left out may act: {', '.join(sketch.may_lack)}"
+        doubts.append(f"inputs that were left out may act: {', '.join(sketch.may_lack)}")
     if sketch.strays:
-        doubts += f"; inputs would help elsewhere in the graph too: {', '.join(sketch.strays)}"
+        doubts.append(f"inputs would help elsewhere in the graph too: {', '.join(sketch.strays)}")
     if sketch.leaks:
         leaks = _listed(set(sketch.leaks))
-        doubts += f"; inputs of {leaks} seem to act beside it, so those of other modules may too"
+        doubts.append(f"inputs of {leaks} seem to act beside it, so those of other modules may too")
     return doubts
 
 
@@ -117,36 +118,47 @@ def _listed(modules: Iterable[Members]) -> str:
 def _of_turns(found: FoundTree, figures: ModuleFigures, module: ModuleTree, users: tuple[str, ...]) -> Evidence:
     """Evidence of a smooth fit: how far inputs outside turn the module's slopes."""
     on_outer = not math.isnan(figures.outer_turn)
-    value = figures.outer_turn if on_outer else figures.turn
-    rows = f"{figures.outer_turn:.1f} by other rows alone, " if on_outer else ""
-    is_near = figures.turn > NEARLY_TURNED * figures.threshold
-    doubt = "; a threshold as good does without it" if figures.unsure else "; that is near it" if is_near else ""
-    doubt += _with_trend(figures.trend) + _doubts(found)
+    rows = f" ({figures.outer_turn:.1f} in other rows alone)" if on_outer else ""
+    doubts = []
+    if figures.unsure:
+        doubts.append("a threshold that fits as well does without it")
+    elif figures.turn > NEARLY_TURNED * figures.threshold:
+        doubts.append("the largest sign comes close to that")
     return Evidence(
         module.members,
         module.kind,
         users,
         "turn on other rows" if on_outer else "turn",
-        value,
+        figures.outer_turn if on_outer else figures.turn,
         threshold=figures.threshold,
         recurrence=figures.recurrence,
-        wording=f"inputs outside turn its slopes by {figures.turn:.1f} standard errors at most ({rows}"
-        f"chance gives up to {figures.threshold:.1f}, as would {figures.resolution:.1g} radians){doubt}",
-        approximate=bool(doubt),
+        parts=len(module.children),
+        statement="act through one number: no other input was seen to change how they act together",
+        figures=f"the largest sign is {figures.turn:.1f} standard errors{rows}, chance gives up to "
+        f"{figures.threshold:.1f}; a change by {figures.resolution:.1g} radians would have been seen",
+        doubts=(*doubts, *_with_trend(figures.trend), *_doubts(found)),
     )
 
 
 def _of_whole(found: FoundTree, users: tuple[str, ...]) -> Evidence:
-    kind = found.tree.kind
+    tree, parts = found.tree, len(found.tree.children)
     if not found.sketch.path:
-        return Evidence(found.tree.members, kind, users, "held-out error", math.nan)
+        return Evidence(tree.members, tree.kind, users, "held-out error", math.nan, parts=parts)
     last = found.sketch.path[-1]
     return Evidence(
-        found.tree.members,
-        kind,
+        tree.members,
+        tree.kind,
         users,
         "held-out error",
         last.error,
         last.spread,
-        wording=f"held-out error {last.error:.3g} ± {last.spread:.1g} of what the best constant leaves",
+        parts=parts,
+        statement=f"explain {_explained(last.error)} of the variation in rows that the fit had not seen",
+        figures=f"± {last.spread:.1g}",
     )
+
+
+def _explained(error: float) -> str:
+    """What a share of error explains, with as many decimals as the error needs."""
+    decimals = min(8, max(0, math.ceil(-math.log10(error)) - 1)) if error > 0 else 0
+    return f"{1 - error:.{decimals}%}"

@@ -218,6 +218,16 @@ class Run:
 # ---- from decisions to findings -------------------------------------------------------------------
 
 _STATISTIC = "direction change"
+_WHOLE = "are all inputs that act"
+
+
+def _statement(channels: int) -> str:
+    numbers = "one number" if channels == 1 else f"{channels} numbers"
+    return f"act through {numbers}: no other input was seen to change how they act together"
+
+
+def _figures(turn: float, threshold: float) -> str:
+    return f"their slopes turn by {turn:.1e} at most, rounding and noise explain up to {threshold:.1e}"
 
 
 @dataclass(frozen=True)
@@ -271,6 +281,7 @@ class _Reading:
         else:
             value, threshold = bundle.beyond / self._unit(users[0]), bundle.threshold / self._unit(users[0])
         channels = 1 if bundle is None else bundle.channels
+        is_whole = any(module.members == self.trees[user].members for user in users)
         return Evidence(
             module.members,
             module.kind,
@@ -280,7 +291,9 @@ class _Reading:
             threshold=threshold,
             recurrence=recurrence,
             channels=channels,
-            wording=f"gradient direction changes by {value:.1e} with the context, threshold {threshold:.1e}",
+            parts=len(module.children),
+            statement=_WHOLE if is_whole else _statement(channels),
+            figures="" if is_whole else _figures(value, threshold),
         )
 
     def _unit(self, output: str) -> float:
