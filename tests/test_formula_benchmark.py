@@ -140,7 +140,7 @@ def test_what_a_store_has_is_not_run_again(bench, tmp_path, capsys):
 
 def test_benchmarks_have_a_folder_of_kinds():
     own = set(all_kinds(BENCHMARKS / "kinds")) - set(all_kinds())
-    assert own == {"claims", "formulas", "p-star"}
+    assert own == {"claims", "formulas", "p-star", "passes"}
 
 
 def test_single_results_of_the_unseen_half_are_not_shown(bench, capsys):
