@@ -73,6 +73,8 @@ def discover(
     A third of the rows is held out for the test. Ctrl-C ends the search with the best graph so far and fits that;
     a second one ends the fit.
     """
+    from compsparse.report.summary import summary
+
     to_learn, to_compare = deadlines(seconds(time_limit))
     check_outputs([out_, model], [data])
     check_device(device)
@@ -80,6 +82,7 @@ def discover(
     split = split_file(data, target, exclude, classification, seed)
     found = _discovered(split, seed, json_, effort=effort, device=device, time_limit=seconds_to_learn(to_learn))
     if not json_:
+        say("\n".join([*summary(found), ""]), style="bold")
         _print_discovery(found)
     _keep(found, model, json_)
     assessment = _assessed(found, split, seed, to_compare)
@@ -102,6 +105,7 @@ def demo(
     The 534 joints are made up: five readings act, two pairs of them through one number each, and noise is added.
     """
     from compsparse.discovery.agreement import agreement
+    from compsparse.report.summary import summary
     from compsparse.tasks import glued_joints
 
     check_outputs([out_, model, table])
@@ -115,7 +119,8 @@ def demo(
     known = agreement(found.graph, task.graph, split.X)
     assessment = _assessed(found, split, seed)
     if not json_:
-        say("\n".join([*known.sentences(), *_demo_figures(found, assessment), ""]), style="bold")
+        told = [*known.sentences(), *summary(found, assessment), "The other models are untuned.", ""]
+        say("\n".join(told), style="bold")
         _print_discovery(found)
     notes = (_demo_formula(), *comparison_notes(assessment.others, Deadline()))
     title = "Which readings decide how strong a glued joint is?"
@@ -144,17 +149,6 @@ def _demo_formula() -> str:
     from compsparse.tasks.engineering import GLUED_STRENGTH
 
     return f"The table is made up: {_DEMO_TARGET} = {GLUED_STRENGTH}, and noise of {_DEMO_NOISE:.0%}."
-
-
-def _demo_figures(found: Discovery, assessment: Assessment) -> list[str]:
-    """Which readings act, and how well the graph and the others predict joints that none of them saw."""
-    used = [name for name in found.graph.inputs if name not in found.inert]
-    scores = [assessment.own, *assessment.others]
-    figures = ", ".join(f"{s.model.split(' (')[0]} {s.measured:.3f}" for s in scores)
-    return [
-        f"{len(used)} of {found.graph.n_inputs} readings act: {', '.join(used)}.",
-        f"R2 on {assessment.n_test} joints that none of them saw: {figures}. The other models are untuned.",
-    ]
 
 
 @app.command()

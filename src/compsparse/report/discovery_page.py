@@ -22,6 +22,7 @@ from compsparse.report.predictions import (
     predictions_section,
     score_figures,
 )
+from compsparse.report.summary import summary
 
 _MOST_OUTPUTS = 6
 
@@ -60,6 +61,7 @@ def discovery_page(path: str | Path, report: DiscoveryReport) -> Path:
     found = report.discovery
     sections = [
         Section("", _banner(found) + _tiles(report)),
+        Section("What was found", _told([*summary(found, report.assessment), *_better(report)])),
         *graph_sections(found.graph, report.learned, evidence_by_node(found)),
     ]
     if report.assessment is not None:
@@ -91,6 +93,11 @@ def _lead(report: DiscoveryReport) -> str:
     return f"The function graph of {listed(found.graph.outputs)}, {account}{rows}{test}.{verdict}"
 
 
+def _better(report: DiscoveryReport) -> list[str]:
+    better = report.assessment.better_elsewhere if report.assessment else ""
+    return [better] if better else []
+
+
 def _banner(found: Discovery) -> str:
     if found.status is DiscoveryStatus.FINISHED:
         return ""
@@ -102,8 +109,7 @@ def _tiles(report: DiscoveryReport) -> str:
     found, graph = report.discovery, report.discovery.graph
     tiles = [
         ("inputs used", f"{graph.n_inputs - len(graph.inert)} of {graph.n_inputs}"),
-        ("inner modules", f"{graph.size - len(graph.outputs)}"),
-        ("most parents of a node", f"{graph.max_arity}"),
+        ("groups that act through one number", f"{len(found.modules)}"),
         ("search and fit", f"{found.cost.seconds:,.0f} s"),
     ]
     if report.assessment is not None:

@@ -1,0 +1,71 @@
+"""What a discovery found, in a few sentences: for the top of a page and the end of a command."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from compsparse.discovery import Confidence, Discovery
+from compsparse.models.assessment import Assessment
+from compsparse.models.scores import ClassScore, Score
+from compsparse.report.evidence import listed
+
+_MOST_GROUPS = 6
+
+
+def summary(found: Discovery, assessment: Assessment | None = None) -> list[str]:
+    """Which inputs act, which of them act through one number, and how well that predicts."""
+    sentences = [_which_act(found), *_groups(found)]
+    return sentences if assessment is None else [*sentences, *_accuracy(assessment)]
+
+
+def _which_act(found: Discovery) -> str:
+    acting = [name for name in found.graph.inputs if name not in found.inert]
+    if not acting:
+        return "No input was seen to act: nothing predicts better than a constant."
+    if not found.inert:
+        return f"All {len(acting)} inputs act." if len(acting) > 1 else f"{acting[0]} acts."
+    verb = "acts" if len(acting) == 1 else "act"
+    return f"{len(acting)} of {found.graph.n_inputs} inputs {verb}: {listed(acting)}. No effect of the others was seen."
+
+
+def _groups(found: Discovery) -> list[str]:
+    """The modules by how sure they are; what acts together where there are none."""
+    by_confidence: dict[Confidence, dict[frozenset[str], str]] = {}
+    for entry in found.evidence:
+        if entry.members in found.modules:
+            numbers = "" if entry.channels == 1 else f" (through {entry.channels} numbers)"
+            group = "{" + listed(sorted(entry.members)) + "}" + numbers
+            by_confidence.setdefault(entry.confidence, {})[entry.members] = group
+    if not by_confidence:
+        return _no_group(found)
+    told = []
+    for confidence in Confidence:
+        if groups := list(by_confidence.get(confidence, {}).values()):
+            more = f" and {len(groups) - _MOST_GROUPS} more" if len(groups) > _MOST_GROUPS else ""
+            each = "Each of these groups acts" if len(groups) > 1 else "This group of inputs acts"
+            told.append(f"{each} through one number ({confidence.value}): {', '.join(groups[:_MOST_GROUPS])}{more}.")
+    return told
+
+
+def _no_group(found: Discovery) -> list[str]:
+    wide = [node for node in found.graph.nodes if node.arity > 2]
+    if not wide:
+        return []
+    if all(node.kind == "complete" for node in wide):
+        return ["They combine as in a sum or a product: every grouping of them holds, so none is drawn."]
+    return [f"The {max(node.arity for node in wide)} inputs act together: no smaller group was found."]
+
+
+def _accuracy(assessment: Assessment) -> list[str]:
+    figures = ", ".join(f"{s.model.split(' (')[0]} {_figure(s)}" for s in (assessment.own, *assessment.others))
+    measure = "Right on" if isinstance(assessment.own, ClassScore) else "R2 on"
+    told = [f"{measure} {assessment.n_test:,} rows that none of them saw: {figures}."]
+    if assessment.probabilities is None:
+        sizes = np.sqrt(np.mean((assessment.observed - assessment.predicted) ** 2, axis=0))
+        pairs = zip(assessment.targets, np.atleast_1d(sizes), strict=True)
+        told.append("Typical error of the graph: " + ", ".join(f"{size:.3g} in {name}" for name, size in pairs) + ".")
+    return told
+
+
+def _figure(score: Score | ClassScore) -> str:
+    return f"{score.accuracy:.1%}" if isinstance(score, ClassScore) else f"{score.r2:.3f}"
