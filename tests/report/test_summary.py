@@ -56,4 +56,7 @@ def test_classes_are_counted():
     found = discovery_of(CLASS_GRAPH, classes_model())
     assessment = assess(found.model, split_table(TABLE, LABELS, classification=True, random_state=0))
     *_, scores = summary(found, assessment)
-    assert scores == f"Right on {assessment.n_test} rows that none of them saw: fitted graph {assessment.own.accuracy:.1%}."
+    assert (
+        scores
+        == f"Right on {assessment.n_test} rows that none of them saw: fitted graph {assessment.own.accuracy:.1%}."
+    )

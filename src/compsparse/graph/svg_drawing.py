@@ -205,7 +205,7 @@ def _box(centre: tuple[float, float], width: float, text: str, tip: str, classes
 def _key(graph: FunctionGraph) -> str:
     parts = ["thick: output"]
     if any(n.kind == "complete" for n in graph.nodes):
-        parts.append("double: complete (any regrouping is a module)")
+        parts.append("double: combines as in a sum or a product")
     if graph.inert:
         parts.append("dashed: inert")
     return " · ".join(parts)

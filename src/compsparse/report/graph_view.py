@@ -38,7 +38,10 @@ def _drawing(graph: FunctionGraph, evidence: Mapping[str, Sequence[str]]) -> str
     )
     found = re.search(r'width="(\d+)"', svg)
     width = float(found[1]) if found else 0.0
-    inert = f"<p><b>Inert inputs</b> (no effect of them was seen): {escape(listed(graph.inert))}.</p>"
+    inert = (
+        f"<details{' open' if len(graph.inert) <= _MOST_INERT_DRAWN else ''}><summary>{len(graph.inert)} inert inputs "
+        f"(no effect of them was seen)</summary><p>{escape(listed(graph.inert))}.</p></details>"
+    )
     return (
         "<p>Point at a node, or tap it, to see what it is made of and what it learned.</p>"
         f'<div class="graph"><div style="min-width:{width * _SMALLEST_SCALE:.0f}px">{svg}</div></div>'

@@ -118,7 +118,7 @@ def _listed(modules: Iterable[Members]) -> str:
 def _of_turns(found: FoundTree, figures: ModuleFigures, module: ModuleTree, users: tuple[str, ...]) -> Evidence:
     """Evidence of a smooth fit: how far inputs outside turn the module's slopes."""
     on_outer = not math.isnan(figures.outer_turn)
-    rows = f" ({figures.outer_turn:.1f} in other rows alone)" if on_outer else ""
+    rows = f", {figures.outer_turn:.1f} in other rows alone" if on_outer else ""
     doubts = []
     if figures.unsure:
         doubts.append("a threshold that fits as well does without it")
@@ -134,7 +134,7 @@ def _of_turns(found: FoundTree, figures: ModuleFigures, module: ModuleTree, user
         recurrence=figures.recurrence,
         parts=len(module.children),
         statement="act through one number: no other input was seen to change how they act together",
-        figures=f"the largest sign is {figures.turn:.1f} standard errors{rows}, chance gives up to "
+        figures=f"the largest sign is {figures.turn:.1f} standard errors{rows}; chance gives up to "
         f"{figures.threshold:.1f}; a change by {figures.resolution:.1g} radians would have been seen",
         doubts=(*doubts, *_with_trend(figures.trend), *_doubts(found)),
     )
