@@ -16,7 +16,7 @@ ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
-WITHOUT_PYTHON = {"bad-input.md", "choosing.md", "design.md", "index.md", "paths.md", "theory.md"}
+WITHOUT_PYTHON = {"bad-input.md", "choosing.md", "design.md", "glossary.md", "index.md", "paths.md", "theory.md"}
 REACHES_DEEPER = {"discovery.md", "extending.md"}  # the thresholds of the search, and how to add to the library
 
 

@@ -16,12 +16,15 @@ from rich.text import Text
 
 import compsparse
 from compsparse.checks import check_time_limit
+from compsparse.cli.commands import CommandsByTask
 from compsparse.cli.interrupts import INTERRUPTED, answer_interrupts, was_interrupted
 from compsparse.errors import CompsparseError, ConfigError
 from compsparse.text import printable, shown_on
 
 app = typer.Typer(
-    help="Find, learn, build and certify functions made of small functions.",
+    help="Find, learn, build and certify functions made of small functions. A table is where most people begin: "
+    "compsparse discover data.csv --target y",
+    cls=CommandsByTask,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
