@@ -65,6 +65,11 @@ class FoundTree:
     caveats: tuple[str, ...] = ()
 
     @property
+    def unplaced(self) -> Members:
+        """Inputs that act too weakly for their place to be told."""
+        return self.smooth.unplaced if self.is_read_off and self.smooth is not None else frozenset()
+
+    @property
     def bundles(self) -> tuple[Bundle, ...]:
         """Modules of several channels, which are no part of the tree; known where it was read off."""
         return self.smooth.bundles if self.is_read_off and self.smooth is not None else ()
@@ -365,6 +370,9 @@ def _caveats(name: str, found: FoundTree, request: TableRequest) -> list[str]:
         return [
             f"not claimed for {name!r}, because a free fit predicts other rows better than a graph with them: {gone}"
         ]
+    if found.unplaced:
+        weak = ", ".join(sorted(found.unplaced))
+        return [f"the place of {weak} in the graph of {name!r} cannot be told: the root reads what acts so weakly"]
     if tree.modules or found.bundles:
         return []
     if not found.sketch.predicts:

@@ -52,7 +52,7 @@ class TurnTable:
     @cached_property
     def hidden(self) -> np.ndarray:
         """The triples of which neither answer is known."""
-        return ~self.turned & (self.unseen > self.visible) & _distinct(len(self.names))
+        return np.asarray(~self.turned & (self.unseen > self.visible) & three_inputs(len(self.names)))
 
     @cached_property
     def surely(self) -> ModuleTree:
@@ -68,8 +68,9 @@ class TurnTable:
 
     def turning(self, members: Iterable[str], answer: Answer = Answer.YES) -> Members:
         """The inputs outside a set that turn some pair inside it; or of which no better answer is known."""
-        inside = [i for i, name in enumerate(self.names) if name in set(members)]
-        outside = np.setdiff1d(np.arange(len(self.names)), inside)
+        chosen = set(members)
+        is_inside = np.array([name in chosen for name in self.names])
+        inside, outside = np.flatnonzero(is_inside), np.flatnonzero(~is_inside)
         table = {Answer.YES: self.turned, Answer.UNKNOWN: self.hidden}[answer]
         seen = table[np.ix_(inside, inside, outside)].any(axis=(0, 1))
         return frozenset(self.names[k] for k in outside[seen])
@@ -109,7 +110,7 @@ class TurnTable:
         return f"<TurnTable of {d} inputs: {counts['turned']} of {total} turned, {counts['cannot be told']} unknown>"
 
 
-def _distinct(d: int) -> np.ndarray:
+def three_inputs(d: int) -> np.ndarray:
     """Triples of three different inputs."""
     i, j, k = np.ogrid[:d, :d, :d]
     return np.asarray((i != j) & (j != k) & (i != k))

@@ -51,6 +51,7 @@ from compsparse.discovery.data.smooth.turning import Turns, measured_effects, me
 from compsparse.discovery.structure.bundles import Bundle
 from compsparse.discovery.structure.forest import Members
 from compsparse.discovery.structure.statistics import MAY_BE_CHANCE, t_statistic
+from compsparse.discovery.structure.turns import Answer, TurnTable
 from compsparse.graph.modules import ModuleTree
 
 
@@ -91,6 +92,8 @@ class SmoothAnswer:
         modules: figures of every module, the whole left out.
         bundles: modules that pass several numbers; looked for only where the tree leaves no doubt.
         consistent: whether every node is cleanly prime or complete.
+        unplaced: inputs that act too weakly for their place to be told.
+        table: every turn, with what it was held against; None where the tree was not asked for.
         resampled: on how many parts of the rows the tree was looked for again.
         turns: of ``turned`` inputs; None where the fit is too poor to say even which pairs are turned least.
         most_turn: beyond it a pair is no module.
@@ -104,6 +107,8 @@ class SmoothAnswer:
     modules: dict[Members, ModuleFigures]
     bundles: tuple[Bundle, ...] = ()
     consistent: bool = False
+    unplaced: Members = frozenset()
+    table: TurnTable | None = None
     resampled: int = 0
     turns: Turns | None = None
     turned: tuple[str, ...] = ()
@@ -127,6 +132,12 @@ class SmoothAnswer:
         if self.tree is None or self.turns is None or not members <= set(self.turned):
             return 0.0, 0.0
         return largest_turn(members, self.turns, self.turned), largest_trend(members, self.turns, self.turned)
+
+    def untold(self, members: Members) -> Members:
+        """The inputs outside a set of which it cannot be told whether they turn its slopes."""
+        if self.table is None or not members <= set(self.table.names):
+            return frozenset()
+        return self.table.turning(members, Answer.UNKNOWN)
 
     @property
     def least_turn(self) -> float:
@@ -224,7 +235,15 @@ class SmoothSearch:
             m: _figures(m, reading, names, turns, self._trend(fit, m, names, of_map, inflation), outer_turns, again)
             for m in reading.tree.modules
         }
-        answer = replace(said, tree=reading.tree, modules=figures, consistent=reading.consistent, resampled=len(again))
+        answer = replace(
+            said,
+            tree=reading.tree,
+            modules=figures,
+            consistent=reading.consistent,
+            unplaced=reading.unplaced,
+            table=reading.table,
+            resampled=len(again),
+        )
         if answer.leaves_doubt or not reading.consistent:
             return answer
         return replace(

@@ -83,8 +83,12 @@ SURELY_SPANNED, WELL_SPANNED = 10.0, 30.0
 """Volume of the channels of a module, in units of the threshold, from which they are surely there, and below which the
 module is approximate: a further channel of a tenth, and of a thirtieth, of the last one would not be seen."""
 THRESHOLDS = 15
-BLURRED = 0.2
-"""Radians: a node whose turns are not known better is not called complete."""
+VISIBLE, ROUGHLY_VISIBLE = 0.15, 0.3
+"""Share of the largest turn that an input could make, from which a turn must be one that would have been seen: for a
+module to be sure, and for an input to have a place in the tree and a node to be called a sum or product."""
+WEAKER_TURNS = 2
+"""Power of its strength, relative to a pair's, with which the largest turn that an input could make falls: where
+strengths differ by decades, weak inputs act together with strong ones through terms that are weaker still."""
 NO_EFFECT, SURELY_NO_EFFECT = 2.5, 1.2
 """Size of an effect, in standard errors, below which an input may be inert; and below which those are looked for that
 are left out where that was too many."""
