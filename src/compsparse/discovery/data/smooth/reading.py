@@ -74,7 +74,7 @@ def read_tree(turns: Turns, names: Sequence[str], unexplained: float) -> Reading
     table = table_of_turns(turns, names, threshold)
     unplaced = frozenset(names) - frozenset(some)
     return Reading(
-        _hung_on_root(_with_visible_kinds(chosen.tree, table), unplaced),
+        hung_on_root(_with_visible_kinds(chosen.tree, table), unplaced),
         threshold,
         chosen.consistent,
         frozenset(m for m in chosen.tree.modules if any(m not in c.tree.modules for c in closures)),
@@ -121,7 +121,7 @@ def _among(placed: list[int], turned: np.ndarray) -> np.ndarray:
     return np.asarray(with_root[np.ix_(placed, placed, placed)])
 
 
-def _hung_on_root(tree: ModuleTree, unplaced: Members) -> ModuleTree:
+def hung_on_root(tree: ModuleTree, unplaced: Members) -> ModuleTree:
     """The tree with further inputs as children of its root, which may use them in any way."""
     if not unplaced:
         return tree

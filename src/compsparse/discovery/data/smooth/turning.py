@@ -86,6 +86,20 @@ def measured_effects(fit: SmoothFit, inflation: float, seed: int) -> np.ndarray:
     return root_mean(effect.square() / error)
 
 
+def largest_changes(fit: SmoothFit, inflation: float, seed: int) -> list[float]:
+    """How much the function may change with every input, with two standard errors, as a root mean square."""
+    rng = np.random.default_rng(seed)
+    base = some_rows(fit, rng, POINTS)
+    before, found = fit.values(base), []
+    for k in range(base.shape[1]):
+        swapped = base.clone()
+        swapped[:, k] = some_rows(fit, rng, POINTS)[:, k]
+        mean, draws = (b - a for a, b in zip(before, fit.values(swapped), strict=True))
+        change, error = measured((mean, draws), inflation)
+        found.append(float((change.square() + 4 * error).mean().sqrt()))
+    return found
+
+
 def trend_of(fit: SmoothFit, inside: Sequence[int], inflation: float, seed: int) -> float:
     """The largest trend in the turns of some inputs' slopes when all others are swapped at once.
 
