@@ -2,7 +2,7 @@
 
 from compsparse.tasks.catalogue import Quantity, TextbookLaw, formula, formulas, law
 from compsparse.tasks.circuits import comparator, majority_vote, multiplexer, parity_tree, ripple_adder
-from compsparse.tasks.compositional import random_target, shared_dag, sincos_tree, tanh_tree
+from compsparse.tasks.compositional import random_target, shared_dag, sincos_tree, tanh_tree, unequal_target
 from compsparse.tasks.dense import dense_target
 from compsparse.tasks.engineering import borehole, friedman1, friedman2, friedman3, glued_joints
 from compsparse.tasks.hierarchy import (
@@ -69,4 +69,5 @@ __all__ = [
     "token_junta",
     "token_parities",
     "token_parity",
+    "unequal_target",
 ]

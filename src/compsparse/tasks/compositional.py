@@ -12,7 +12,7 @@ from compsparse.graph import Constituent, FunctionGraph, balanced_tree, input_na
 from compsparse.graph.formula import Apply, Argument, Constant, Formula
 from compsparse.graph.function_graph import Node, check_graph
 from compsparse.sizes import check_work
-from compsparse.tasks.task import Task, box
+from compsparse.tasks.task import Task, UniformInputs, box
 
 _WIDEST = 25
 """Most parents of a node of a random function: a term per pair makes its formula nest deeply."""
@@ -72,3 +72,41 @@ def _random_constituent(arity: int, rng: np.random.Generator) -> Constituent:
         size = scale * float(rng.uniform(0.5, 1.5)) * float(rng.choice([-1, 1]))
         total = Apply("add", (total, Apply("mul", (Constant(round(size, 6)), term))))
     return Constituent.from_formula(Apply("tanh", (total,)), arity)
+
+
+_PARTS = {
+    1: ("sin(2*{0})", "{0}**2", "exp({0})", "log({0} + 0.3)", "tanh(2*{0} - 2)", "sqrt({0})"),
+    2: ("{0}*{1}", "sin({0} + 2*{1})", "{0}/({0} + {1})", "exp(-{0}*{1})"),
+    3: ("sin({0}*{1} + {2})", "({0} + 0.5*{1}**2)*exp(-{2})", "{0}*{1} + {1}*{2} + {2}*{0}"),
+}
+_MOST_PARTS, _MOST_UNEQUAL, _DECADES = 10, 12, 3.0
+
+
+def unequal_target(random_state: RandomState = None, noise: float = 0.0) -> Task:
+    """A sum, a product or the exponential of a sum of three to ten parts whose strengths differ by up to a thousand.
+
+    Parts are functions of one, two or three inputs of their own, which lie between 0.5 and 1.5.
+
+    >>> sorted(map(sorted, unequal_target(random_state=2).graph.modules))
+    [['x1', 'x2'], ['x4', 'x5'], ['x6', 'x7']]
+    """
+    rng = generator_from(random_state)
+    sizes = rng.choice(3, size=int(rng.integers(3, _MOST_PARTS + 1)), p=[0.6, 0.3, 0.1]) + 1
+    sizes = sizes[np.cumsum(sizes) <= _MOST_UNEQUAL]
+    names = input_names(int(sizes.sum()))
+    strength = 10.0 ** -rng.uniform(0, _DECADES, len(sizes))
+    strength /= strength.max()
+    inputs = UniformInputs(((0.5, 1.5),) * len(names))
+    terms, first = [], 0
+    for size, share in zip(sizes, strength, strict=True):
+        part = str(rng.choice(_PARTS[int(size)])).format(*names[first : first + size])
+        values = FunctionGraph.from_expression(part, names)(inputs.sample(4000, 0))
+        terms.append((share, f"({part} - {values.mean():.5f})/{values.std():.5f}"))
+        first += int(size)
+    root = str(rng.choice(["sum", "product", "exponential"]))
+    text = " + ".join(f"{share:.6f}*({part})" for share, part in terms)
+    if root == "product":
+        text = "*".join(f"(1 + {0.3 * share:.6f}*({part}))" for share, part in terms)
+    elif root == "exponential":
+        text = f"exp(0.5*({text}))"
+    return Task("unequal", FunctionGraph.from_expression(text, names), inputs, noise)
