@@ -124,7 +124,8 @@ def structure(found: Discovery, task: Task) -> dict[str, Any]:
 
 def _is_doubted(missing: frozenset[str], found: Discovery) -> bool:
     """Whether the record says that a module which it lacks may be there: of its inputs, or of the node around them."""
-    if any(name in sentence for sentence in found.caveats if "place" in sentence for name in missing):
+    about_inputs = [s for s in found.caveats if "too weakly for their place" in s or s.startswith("not needed here")]
+    if any(name in sentence for sentence in about_inputs for name in missing):
         return True
     around = min((e for e in found.evidence if missing < e.members), key=lambda e: len(e.members), default=None)
     return around is not None and (around.approximate or (around.kind is None and around.parts > 2))

@@ -13,6 +13,7 @@ from compsparse.clock import Deadline
 from compsparse.discovery.data.smooth.channels import bundles_of_fit
 from compsparse.discovery.data.smooth.limits import (
     ACTS,
+    CLEARLY_EXPLAINED,
     DOUBT,
     DRAWS,
     EXPLAINED,
@@ -167,7 +168,8 @@ class SmoothAnswer:
         """Whether the tree is more than "cannot be told": a module is sure, or there surely is none."""
         if self.tree is None:
             return False
-        has_none = not self.modules and self.consistent and self.tree.kind is not None
+        is_good = self.tree.kind is not None or self.unexplained < CLEARLY_EXPLAINED
+        has_none = not self.modules and self.consistent and is_good
         return has_none or any(not m.unsure for m in self.modules.values())
 
 

@@ -54,6 +54,9 @@ LEAST_INFLATION = 0.3
 
 EXPLAINED = 0.97
 """Share of the variance of fresh rows that a fit must explain to be asked about structure: below, turns drown."""
+CLEARLY_EXPLAINED = 0.01
+"""Unexplained variance below which trials find no structure that the turns do not show: inputs that might act together
+unseen are weak ones, and held-out errors show them less."""
 MANY_COLUMNS, EXPLAINED_FOR_EFFECTS = 24, 0.5
 """Columns beyond which a poorer fit is asked too which of them the search may begin without, and how much it must
 explain: what it leaves out is offered again at the end."""
