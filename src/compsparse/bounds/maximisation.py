@@ -22,9 +22,8 @@ from compsparse.bounds.layer_norms import layer_norms, path_sums
 from compsparse.bounds.lowering import lower
 from compsparse.bounds.network_graph import NetworkGraph, Stage
 from compsparse.certificate import Certificate, Rigour
-from compsparse.checks import RandomState, check_choice, check_count, generator_from
+from compsparse.checks import MOST_STEPS, RandomState, check_choice, check_count, generator_from
 from compsparse.errors import ConfigError
-from compsparse.parameters import MOST_STEPS
 from compsparse.sizes import check_size, check_work
 from compsparse.surroundings import usual_settings
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from compsparse.checks import check_device
+from compsparse.checks import check_device, own_seed
 from compsparse.cli.app import JsonOption, app, err, out, print_json, print_scores, say, scores_as_data, seconds
 from compsparse.cli.interrupts import ending_gently
 from compsparse.cli.tables import (
@@ -25,7 +25,6 @@ from compsparse.cli.tables import (
     ReportOption,
     TargetOption,
     TimeLimitOption,
-    chosen_seed,
     comparison_notes,
     deadlines,
     seconds_to_learn,
@@ -78,7 +77,7 @@ def discover(
     to_learn, to_compare = deadlines(seconds(time_limit))
     check_outputs([out_, model], [data])
     check_device(device)
-    seed = chosen_seed(random_state)
+    seed = own_seed(random_state)
     split = split_file(data, target, exclude, classification, seed)
     found = _discovered(split, seed, json_, effort=effort, device=device, time_limit=seconds_to_learn(to_learn))
     if not json_:
@@ -110,7 +109,7 @@ def demo(
 
     check_outputs([out_, model, table])
     task = glued_joints(_DEMO_NOISE)
-    _write_demo_table(table, task, chosen_seed(seed))
+    _write_demo_table(table, task, own_seed(seed))
     split = split_file(table, [_DEMO_TARGET], None, False, seed)
     if not json_:
         say(_ABOUT_DEMO.format(table=table))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from compsparse.checks import check_device
+from compsparse.checks import check_device, own_seed
 from compsparse.cli.app import JsonOption, app, err, print_json, print_scores, say, scores_as_data, seconds
 from compsparse.cli.graph import graph_from
 from compsparse.cli.interrupts import ending_gently
@@ -23,7 +23,6 @@ from compsparse.cli.tables import (
     ReportOption,
     TargetOption,
     TimeLimitOption,
-    chosen_seed,
     comparison_notes,
     deadlines,
     seconds_to_learn,
@@ -64,7 +63,7 @@ def fit(
     to_learn, to_compare = deadlines(seconds(time_limit))
     check_outputs([out_, model], [data, *([graph] if graph.endswith(".json") else [])])
     check_device(device)
-    seed, known = chosen_seed(random_state), graph_from(graph)
+    seed, known = own_seed(random_state), graph_from(graph)
     split = split_file(data, target, exclude, classification, seed)
     if not json_:
         say(str(known))

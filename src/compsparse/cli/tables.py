@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from compsparse.checks import check_count, seed_from
 from compsparse.clock import Deadline
 
 if TYPE_CHECKING:
@@ -48,11 +47,6 @@ def deadlines(time_limit: float | None) -> tuple[Deadline, Deadline]:
 def seconds_to_learn(to_learn: Deadline) -> float | None:
     """Seconds for search and fit, one even where reading took all; None without a limit."""
     return max(to_learn.left, _LEAST_SECONDS) if to_learn.is_set else None
-
-
-def chosen_seed(random_state: int | None) -> int:
-    """The seed that was asked for, or one that is drawn."""
-    return seed_from(None) if random_state is None else check_count("random_state", random_state, least=0)
 
 
 def comparison_notes(others: Sequence[object], deadline: Deadline) -> tuple[str, ...]:

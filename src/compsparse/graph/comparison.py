@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from compsparse.checks import check_flag
 from compsparse.errors import GraphError
 from compsparse.graph.function_graph import FunctionGraph, check_graph
 from compsparse.graph.interchange import to_networkx
-from compsparse.parameters import check_parameters
 
 
 def equivalent(a: FunctionGraph, b: FunctionGraph, *, rename_inputs: bool = False) -> bool:
     """Whether two graphs differ in the names of their nodes alone (and of inputs, if allowed)."""
     check_graph("a", a)
     check_graph("b", b)
-    check_parameters(rename_inputs=rename_inputs)
+    check_flag("rename_inputs", rename_inputs)
     if (a.n_inputs, a.size, a.n_edges, len(a.outputs)) != (b.n_inputs, b.size, b.n_edges, len(b.outputs)):
         return False
     if not rename_inputs:

@@ -10,14 +10,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from compsparse.checks import MOST_VARIABLES, brief, check_count, check_name_list, input_names
+from compsparse.checks import MOST_VARIABLES, brief, check_count, check_flag, check_name_list, input_names
 from compsparse.errors import TraceError
 from compsparse.graph.decisions import Decisions, explored
 from compsparse.graph.expression import fused
 from compsparse.graph.function_graph import FunctionGraph
 from compsparse.graph.symbols import Recorder, Symbol, SymbolArray, elementwise, is_number, objects
 from compsparse.graph.twins import called
-from compsparse.parameters import check_parameters
 
 InputForm = Literal["numbers", "columns", "row", "table"]
 """How a function takes its inputs: one number each, one column each, or one array that is a row or a table."""
@@ -56,7 +55,7 @@ def trace(
     >>> trace(lambda a: a if a > 0 else -a).nodes[-1].label
     'where(greater_0, a, neg_1)'
     """
-    check_parameters(fuse=fuse)
+    check_flag("fuse", fuse)
     return traced(function, inputs, fuse=fuse).graph
 
 
