@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from compsparse.bounds.network_graph import PADDING, NetworkGraph, Stage
-from compsparse.bounds.responses import RESPONSES
+from compsparse.bounds.network_graph import PADDING, RESPONSES, NetworkGraph, Stage
 
 
 @dataclass(frozen=True, eq=False)

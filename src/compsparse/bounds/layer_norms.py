@@ -11,8 +11,7 @@ import torch
 from torch import Tensor
 
 from compsparse.bounds.blocks import row_multiplicity
-from compsparse.bounds.network_graph import NetworkGraph, Stage
-from compsparse.bounds.responses import RESPONSES
+from compsparse.bounds.network_graph import RESPONSES, NetworkGraph, Stage
 
 _MOST_ENTRIES, _MOST_SIDE = 4_000_000, 1200
 """Matrices up to this size are formed to find their spectral norm; larger ones get an upper bound."""

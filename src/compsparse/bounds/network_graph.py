@@ -13,9 +13,33 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from compsparse.bounds.responses import RESPONSES
 from compsparse.errors import DataError
 from compsparse.networks import ACTIVATIONS
+
+
+@dataclass(frozen=True)
+class Response:
+    """An activation function that is zero at zero.
+
+    Attributes:
+        lipschitz: the steepest slope, rounded up.
+        homogeneous: whether it multiplies by every c > 0 that its input is multiplied by, as the ReLU does.
+    """
+
+    lipschitz: float
+    homogeneous: bool
+
+
+RESPONSES: dict[str, Response] = {
+    "identity": Response(1.0, True),
+    "relu": Response(1.0, True),
+    "tanh": Response(1.0, False),
+    "sin": Response(1.0, False),
+    "silu": Response(1.09984, False),
+    "gelu": Response(1.12891, False),
+}
+"""By name; that of the GELU is its slope at the square root of two."""
+
 
 PADDING = 0
 """The row that holds zero, for what lies beyond the edge."""
@@ -30,7 +54,7 @@ class Stage:
         reads: (blocks, fan_in) rows of the stream; :data:`PADDING` where nothing is read.
         weight: (blocks or 1, units, fan_in); 1 where all blocks share it.
         bias: (blocks or 1, units), or None.
-        activation: a name in :data:`~compsparse.bounds.responses.RESPONSES`.
+        activation: a name in :data:`~compsparse.bounds.network_graph.RESPONSES`.
         fixed: whether the weights are part of the architecture, as in pooling.
         takes_largest: whether each unit is the largest of what its weight marks, as in max pooling.
     """

@@ -145,7 +145,7 @@ def _write_demo_table(path: Path, task: Task, seed: int) -> None:
 
 
 def _demo_formula() -> str:
-    from compsparse.tasks.engineering import GLUED_STRENGTH
+    from compsparse.tasks.targets import GLUED_STRENGTH
 
     return f"The table is made up: {_DEMO_TARGET} = {GLUED_STRENGTH}, and noise of {_DEMO_NOISE:.0%}."
 

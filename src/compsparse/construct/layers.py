@@ -20,7 +20,7 @@ def operation_formula(name: str, *operands: Formula | float) -> Formula:
     builder = derived(name)
     if operation(name) is not None or builder is None:
         return Apply(name, tuple(parts))
-    made: Formula = builder(operation_formula, *parts)
+    made: Formula = builder.build(operation_formula, *parts)
     return made
 
 

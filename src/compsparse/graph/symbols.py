@@ -12,7 +12,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from compsparse.errors import TraceError
 from compsparse.graph.builder import OperationRecorder
 from compsparse.graph.decisions import Decisions
-from compsparse.graph.derived import derived, n_operands
+from compsparse.graph.derived import derived
 from compsparse.graph.operations import is_torch, operation
 
 _COMPARISONS = {"greater", "less", "greater_equal", "less_equal", "equal", "not_equal"}
@@ -318,11 +318,11 @@ def _scalar(name: str, *operands: Any) -> Any:
     found, builder = operation(name), derived(name)
     if found is None and builder is None:
         raise TraceError(f"{name} is not supported")
-    wanted = found.arity if found is not None else n_operands(builder)  # type: ignore[arg-type]
+    wanted = (found or builder).arity  # type: ignore[union-attr]
     if len(operands) != wanted:
         raise TraceError(f"{name} takes {wanted} argument{'s' * (wanted > 1)} here, got {len(operands)}")
     if found is None:
-        result = builder(_scalar, *operands)  # type: ignore[misc]
+        result = builder.build(_scalar, *operands)  # type: ignore[union-attr]
     elif symbol is None:
         result = _constant(found, operands)
     else:
