@@ -11,8 +11,7 @@ from torch import nn
 from compsparse.bounds import compare, lower, overlap_multiplicity
 from compsparse.bounds.blocks import block_graph, row_multiplicity
 from compsparse.bounds.description import GRID_SLACK
-from compsparse.bounds.layer_norms import _spectral_bound, layer_norms, path_sums
-from compsparse.bounds.memo_forms import layer_shapes
+from compsparse.bounds.layer_norms import _spectral_bound, layer_norms, layer_shapes, path_sums
 from compsparse.certificate import Rigour
 from compsparse.errors import ConfigError, DataError
 from compsparse.graph import balanced_tree

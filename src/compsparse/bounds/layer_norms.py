@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from compsparse.bounds.blocks import row_multiplicity
-from compsparse.bounds.network_graph import RESPONSES, NetworkGraph, Stage
+from compsparse.bounds.network_graph import RESPONSES, NetworkGraph, Stage, Weights
+from compsparse.checks import check_count
 
 _MOST_ENTRIES, _MOST_SIDE = 4_000_000, 1200
 """Matrices up to this size are formed to find their spectral norm; larger ones get an upper bound."""
@@ -127,23 +128,84 @@ def _spectral_bound(stage: Stage) -> float:
     return math.sqrt(min(row_multiplicity(stage) * largest**2 + biases, whole))
 
 
-def path_sums(network: NetworkGraph, of: Callable[[Tensor], Tensor] | None) -> np.ndarray:
+def path_sums(network: NetworkGraph, of: Callable[[Tensor], Tensor] | None, weights: Weights | None = None) -> Tensor:
     """For every output the sum over all paths from an input or a bias of the product of ``of(weight)``.
 
-    None counts the paths: every connection that can be chosen is on one, whatever its weight.
+    Args:
+        of: None counts the paths: every connection that can be chosen is on one, whatever its weight.
+        weights: others of the same shape, in the place of the network's own.
     """
-    like = network.stages[0].weight
-    stream = like.new_ones(1, 1 + network.n_inputs)
-    stream[:, 0] = 0
-    for stage in network.stages:
-        along = of or (_is_there if stage.fixed else torch.ones_like)
-        read, weight = stream[0, stage.reads], along(stage.weight)
-        out = read @ weight[0].T if len(weight) == 1 else torch.einsum("bf,buf->bu", read, weight)
-        out = out if stage.bias is None else out + along(stage.bias)
-        stream = torch.cat([stream, out.reshape(1, -1)], dim=1)
-    found: np.ndarray = stream[0, network.outputs].cpu().numpy()
-    return found
+    ones = network.stages[0].weight.new_ones(1 + network.n_inputs)
+    stream = torch.cat([ones[:1] * 0, ones[1:]])
+    for stage, (weight, bias) in zip(network.stages, weights or network.weights(), strict=True):
+        of_weight = of or (_is_there if stage.fixed else torch.ones_like)
+        read, along = stream[stage.reads], of_weight(weight)
+        out = read @ along[0].T if len(along) == 1 else torch.einsum("bf,buf->bu", read, along)
+        stream = torch.cat([stream, (out if bias is None else out + of_weight(bias)).reshape(-1)])
+    return stream[network.outputs]
 
 
 def _is_there(values: Tensor) -> Tensor:
     return (values != 0).to(values)
+
+
+# ---- shapes, as the memos see them ----------------------------------------------------------------
+
+
+def overlap_multiplicity(kernel: int, overlap: int) -> int:
+    """How many patches of a row hold one place at most: ceil(K / (K - O)).
+
+    Printed is K / (K - O), which is less where the stride K - O does not divide the kernel.
+
+    >>> overlap_multiplicity(3, 1)
+    2
+    """
+    check_count("overlap", overlap, least=0, most=check_count("kernel", kernel) - 1)
+    return math.ceil(kernel / (kernel - overlap))
+
+
+@dataclass(frozen=True)
+class LayerShapes:
+    """What the memos read off a network.
+
+    Attributes:
+        norms: of each level the largest norm of a block, the kernel's; of the last the Frobenius norm.
+        multiplicities: of each level in how many blocks one row stands at most.
+        degrees: of each level how many places a block reads at most; of the first, inputs.
+    """
+
+    norms: tuple[float, ...]
+    multiplicities: tuple[int, ...]
+    degrees: tuple[int, ...]
+
+    @property
+    def norm_product(self) -> float:
+        """The product of the norms."""
+        return float(np.prod(self.norms))
+
+
+def layer_shapes(network: NetworkGraph) -> LayerShapes:
+    """The kernels of a network, level by level."""
+    norms, multiplicities, degrees = [], [], []
+    block_of_row = np.arange(-1, network.n_inputs)
+    n_blocks = network.n_inputs
+    for stage in network.stages:
+        own = np.repeat(np.arange(n_blocks, n_blocks + stage.n_blocks), stage.n_units)
+        block_of_row, n_blocks = np.concatenate([block_of_row, own]), n_blocks + stage.n_blocks
+    for level in range(1, network.depth + 1):
+        here = [s for s, own in zip(network.stages, network.levels, strict=True) if own == level]
+        energies = [s.unit_energies.sum(1) for s in here]
+        norm = max(float(e.max()) for e in energies) if level < network.depth else sum(float(e.sum()) for e in energies)
+        norms.append(math.sqrt(norm))
+        multiplicities.append(max(row_multiplicity(s) for s in here))
+        read = [np.sort(block_of_row[s.reads.cpu().numpy()], axis=1) for s in here]
+        degrees.append(max(int(_n_different(rows).max()) for rows in read))
+    return LayerShapes(tuple(norms), tuple(multiplicities), tuple(degrees))
+
+
+def _n_different(rows: np.ndarray) -> np.ndarray:
+    """Different blocks in each sorted row; padding counts none."""
+    is_new = np.ones(rows.shape, dtype=bool)
+    is_new[:, 1:] = rows[:, 1:] != rows[:, :-1]
+    found: np.ndarray = (is_new & (rows >= 0)).sum(1)
+    return found

@@ -41,6 +41,8 @@ RESPONSES: dict[str, Response] = {
 """By name; that of the GELU is its slope at the square root of two."""
 
 
+Weights = Sequence[tuple[Tensor, Tensor | None]]
+"""Weight and bias of every stage."""
 PADDING = 0
 """The row that holds zero, for what lies beyond the edge."""
 
@@ -89,10 +91,14 @@ class Stage:
     @cached_property
     def unit_energies(self) -> Tensor:
         """(blocks, units) squared norms of the weights that read something, bias included."""
-        is_read = (self.reads != PADDING).to(self.weight.dtype)
-        squares = self.weight.square()
+        return self.energies_of(self.weight, self.bias)
+
+    def energies_of(self, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """The same of weights of this shape."""
+        is_read = (self.reads != PADDING).to(weight.dtype)
+        squares = weight.square()
         energies = is_read @ squares[0].T if len(squares) == 1 else torch.einsum("bf,buf->bu", is_read, squares)
-        return energies if self.bias is None else energies + self.bias.square()
+        return energies if bias is None else energies + bias.square()
 
     def answer(self, stream: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         """(rows, blocks * units) values, of weights of this shape."""
@@ -182,11 +188,11 @@ class NetworkGraph:
         """The highest level: layers from the inputs to the outputs."""
         return max(self.levels)
 
-    def weights(self) -> list[tuple[Tensor, Tensor | None]]:
+    def weights(self) -> Weights:
         """Weight and bias of every stage."""
         return [(stage.weight, stage.bias) for stage in self.stages]
 
-    def __call__(self, x: Tensor, weights: Sequence[tuple[Tensor, Tensor | None]] | None = None) -> Tensor:
+    def __call__(self, x: Tensor, weights: Weights | None = None) -> Tensor:
         """Outputs (rows, n_outputs), of other weights where they are given."""
         stream = torch.cat([x.new_zeros(len(x), 1), x], dim=1)
         for stage, (weight, bias) in zip(self.stages, weights or self.weights(), strict=True):

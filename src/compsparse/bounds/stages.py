@@ -47,13 +47,6 @@ class StageBuilder:
         self._next += size
         return torch.arange(self._next - size, self._next).view(stage.n_blocks, stage.n_units)
 
-    def dense(
-        self, name: str, rows: Tensor, weight: Tensor, bias: Tensor | None, activation: str = "identity"
-    ) -> Tensor:
-        """One block that reads all rows."""
-        own = None if bias is None else bias[None]
-        return self.blocks(name, rows.reshape(1, -1), weight[None], own, activation)[0]
-
     def masked(
         self,
         name: str,
@@ -88,10 +81,6 @@ class StageBuilder:
             self.stages[i] = replace(self.stages[i], activation=activation)
         return True
 
-    def replace_last(self, weight: Tensor, bias: Tensor) -> None:
-        """Gives the last stage other weights."""
-        self.stages[-1] = replace(self.stages[-1], weight=weight, bias=bias)
-
     def finished(self, outputs: Tensor) -> NetworkGraph:
         """The network whose outputs are the given rows."""
         return NetworkGraph(self.n_inputs, tuple(self.stages), outputs.reshape(-1), self.n_folded)
@@ -105,21 +94,11 @@ def _padded_columns(mask: Tensor) -> tuple[Tensor, Tensor]:
     return order, torch.arange(widest)[None] < degree[:, None]
 
 
-def averaging(name: str, builder: StageBuilder, windows: Tensor) -> Tensor:
-    """Means over windows, (blocks, channels, size) rows; one unit a channel."""
-    return _pooling(name, builder, windows, 1.0 / windows.shape[2])
-
-
-def largest(name: str, builder: StageBuilder, windows: Tensor) -> Tensor:
-    """Maxima over windows, (blocks, channels, size) rows; one unit a channel."""
-    return _pooling(name, builder, windows, 1.0, takes_largest=True)
-
-
-def _pooling(
-    name: str, builder: StageBuilder, windows: Tensor, weight: float, *, takes_largest: bool = False
-) -> Tensor:
+def pooling(name: str, builder: StageBuilder, windows: Tensor, *, largest: bool = False) -> Tensor:
+    """Means over windows, (blocks, channels, size) rows, or the largest of them; one unit a channel."""
     channels, size = windows.shape[1:]
-    marks = torch.kron(torch.eye(channels, dtype=torch.double), torch.full((1, size), weight, dtype=torch.double))
+    share = torch.full((1, size), 1.0 if largest else 1.0 / size, dtype=torch.double)
+    marks = torch.kron(torch.eye(channels, dtype=torch.double), share)
     device = builder.stages[-1].weight.device if builder.stages else marks.device
     reads = windows.reshape(len(windows), -1)
-    return builder.blocks(name, reads, marks[None].to(device), None, fixed=True, takes_largest=takes_largest)
+    return builder.blocks(name, reads, marks[None].to(device), None, fixed=True, takes_largest=largest)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -10,7 +11,7 @@ from torch import Tensor, nn
 
 from compsparse.bounds.description import Choice, zeros_choice
 from compsparse.bounds.network_graph import PADDING, NetworkGraph
-from compsparse.bounds.stages import StageBuilder, averaging, largest
+from compsparse.bounds.stages import StageBuilder, pooling
 from compsparse.checks import brief
 from compsparse.errors import ConfigError, DataError
 
@@ -111,7 +112,8 @@ class _Walk:
         if any(layer is one for one in self.sparse):
             self.rows = self.builder.masked(name, self.rows, layer.weight, layer.weight != 0, layer.bias)
         else:
-            self.rows = self.builder.dense(name, self.rows, layer.weight, layer.bias)
+            bias = None if layer.bias is None else layer.bias[None]
+            self.rows = self.builder.blocks(name, self.rows[None], layer.weight[None], bias)[0]
 
     def _convolve(self, name: str, layer: Any, dimensions: int) -> None:
         if self.rows.ndim != dimensions + 1 or self.rows.shape[0] != layer.in_channels:
@@ -138,16 +140,14 @@ class _Walk:
         self._begin()
         settings = [_sizes(v, dimensions) for v in (layer.kernel_size, layer.stride, 0, 1)]
         windows, shape = _windows(name, self.rows, *settings)
-        made = (largest if is_largest else averaging)(name, self.builder, windows)
-        self.rows = made.T.reshape(-1, *shape)
+        self.rows = pooling(name, self.builder, windows, largest=is_largest).T.reshape(-1, *shape)
 
     def _pool_all(self, name: str, layer: Any) -> None:
         dimensions = 1 if isinstance(layer, nn.AdaptiveAvgPool1d) else 2
         if set(_sizes(layer.output_size, dimensions)) != {1} or self.rows.ndim != dimensions + 1:
             raise ConfigError(f"{name} must average each channel to one place")
         self._begin()
-        made = averaging(name, self.builder, self.rows.flatten(1)[None])
-        self.rows = made[0].view(-1, *[1] * dimensions)
+        self.rows = pooling(name, self.builder, self.rows.flatten(1)[None])[0].view(-1, *[1] * dimensions)
 
     def _normalise(self, name: str, layer: Any) -> None:
         """Folds the scale and the shift into the weights before it."""
@@ -162,7 +162,7 @@ class _Walk:
         stage = self.builder.stages[-1]
         bias = shift if stage.bias is None else stage.bias * scale + shift
         weight = stage.weight * scale[None, :, None]
-        self.builder.replace_last(weight, bias.reshape(1, -1))
+        self.builder.stages[-1] = replace(stage, weight=weight, bias=bias.reshape(1, -1))
         own = (layer.weight, layer.bias, layer.running_mean, layer.running_var)
         # as many numbers as the module stores, of which the folded bias is there already
         self.builder.n_folded += sum(n.numel() for n in own if n is not None) - (stage.bias is None) * len(shift)
