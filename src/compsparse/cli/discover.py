@@ -10,26 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from compsparse.checks import check_device, own_seed
+from compsparse.cli import tables
 from compsparse.cli.app import JsonOption, app, err, out, print_json, print_scores, say, scores_as_data, seconds
 from compsparse.cli.interrupts import ending_gently
-from compsparse.cli.tables import (
-    COMPARISON_ENDS,
-    MODEL,
-    REPORT,
-    ClassificationOption,
-    DataArgument,
-    DeviceOption,
-    ExcludeOption,
-    ModelOption,
-    RandomStateOption,
-    ReportOption,
-    TargetOption,
-    TimeLimitOption,
-    comparison_notes,
-    deadlines,
-    seconds_to_learn,
-    split_file,
-)
 from compsparse.clock import Deadline
 from compsparse.files import check_outputs, write_text
 
@@ -55,16 +38,16 @@ _HEARD = (
 
 @app.command()
 def discover(
-    data: DataArgument,
-    target: TargetOption,
-    out_: ReportOption = REPORT,
-    model: ModelOption = MODEL,
-    time_limit: TimeLimitOption = None,
-    classification: ClassificationOption = None,
-    exclude: ExcludeOption = None,
+    data: tables.DataArgument,
+    target: tables.TargetOption,
+    out_: tables.ReportOption = tables.REPORT,
+    model: tables.ModelOption = tables.MODEL,
+    time_limit: tables.TimeLimitOption = None,
+    classification: tables.ClassificationOption = None,
+    exclude: tables.ExcludeOption = None,
     effort: Annotated[float, typer.Option(help="Multiplies the training steps of every trial in the search.")] = 1.0,
-    device: DeviceOption = None,
-    random_state: RandomStateOption = None,
+    device: tables.DeviceOption = None,
+    random_state: tables.RandomStateOption = None,
     json_: JsonOption = False,
 ) -> None:
     """Find the function graph of a table, fit the network that mirrors it, and compare it with dense models.
@@ -74,25 +57,25 @@ def discover(
     """
     from compsparse.report.summary import summary
 
-    to_learn, to_compare = deadlines(seconds(time_limit))
+    to_learn, to_compare = tables.deadlines(seconds(time_limit))
     check_outputs([out_, model], [data])
     check_device(device)
     seed = own_seed(random_state)
-    split = split_file(data, target, exclude, classification, seed)
-    found = _discovered(split, seed, json_, effort=effort, device=device, time_limit=seconds_to_learn(to_learn))
+    split = tables.split_file(data, target, exclude, classification, seed)
+    found = _discovered(split, seed, json_, effort=effort, device=device, time_limit=tables.seconds_to_learn(to_learn))
     if not json_:
         say("\n".join([*summary(found), ""]), style="bold")
         _print_discovery(found)
     _keep(found, model, json_)
     assessment = _assessed(found, split, seed, to_compare)
-    notes = comparison_notes(assessment.others, to_compare)
+    notes = tables.comparison_notes(assessment.others, to_compare)
     _report(found, split, assessment, seed, json_, page=out_, model=model, title=data.name, data=data, notes=notes)
 
 
 @app.command()
 def demo(
-    out_: ReportOption = REPORT,
-    model: ModelOption = MODEL,
+    out_: tables.ReportOption = tables.REPORT,
+    model: tables.ModelOption = tables.MODEL,
     table: Annotated[Path, typer.Option(help="Where to write the table, to try other commands on.")] = DEMO_TABLE,
     seed: Annotated[
         int, typer.Option("--seed", "--random-state", help="Another seed draws another table, and searches anew.")
@@ -110,7 +93,7 @@ def demo(
     check_outputs([out_, model, table])
     task = glued_joints(_DEMO_NOISE)
     _write_demo_table(table, task, own_seed(seed))
-    split = split_file(table, [_DEMO_TARGET], None, False, seed)
+    split = tables.split_file(table, [_DEMO_TARGET], None, False, seed)
     if not json_:
         say(_ABOUT_DEMO.format(table=table))
     found = _discovered(split, seed, json_)
@@ -121,7 +104,7 @@ def demo(
         told = [*known.sentences(), *summary(found, assessment), "The other models are untuned.", ""]
         say("\n".join(told), style="bold")
         _print_discovery(found)
-    notes = (_demo_formula(), *comparison_notes(assessment.others, Deadline()))
+    notes = (_demo_formula(), *tables.comparison_notes(assessment.others, Deadline()))
     title = "Which readings decide how strong a glued joint is?"
     _report(
         found, split, assessment, seed, json_,
@@ -153,7 +136,7 @@ def _demo_formula() -> str:
 @app.command()
 def predict(
     model: Annotated[Path, typer.Argument(help="A model that `compsparse discover` or `compsparse fit` wrote.")],
-    data: DataArgument,
+    data: tables.DataArgument,
     out_: Annotated[
         Path | None, typer.Option("--out", help="A .csv file for the predictions; printed by default.")
     ] = None,
@@ -222,13 +205,9 @@ def _discovered(
 
 
 def _assessed(found: Discovery, split: SplitTable, seed: int, deadline: Deadline | None = None) -> Assessment:
-    from compsparse.models import assess
-    from compsparse.models.comparison import baseline_scores
-
     assert found.model is not None
-    with ending_gently(COMPARISON_ENDS):
-        others = baseline_scores(split, seed, deadline)
-    return assess(found.model, split, name="discovered graph (compsparse)", seconds=found.cost.seconds, others=others)
+    name, seconds_ = "discovered graph (compsparse)", found.cost.seconds
+    return tables.compared(found.model, split, seed, deadline, name=name, seconds=seconds_)
 
 
 def _report(

@@ -7,27 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from compsparse.checks import check_device, own_seed
+from compsparse.cli import tables
 from compsparse.cli.app import JsonOption, app, err, print_json, print_scores, say, scores_as_data, seconds
 from compsparse.cli.graph import graph_from
 from compsparse.cli.interrupts import ending_gently
-from compsparse.cli.tables import (
-    COMPARISON_ENDS,
-    MODEL,
-    REPORT,
-    ClassificationOption,
-    DataArgument,
-    DeviceOption,
-    ExcludeOption,
-    ModelOption,
-    RandomStateOption,
-    ReportOption,
-    TargetOption,
-    TimeLimitOption,
-    comparison_notes,
-    deadlines,
-    seconds_to_learn,
-    split_file,
-)
 from compsparse.files import check_outputs
 
 if TYPE_CHECKING:
@@ -38,16 +21,16 @@ _HEARD = "Ctrl-C: the fit ends with the best networks so far"
 
 @app.command()
 def fit(
-    data: DataArgument,
-    target: TargetOption,
+    data: tables.DataArgument,
+    target: tables.TargetOption,
     graph: Annotated[str, typer.Option(help="The function graph: an expression of the columns, or a .json file.")],
-    out_: ReportOption = REPORT,
-    model: ModelOption = MODEL,
-    time_limit: TimeLimitOption = None,
-    classification: ClassificationOption = None,
-    exclude: ExcludeOption = None,
-    device: DeviceOption = None,
-    random_state: RandomStateOption = None,
+    out_: tables.ReportOption = tables.REPORT,
+    model: tables.ModelOption = tables.MODEL,
+    time_limit: tables.TimeLimitOption = None,
+    classification: tables.ClassificationOption = None,
+    exclude: tables.ExcludeOption = None,
+    device: tables.DeviceOption = None,
+    random_state: tables.RandomStateOption = None,
     json_: JsonOption = False,
 ) -> None:
     """Fit a network that mirrors a known graph, and compare it with dense models.
@@ -55,16 +38,15 @@ def fit(
     Only the structure of the expression is used: constants and functions are learned. A third of the rows is held
     out for the test.
     """
-    from compsparse.models import assess, fit_model, learned_nodes
-    from compsparse.models.comparison import baseline_scores
+    from compsparse.models import fit_model, learned_nodes
     from compsparse.progress import shown
     from compsparse.report.fit_page import FitReport, fit_page
 
-    to_learn, to_compare = deadlines(seconds(time_limit))
+    to_learn, to_compare = tables.deadlines(seconds(time_limit))
     check_outputs([out_, model], [data, *([graph] if graph.endswith(".json") else [])])
     check_device(device)
     seed, known = own_seed(random_state), graph_from(graph)
-    split = split_file(data, target, exclude, classification, seed)
+    split = tables.split_file(data, target, exclude, classification, seed)
     if not json_:
         say(str(known))
         n_train = len(split.target.values)
@@ -78,14 +60,12 @@ def fit(
             random_state=seed,
             device=device,
             progress=progress,
-            time_limit=seconds_to_learn(to_learn),
+            time_limit=tables.seconds_to_learn(to_learn),
         )
     fitted.save(model)
     if not json_:
         say(f"model: {model}")
-    with ending_gently(COMPARISON_ENDS):
-        others = baseline_scores(split, seed, to_compare)
-    assessment = assess(fitted, split, name="mirrored network (compsparse)", others=others)
+    assessment = tables.compared(fitted, split, seed, to_compare, name="mirrored network (compsparse)")
     report = FitReport(
         data.name,
         fitted.graph,
@@ -95,7 +75,7 @@ def fit(
         status=_cut_short(fitted),
         model_path=str(model),
         data_path=str(data),
-        notes=comparison_notes(others, to_compare),
+        notes=tables.comparison_notes(assessment.others, to_compare),
     )
     fit_page(out_, report)
     if json_:

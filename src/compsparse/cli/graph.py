@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 from typing import Annotated
 
@@ -38,8 +37,8 @@ def graph(
             {
                 "graph": json.loads(found.to_json()),
                 "modules": modules,
-                "log10_shallow": _finite(count.log10_shallow),
-                "log10_deep": _finite(count.log10_deep),
+                "log10_shallow": count.log10_shallow,
+                "log10_deep": count.log10_deep,
                 "assumptions": count.assumptions,
             }
         )
@@ -56,10 +55,6 @@ def graph(
         say(f"  assuming {line}", style="dim")
     if svg is not None:
         say(f"drawing: {svg}")
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def graph_from(text: str) -> FunctionGraph:

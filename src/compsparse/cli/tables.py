@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from compsparse.cli.interrupts import ending_gently
 from compsparse.clock import Deadline
 
 if TYPE_CHECKING:
+    from compsparse.models import Assessment, FittedGraph
     from compsparse.tables import SplitTable
 
 DataArgument = Annotated[Path, typer.Argument(help="A .csv or .parquet file; texts are categories.")]
@@ -31,7 +33,6 @@ REPORT, MODEL = Path("report.html"), Path("model.json")
 _KEPT_FOR_THE_REPORT, _KEPT_FOR_THE_PAGE = 0.25, 0.05
 """Shares of the time limit that search and fit leave to what follows."""
 _LEAST_SECONDS = 1.0
-COMPARISON_ENDS = "Ctrl-C: the comparison with dense models ends here"
 _OTHER_MODELS = 2
 
 
@@ -47,6 +48,16 @@ def deadlines(time_limit: float | None) -> tuple[Deadline, Deadline]:
 def seconds_to_learn(to_learn: Deadline) -> float | None:
     """Seconds for search and fit, one even where reading took all; None without a limit."""
     return max(to_learn.left, _LEAST_SECONDS) if to_learn.is_set else None
+
+
+def compared(model: FittedGraph, split: SplitTable, seed: int, deadline: Deadline | None, **about: Any) -> Assessment:
+    """A model and dense ones on the rows held out; Ctrl-C leaves the others out."""
+    from compsparse.models import assess
+    from compsparse.models.comparison import baseline_scores
+
+    with ending_gently("Ctrl-C: the comparison with dense models ends here"):
+        others = baseline_scores(split, seed, deadline)
+    return assess(model, split, others=others, **about)
 
 
 def comparison_notes(others: Sequence[object], deadline: Deadline) -> tuple[str, ...]:

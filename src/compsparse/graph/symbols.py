@@ -16,7 +16,7 @@ from compsparse.graph.derived import derived
 from compsparse.graph.operations import is_torch, operation
 
 _COMPARISONS = {"greater", "less", "greater_equal", "less_equal", "equal", "not_equal"}
-_LOGIC = {"logical_and", "logical_or", "logical_xor", "logical_not"}
+LOGIC = {"logical_and", "logical_or", "logical_xor", "logical_not"}
 _NEUTRAL = {"add": 0.0, "maximum": -math.inf, "minimum": math.inf}
 
 
@@ -35,7 +35,26 @@ class Recorder(OperationRecorder):
         self.decisions = Decisions(())
 
 
-class Symbol:
+class _Asked:
+    """What Python, numpy and torch ask a traced value when they meet it."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        return _idioms().method(self, name)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        return _idioms().on_symbols(ufunc, method, inputs, options)
+
+    def __array_function__(self, function: Any, kinds: Any, args: Any, kwargs: Any) -> Any:
+        return _idioms().array_function(function, args, kwargs)
+
+    @classmethod
+    def __torch_function__(cls, function: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return _idioms().torch_function(function.__name__, args, kwargs or {})
+
+
+class Symbol(_Asked):
     """A number that records what is done to it."""
 
     __slots__ = ("name", "recorder")
@@ -82,21 +101,8 @@ class Symbol:
     def __divmod__(self, other: Any) -> Any:
         return elementwise("floor_divide", self, other), elementwise("mod", self, other)
 
-    def __getattr__(self, name: str) -> Any:
-        return _idioms().method(self, name)
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        return _idioms().on_symbols(ufunc, method, inputs, options)
-
-    def __array_function__(self, function: Any, kinds: Any, args: Any, kwargs: Any) -> Any:
-        return _idioms().array_function(function, args, kwargs)
-
-    @classmethod
-    def __torch_function__(cls, function: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return _idioms().torch_function(function, args, kwargs or {})
-
-
-class SymbolArray(NDArrayOperatorsMixin):
+class SymbolArray(_Asked, NDArrayOperatorsMixin):
     """An array of symbols and numbers, which behaves as one of numpy; ``values`` holds them as objects."""
 
     def __init__(self, values: Any):
@@ -137,21 +143,6 @@ class SymbolArray(NDArrayOperatorsMixin):
             self.values[...] = elementwise("where", mask, _where_chosen(value, mask), self).values
         else:
             self.values[plain(key)] = objects(value)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or name == "values":
-            raise AttributeError(name)
-        return _idioms().method(self, name)
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        return _idioms().on_symbols(ufunc, method, inputs, options)
-
-    def __array_function__(self, function: Any, kinds: Any, args: Any, kwargs: Any) -> Any:
-        return _idioms().array_function(function, args, kwargs)
-
-    @classmethod
-    def __torch_function__(cls, function: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return _idioms().torch_function(function, args, kwargs or {})
 
 
 class MaskedArray(NDArrayOperatorsMixin):
@@ -311,7 +302,7 @@ def elementwise(name: str, *operands: Any) -> Any:
 
 
 def _scalar(name: str, *operands: Any) -> Any:
-    if name in _LOGIC:
+    if name in LOGIC:
         return _logical(name, *operands)
     operands = tuple(o if isinstance(o, Symbol) else _number(o) for o in operands)
     symbol = next((o for o in operands if isinstance(o, Symbol)), None)

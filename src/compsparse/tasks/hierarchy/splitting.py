@@ -15,7 +15,6 @@ from compsparse.tasks.hierarchy.trees import HierarchySample, write
 
 _ENUMERABLE = 2**20
 _MOST_ROUNDS = 200
-_TABLE_BITS = 20
 
 
 def split(
@@ -97,35 +96,14 @@ def _without_repeats(model: RandomHierarchy, n: int, rng: np.random.Generator) -
 
 def _new(codes: np.ndarray, known: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
     """Which codes come for the first time (None: all of them), and all that are known then, in order."""
-    every = np.sort(np.concatenate([known, codes]) if len(known) else codes)
-    is_again = every[1:] == every[:-1]
-    if not is_again.any():
-        return None, every
-    suspects = _among(every[1:][is_again], codes)
-    new = np.ones(len(codes), dtype=bool)
-    new[suspects] = False
-    _, first = np.unique(codes[suspects], return_index=True)
-    firsts = suspects[first]
-    new[firsts] = True if not len(known) else ~_contains(known, codes[firsts])
-    return new, every[np.concatenate([[True], ~is_again])]
-
-
-def _among(ordered: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Where a code is one of the ordered ones; a table of hashes rules out most of them first."""
-    table = np.zeros(2**_TABLE_BITS, dtype=bool)
-    table[_hashes(ordered)] = True
-    likely = np.flatnonzero(table[_hashes(codes)])
-    return np.asarray(likely[_contains(ordered, codes[likely])])
-
-
-def _hashes(codes: np.ndarray) -> np.ndarray:
-    """Knuth's multiplicative hash to a place in the table."""
-    return np.asarray((codes.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(64 - _TABLE_BITS))
-
-
-def _contains(ordered: np.ndarray, values: np.ndarray) -> np.ndarray:
-    at = np.searchsorted(ordered, values)
-    return np.asarray(ordered[np.minimum(at, len(ordered) - 1)] == values)
+    every = np.concatenate([known, codes]) if len(known) else codes
+    ordered = np.sort(every)
+    if (ordered[1:] != ordered[:-1]).all():
+        return None, ordered
+    ordered, first = np.unique(every, return_index=True)
+    new = np.zeros(len(codes), dtype=bool)
+    new[first[first >= len(known)] - len(known)] = True
+    return new, ordered
 
 
 def _rows(latent: Latent, mask: np.ndarray | None) -> Latent:
