@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from compsparse.bounds.bound import Bound, BoundTable
 from compsparse.bounds.description import GRID_SLACK, Choice, norms_nats, step_nats
 from compsparse.bounds.forms import FORMS, BoundForm, Computed, Member, kernel_class_complexity
 from compsparse.bounds.losses import BoundedLoss, bounded_loss
 from compsparse.bounds.lowering import LoweredModel, lower
 from compsparse.bounds.network_graph import NetworkGraph
 from compsparse.bounds.pac_bayes import SIGMAS, noisy_bound
-from compsparse.bounds.record import Bound, BoundTable
 from compsparse.certificate import Rigour
 from compsparse.checks import RandomState, check_flag, check_number, generator_from
 from compsparse.errors import DataError

@@ -26,8 +26,16 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from compsparse.bounds.blocks import BlockGraph, block_graph, merged_tiers
-from compsparse.bounds.layer_norms import LayerNorms, LayerShapes, layer_norms, layer_shapes, path_sums
+from compsparse.bounds.blocks import (
+    BlockGraph,
+    LayerNorms,
+    LayerShapes,
+    block_graph,
+    layer_norms,
+    layer_shapes,
+    merged_tiers,
+    path_sums,
+)
 from compsparse.bounds.network_graph import NetworkGraph
 from compsparse.certificate import Rigour
 

@@ -12,8 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from compsparse.bounds.description import Choice, code_choice, graph_choice, mask_choice
-from compsparse.bounds.network_graph import NetworkGraph
-from compsparse.bounds.stages import StageBuilder, pooling
+from compsparse.bounds.network_graph import NetworkGraph, StageBuilder, pooling
 from compsparse.bounds.torch_modules import SUPPORTED, lower_module
 from compsparse.checks import brief, check_numbers
 from compsparse.errors import ConfigError, DataError

@@ -17,8 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from compsparse.bounds.blocks import BlockGraph, block_graph
-from compsparse.bounds.layer_norms import layer_norms, path_sums
+from compsparse.bounds.blocks import BlockGraph, block_graph, layer_norms, path_sums
 from compsparse.bounds.lowering import lower
 from compsparse.bounds.network_graph import NetworkGraph, Stage, Weights
 from compsparse.certificate import Certificate, Rigour

@@ -10,8 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from compsparse.bounds.description import Choice, zeros_choice
-from compsparse.bounds.network_graph import PADDING, NetworkGraph
-from compsparse.bounds.stages import StageBuilder, pooling
+from compsparse.bounds.network_graph import NetworkGraph, StageBuilder, pooling
 from compsparse.checks import brief
 from compsparse.errors import ConfigError, DataError
 
@@ -176,26 +175,26 @@ def _sizes(value: int | tuple[int, ...], dimensions: int) -> tuple[int, ...]:
     return (value,) * dimensions if isinstance(value, int) else tuple(int(v) for v in value)
 
 
-def _windows(name: str, rows: Tensor, *settings: tuple[int, ...]) -> tuple[Tensor, tuple[int, ...]]:
-    """(places, channels, size) rows of every window, and the shape of the places.
-
-    Args:
-        rows: channels first.
-        settings: kernel size, stride, padding and dilation, each with a number for every dimension.
-    """
-    for size, step, pad, spread in reversed(list(zip(*settings, strict=True))):
-        # the axis in question is the last one; afterwards its places stand first
-        rows = nn.functional.pad(rows, [pad, pad], value=PADDING)
+def _windows(
+    name: str,
+    rows: Tensor,
+    kernel: tuple[int, ...],
+    stride: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+) -> tuple[Tensor, tuple[int, ...]]:
+    """(places, channels, size) rows of every window, channels first, and the shape of the places."""
+    shape = []
+    for n, size, step, pad, spread in zip(rows.shape[1:], kernel, stride, padding, dilation, strict=True):
         reach = (size - 1) * spread + 1
-        if rows.shape[-1] < reach:
-            raise DataError(f"{name} reads windows of {reach}, but there are only {rows.shape[-1]} places")
-        rows = rows.unfold(-1, reach, step)[..., ::spread]
-        rows = rows.movedim(-2, 0).movedim(-1, 0)
-    n = len(settings[0])
-    # (sizes, places) alternate in front, the first dimension first; the channels stand last
-    order = [*range(1, 2 * n, 2), 2 * n, *range(0, 2 * n, 2)]
-    rows = rows.permute(order)
-    return rows.reshape(-1, rows.shape[n], int(torch.tensor(rows.shape[n + 1 :]).prod())), tuple(rows.shape[:n])
+        if n + 2 * pad < reach:
+            raise DataError(f"{name} reads windows of {reach}, but there are only {n + 2 * pad} places")
+        shape.append((n + 2 * pad - reach) // step + 1)
+    flat = 2 - len(kernel)  # torch unfolds images: a line is one of height 1; beyond the edge it puts zero, PADDING
+    one, zero = (1,) * flat, (0,) * flat
+    image = rows.double().view(1, len(rows), -1, rows.shape[-1])
+    found = nn.functional.unfold(image, (*one, *kernel), (*one, *dilation), (*zero, *padding), (*one, *stride))
+    return found[0].T.reshape(found.shape[2], len(rows), -1).long(), tuple(shape)
 
 
 def _whole_kernel(layer: Any) -> Tensor:

@@ -1,4 +1,4 @@
-"""``compsparse discover``, ``predict`` and ``demo``."""
+"""``compsparse discover``, ``predict``, ``demo`` and ``fit``: what learns from a table."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import typer
 from compsparse.checks import check_device, own_seed
 from compsparse.cli import tables
 from compsparse.cli.app import JsonOption, app, err, out, print_json, print_scores, say, scores_as_data, seconds
+from compsparse.cli.graph import graph_from
 from compsparse.cli.interrupts import ending_gently
 from compsparse.clock import Deadline
 from compsparse.files import check_outputs, write_text
@@ -88,7 +89,7 @@ def demo(
     """
     from compsparse.discovery.agreement import agreement
     from compsparse.report.summary import summary
-    from compsparse.tasks import glued_joints
+    from compsparse.tasks.targets import GLUED_STRENGTH, glued_joints
 
     check_outputs([out_, model, table])
     task = glued_joints(_DEMO_NOISE)
@@ -104,7 +105,8 @@ def demo(
         told = [*known.sentences(), *summary(found, assessment), "The other models are untuned.", ""]
         say("\n".join(told), style="bold")
         _print_discovery(found)
-    notes = (_demo_formula(), *tables.comparison_notes(assessment.others, Deadline()))
+    formula = f"The table is made up: {_DEMO_TARGET} = {GLUED_STRENGTH}, and noise of {_DEMO_NOISE:.0%}."
+    notes = (formula, *tables.comparison_notes(assessment.others, Deadline()))
     title = "Which readings decide how strong a glued joint is?"
     _report(
         found, split, assessment, seed, json_,
@@ -125,12 +127,6 @@ def _write_demo_table(path: Path, task: Task, seed: int) -> None:
     lines = [",".join([*task.graph.inputs, _DEMO_TARGET])]
     lines += [",".join(f"{value:.6g}" for value in (*row, y)) for row, y in zip(sample.X, sample.y, strict=True)]
     write_text(path, "\n".join(lines) + "\n")
-
-
-def _demo_formula() -> str:
-    from compsparse.tasks.targets import GLUED_STRENGTH
-
-    return f"The table is made up: {_DEMO_TARGET} = {GLUED_STRENGTH}, and noise of {_DEMO_NOISE:.0%}."
 
 
 @app.command()
@@ -281,3 +277,81 @@ def _as_data(found: Discovery, scores: Sequence[Any], known: Agreement | None) -
         "scores": scores_as_data(scores),
         "beside_the_formula": known.sentences() if known else None,
     }
+
+
+# ---- a known graph --------------------------------------------------------------------------------
+
+
+@app.command()
+def fit(
+    data: tables.DataArgument,
+    target: tables.TargetOption,
+    graph: Annotated[str, typer.Option(help="The function graph: an expression of the columns, or a .json file.")],
+    out_: tables.ReportOption = tables.REPORT,
+    model: tables.ModelOption = tables.MODEL,
+    time_limit: tables.TimeLimitOption = None,
+    classification: tables.ClassificationOption = None,
+    exclude: tables.ExcludeOption = None,
+    device: tables.DeviceOption = None,
+    random_state: tables.RandomStateOption = None,
+    json_: JsonOption = False,
+) -> None:
+    """Fit a network that mirrors a known graph, and compare it with dense models.
+
+    Only the structure of the expression is used: constants and functions are learned. A third of the rows is held
+    out for the test.
+    """
+    from compsparse.models import fit_model, learned_nodes
+    from compsparse.progress import shown
+    from compsparse.report.fit_page import FitReport, fit_page
+    from compsparse.training import TrainingStatus
+
+    to_learn, to_compare = tables.deadlines(seconds(time_limit))
+    check_outputs([out_, model], [data, *([graph] if graph.endswith(".json") else [])])
+    check_device(device)
+    seed, known = own_seed(random_state), graph_from(graph)
+    split = tables.split_file(data, target, exclude, classification, seed)
+    if not json_:
+        say(str(known))
+        n_train = len(split.target.values)
+        say(f"\nfitting the mirrored network to {n_train:,} rows (random_state {seed}) …")
+    with ending_gently(_HEARD[1]), shown("fitting", err.is_terminal) as progress:
+        fitted = fit_model(
+            known,
+            split.X,
+            split.y,
+            classification=split.classes is not None,
+            random_state=seed,
+            device=device,
+            progress=progress,
+            time_limit=tables.seconds_to_learn(to_learn),
+        )
+    fitted.save(model)
+    if not json_:
+        say(f"model: {model}")
+    was_cut = fitted.status in (TrainingStatus.OUT_OF_TIME, TrainingStatus.INTERRUPTED)
+    assessment = tables.compared(fitted, split, seed, to_compare, name="mirrored network (compsparse)")
+    report = FitReport(
+        data.name,
+        fitted.graph,
+        assessment,
+        n_parameters=fitted.size.parameters,
+        learned=learned_nodes(fitted, split.X),
+        status=fitted.status.value if was_cut else "",
+        model_path=str(model),
+        data_path=str(data),
+        notes=tables.comparison_notes(assessment.others, to_compare),
+    )
+    fit_page(out_, report)
+    if json_:
+        told = {"status": fitted.status.name, "status_text": fitted.status.value, "random_state": seed}
+        sizes = {"scores": scores_as_data(assessment.scores), "parameters": fitted.size.parameters}
+        print_json(told | sizes | {"report": str(out_), "model": str(model)})
+        return
+    print_scores(assessment.scores)
+    if assessment.better_elsewhere:
+        say(assessment.better_elsewhere)
+    for sentence in (report.status, *report.notes):
+        if sentence:
+            say(sentence, style="bold yellow")
+    say(f"report: {out_}")

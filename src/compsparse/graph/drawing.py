@@ -193,7 +193,10 @@ def draw_svg(
     labels, hover = _texts("labels", labels), _texts("hover", hover)
     if len(check_graph("graph", graph).index) > _MOST_BOXES:
         graph, labels, hover = _nearest_the_outputs(graph, labels, hover)
-    text = {name: _in_a_box(labels.get(name) or _label(graph, name)) for name in graph.index}
+    text = {}
+    for name in graph.index:
+        label = labels.get(name) or (graph[name].label if graph.levels[name] else name)
+        text[name] = label if len(label) <= _LONGEST_IN_A_BOX else label[: _LONGEST_IN_A_BOX - 1] + "…"
     width = {name: max(26.0, _CHARACTER * len(t) + 16) for name, t in text.items()}
     centre, canvas_width, canvas_height = _place(graph, width, direction)
     key = _key(graph)
@@ -250,10 +253,6 @@ def _nearest_the_outputs(
     return FunctionGraph(inputs, nodes, [o for o in graph.outputs if o in kept]), labels, hover
 
 
-def _label(graph: FunctionGraph, name: str) -> str:
-    return graph[name].label if graph.levels[name] else name
-
-
 def _definition(graph: FunctionGraph, name: str) -> str:
     if not graph.levels[name]:
         return f"{name}: input{' (inert)' if name in graph.inert else ''}"
@@ -262,17 +261,10 @@ def _definition(graph: FunctionGraph, name: str) -> str:
     return f"{name} = {node.label}{kind}, from {', '.join(node.parents)}"
 
 
-def _in_a_box(text: str) -> str:
-    return text if len(text) <= _LONGEST_IN_A_BOX else text[: _LONGEST_IN_A_BOX - 1] + "…"
-
-
 def _classes(graph: FunctionGraph, name: str) -> str:
-    kind = _input_class(graph, name) if not graph.levels[name] else graph[name].kind or "plain"
+    inert = " inert" * (name in graph.inert)
+    kind = (graph[name].kind or "plain") if graph.levels[name] else f"input{inert}"
     return f"node {kind}{' output' if name in graph.outputs else ''}"
-
-
-def _input_class(graph: FunctionGraph, name: str) -> str:
-    return "input inert" if name in graph.inert else "input"
 
 
 def _place(

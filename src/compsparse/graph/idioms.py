@@ -210,14 +210,12 @@ def method(value: Any, name: str) -> Any:
     if name == "T":
         return value
     if name in _METHODS:
-        return lambda *args, **kwargs: call(name, [value, *args], _dimension(kwargs))
+        return lambda *args, **kwargs: call(
+            name, [value, *args], {_TORCH_WORDS.get(k) or k: v for k, v in kwargs.items()}
+        )
     if name in _TORCH_METHODS or (not name.startswith("_") and operation(name) is not None):
         return lambda *args, **kwargs: torch_function(name, [value, *args], kwargs)
     raise AttributeError(f".{name} is not supported on a traced value")
-
-
-def _dimension(kwargs: dict[str, Any]) -> dict[str, Any]:
-    return {_TORCH_WORDS.get(k) or k: v for k, v in kwargs.items()}
 
 
 def _reshape(value: Any, *shape: Any, order: Any = "C") -> Any:

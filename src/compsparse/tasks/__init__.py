@@ -10,8 +10,7 @@ from compsparse.tasks.hierarchy import (
     exchange_synonyms,
     one_hot,
 )
-from compsparse.tasks.images import MotifImages, gaussian_twin, smooth_noise
-from compsparse.tasks.patches import patch_pixels, patch_sum
+from compsparse.tasks.images import MotifImages, gaussian_twin, patch_pixels, patch_sum, smooth_noise
 from compsparse.tasks.takagi import hat_sum, hats, takagi_coefficients, takagi_sum
 from compsparse.tasks.targets import (
     borehole,

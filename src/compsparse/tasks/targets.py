@@ -173,7 +173,16 @@ def friedman3(noise: float = 0.0) -> Task:
     return Task("friedman3", FunctionGraph.from_expression(text, input_names(4)), _CIRCUIT, noise)
 
 
-_BOREHOLE_INPUTS = ("rw", "r", "Tu", "Hu", "Tl", "Hl", "L", "Kw")
+_BOREHOLE = {
+    "rw": (0.05, 0.15),
+    "r": (100, 50_000),
+    "Tu": (63_070, 115_600),
+    "Hu": (990, 1110),
+    "Tl": (63.1, 116),
+    "Hl": (700, 820),
+    "L": (1120, 1680),
+    "Kw": (9855, 12_045),
+}
 
 
 def borehole(noise: float = 0.0) -> Task:
@@ -183,19 +192,7 @@ def borehole(noise: float = 0.0) -> Task:
     lower aquifer (m^2/year); Hu, Hl: their heads (m); L: length (m); Kw: conductivity (m/year).
     """
     text = "2*pi*Tu*(Hu - Hl)/(log(r/rw)*(1 + 2*(L/Kw)*Tu/(log(r/rw)*rw**2) + Tu/Tl))"
-    bounds = on(
-        [
-            (0.05, 0.15),
-            (100, 50_000),
-            (63_070, 115_600),
-            (990, 1110),
-            (63.1, 116),
-            (700, 820),
-            (1120, 1680),
-            (9855, 12_045),
-        ]
-    )
-    return Task("borehole", FunctionGraph.from_expression(text, _BOREHOLE_INPUTS), bounds, noise)
+    return Task("borehole", FunctionGraph.from_expression(text, [*_BOREHOLE]), on(_BOREHOLE), noise)
 
 
 _GLUING = {
