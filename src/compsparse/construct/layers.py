@@ -10,7 +10,7 @@ import numpy as np
 from compsparse.errors import ConfigError
 from compsparse.graph import Constituent, FunctionGraph, Node
 from compsparse.graph.derived import derived
-from compsparse.graph.formula import Apply, Argument, Constant, Formula
+from compsparse.graph.formula import Apply, Argument, Constant, Formula, summed
 from compsparse.graph.operations import operation
 
 
@@ -20,17 +20,14 @@ def operation_formula(name: str, *operands: Formula | float) -> Formula:
     builder = derived(name)
     if operation(name) is not None or builder is None:
         return Apply(name, tuple(parts))
-    made: Formula = builder(operation_formula, *parts)
+    made: Formula = builder.build(operation_formula, *parts)
     return made
 
 
 def affine(weights: Sequence[float] | np.ndarray, shift: float) -> Formula:
-    """A weighted sum of the arguments and a number; a balanced sum nests less deep."""
+    """A weighted sum of the arguments and a number."""
     terms: list[Formula] = [Apply("mul", (Constant(float(w)), Argument(i))) for i, w in enumerate(weights)]
-    while len(terms) > 1:
-        pairs = [Apply("add", (a, b)) for a, b in zip(terms[::2], terms[1::2], strict=False)]
-        terms = [*pairs, *terms[2 * len(pairs) :]]
-    return Apply("add", (terms[0], Constant(float(shift))))
+    return Apply("add", (summed(terms), Constant(float(shift))))
 
 
 class UnitLayers:

@@ -19,11 +19,20 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from compsparse.checks import brief, check_choice, check_count, check_number, check_numbers
+from compsparse.checks import (
+    MOST_LAYERS,
+    brief,
+    check_choice,
+    check_count,
+    check_dtype,
+    check_flag,
+    check_number,
+    check_numbers,
+    check_replicas,
+)
 from compsparse.errors import ConfigError, DataError
 from compsparse.graph import Constituent, FunctionGraph, Node
 from compsparse.networks.replicas import ReplicatedNetwork, check_weights
-from compsparse.parameters import check_parameters
 from compsparse.sizes import check_size
 from compsparse.sparse.dictionaries import check_dictionary
 from compsparse.sparse.moves import AnalyticMove, CoupledMove, FreeMove, Move, StepMove
@@ -71,7 +80,9 @@ class UnrolledNetwork(ReplicatedNetwork):
         n_replicas: int | None = None,
         dtype: torch.dtype = torch.float32,
     ):
-        check_parameters(n_replicas=n_replicas, n_layers=n_layers, dtype=dtype)
+        check_replicas(n_replicas)
+        check_dtype(dtype)
+        n_layers = check_count("n_layers", n_layers, most=MOST_LAYERS)
         check_choice("variant", variant, get_args(UnrolledVariant))
         select = check_number("select", select, least=0, most=1)
         select_at_most = check_number("select_at_most", select_at_most, least=0, most=1)
@@ -179,7 +190,7 @@ def fista(X: ArrayLike | Tensor, W: ArrayLike, lam: float, n_steps: int, *, hist
 
 
 def _checked_steps(X: ArrayLike | Tensor, n_steps: int, history: bool) -> tuple[Tensor, int]:
-    check_parameters(history=history)
+    check_flag("history", history)
     return _signals(X), check_count("n_steps", n_steps, most=_MOST_STEPS)
 
 

@@ -9,8 +9,7 @@ from torch import Tensor
 from compsparse.checks import RandomState, check_kind, check_number
 from compsparse.errors import ConfigError
 from compsparse.networks.replicas import replica_seeds
-from compsparse.parameters import check_parameters
-from compsparse.progress import Progress, Silent
+from compsparse.progress import Progress, check_progress
 from compsparse.sparse.dictionaries import check_dictionary
 from compsparse.sparse.unrolled import UnrolledNetwork
 from compsparse.surroundings import usual_settings
@@ -67,10 +66,9 @@ def train_layer_by_layer(
     """
     check_kind("network", network, UnrolledNetwork)
     check_kind("config", config, TrainingConfig)
-    check_parameters(progress=progress)
+    progress = check_progress(progress)
     if config.weight_decay:
         raise ConfigError("weight decay would shrink layers that do not train yet: set weight_decay=0")
-    progress = Silent() if progress is None else progress
     seeds = replica_seeds(random_state, network.n_replicas)
     stages = []
     try:
