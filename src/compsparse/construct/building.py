@@ -11,14 +11,12 @@ import torch
 
 from compsparse.construct.explicit import SparseLayer
 from compsparse.construct.forms import AffineForm
-from compsparse.construct.gadget import Gadget
+from compsparse.construct.gadget import Gadget, rounding_error
 from compsparse.construct.kuhn import kuhn
 from compsparse.construct.lowering import Program, ProgramStep
 from compsparse.construct.products import product, square
-from compsparse.construct.rounding import rounding_error
 from compsparse.construct.splines import spline
-from compsparse.construct.split import cheapest_split
-from compsparse.construct.tolerances import Place, Tolerances, price, tolerances
+from compsparse.construct.tolerances import Place, Tolerances, cheapest_split, price, tolerances
 from compsparse.errors import ConfigError
 
 _ROUNDS = 6
@@ -47,6 +45,11 @@ class Built:
     roundings: dict[int, float]
     read_out: float
     rounding: float
+
+    @property
+    def n_units(self) -> int:
+        """ReLUs of all gadgets."""
+        return sum(gadget.n_units for gadget in self.gadgets.values())
 
 
 def build(
@@ -110,9 +113,9 @@ def _gadget(step: ProgramStep, place: Place, eps: float, dtype: torch.dtype, uni
             case "relu":
                 return relu_gadget(step.forms[0])
             case "square":
-                return square(step.forms[0], *place.box[0], eps)[0]
+                return square(step.forms[0], place.box[0][1], eps)
             case "product":
-                return product(step.forms[0], step.forms[1], (place.box[0], place.box[1]), eps)[0]
+                return product(step.forms[0], step.forms[1], (place.box[0][1], place.box[1][1]), eps)
             case "grid":
                 assert step.formula is not None
                 return kuhn(step.formula, step.forms, place.box, eps)

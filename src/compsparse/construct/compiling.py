@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import torch
 
+from compsparse.boxes import Side
 from compsparse.certificate import Certificate, Rigour
 from compsparse.checks import (
     RandomState,
@@ -28,11 +29,11 @@ from compsparse.construct.enclosure import bounds_on
 from compsparse.construct.kuhn import grid_for
 from compsparse.construct.lowering import Program, lower_graph
 from compsparse.construct.opaque import DeclaredBounds, Opaque, estimated_bounds
+from compsparse.construct.propagation import tightened
 from compsparse.construct.record import PRECISIONS, Compiled, CompiledNode, Precision
 from compsparse.construct.refutation import CertificateError, Seen, at, search
 from compsparse.construct.splines import numbers_between
 from compsparse.construct.subject import Domain, HoldsFunction, check_domain, subject_of
-from compsparse.construct.tightening import tightened
 from compsparse.construct.tolerances import StepError
 from compsparse.errors import ConfigError
 from compsparse.graph import FunctionGraph, Node
@@ -121,9 +122,7 @@ def compile(
 # ---- what was asked for -----------------------------------------------------------------------
 
 
-def _sides_held(
-    graph: FunctionGraph, box: Sequence[tuple[float, float]], kind: torch.dtype
-) -> list[tuple[float, float]]:
+def _sides_held(graph: FunctionGraph, box: Sequence[Side], kind: torch.dtype) -> list[Side]:
     """The sides from the first to the last number of the type: a network of this type has no other inputs."""
     found = []
     for name, (low, high) in zip(graph.inputs, box, strict=True):
@@ -138,7 +137,7 @@ def _sides_held(
 
 def _opaque(
     graph: FunctionGraph,
-    box: Sequence[tuple[float, float]],
+    box: Sequence[Side],
     declared: Mapping[str, DeclaredBounds],
     estimate: bool,
     random_state: RandomState,
@@ -166,9 +165,7 @@ def _opaque(
     return found
 
 
-def _parent_ranges(
-    graph: FunctionGraph, node: Node, box: Sequence[tuple[float, float]], found: Mapping[str, Opaque]
-) -> list[tuple[float, float]]:
+def _parent_ranges(graph: FunctionGraph, node: Node, box: Sequence[Side], found: Mapping[str, Opaque]) -> list[Side]:
     above = [p for p in node.parents if p not in graph.inputs]
     sides = dict(zip(graph.inputs, box, strict=True))
     if above:
@@ -183,7 +180,7 @@ def _parent_ranges(
 
 def _compiled(
     graph: FunctionGraph,
-    box: Sequence[tuple[float, float]],
+    box: Sequence[Side],
     tol: float,
     method: str,
     kind: torch.dtype,
@@ -211,16 +208,14 @@ def _compiled(
             cheaper = grids | _cheaper_on_a_grid(graph, box, *best)
             if cheaper != grids:
                 other = with_grids(cheaper)
-                best = min(best, other, key=lambda pair: sum(g.n_units for g in pair[1].gadgets.values()))
+                best = min(best, other, key=lambda pair: pair[1].n_units)
         program, built = best
         rebuild = partial(build, program, list(built.outputs), dtype=kind, uniform=method == "uniform")
         best = program, tightened(graph, opaque, box, built, tol, rebuild)
     return best
 
 
-def _cheaper_on_a_grid(
-    graph: FunctionGraph, domain: Sequence[tuple[float, float]], program: Program, built: Built
-) -> frozenset[str]:
+def _cheaper_on_a_grid(graph: FunctionGraph, domain: Sequence[Side], program: Program, built: Built) -> frozenset[str]:
     """Nodes that a grid with fewer units brings to the error that their steps have."""
     found = set()
     sides = dict(zip(graph.inputs, domain, strict=True))

@@ -1,12 +1,19 @@
-"""Affine forms of wires, with exact rational weights, so that fusing sums costs nothing and rounds nothing."""
+"""Affine forms of wires and polynomials, with exact rational numbers, so that fusing them rounds nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
+from numpy.polynomial import polynomial
+
+from compsparse.graph.formula import Apply, Argument, Constant, Formula
+
+_HIGHEST_DEGREE = 12
+_OF_TWO = {"add": polynomial.polyadd, "sub": polynomial.polysub, "mul": polynomial.polymul}
 
 
 @dataclass(frozen=True)
@@ -124,3 +131,47 @@ def rounded_up(value: Fraction) -> float:
     """The nearest double that is not smaller."""
     nearest = float(value)
     return nearest if Fraction(nearest) >= value else float(np.nextafter(nearest, np.inf))
+
+
+# ---- polynomials of one argument ----------------------------------------------------------------
+
+
+def coefficients(formula: Formula) -> list[Fraction] | None:
+    """Coefficients from the constant on, or None where the formula is no polynomial of a small degree.
+
+    >>> from compsparse.graph.parser import parse_formula
+    >>> [int(c) for c in coefficients(parse_formula("(a - 1)**2 + 3*a", ["a"]))]
+    [1, 1, 1]
+    """
+    operation: Any
+    other: Any
+    match formula:
+        case Argument(_):
+            return [Fraction(0), Fraction(1)]
+        case Constant(value):
+            return [Fraction(value)]
+        case Apply("neg", (inside,)):
+            return coefficients(Apply("sub", (Constant(0.0), inside)))
+        case Apply("square", (inside,)):
+            return coefficients(Apply("pow", (inside, Constant(2.0))))
+        case Apply("pow", (inside, Constant(p))) if 0 <= p <= _HIGHEST_DEGREE and float(p).is_integer():
+            operation, other = polynomial.polypow, int(p)
+        case Apply("div", (inside, Constant(c))) if c:
+            operation, other = polynomial.polymul, [1 / Fraction(c)]
+        case Apply("add" | "sub" | "mul" as name, (inside, right)):
+            operation, other = _OF_TWO[name], coefficients(right)
+        case _:
+            return None
+    found = coefficients(inside)
+    if found is None or other is None:
+        return None
+    made = [Fraction(c) for c in operation(found, other)]
+    return made if len(made) <= _HIGHEST_DEGREE + 1 else None
+
+
+def centred_at(found: Sequence[Fraction], centre: Fraction) -> list[Fraction]:
+    """Coefficients in powers of x - centre."""
+    total: Any = [Fraction(0)]
+    for c in reversed(found):
+        total = polynomial.polyadd(polynomial.polymul(total, [centre, Fraction(1)]), [c])
+    return list(total)

@@ -18,8 +18,7 @@ import torch
 from compsparse.arithmetic import UNIT_ROUNDOFF
 from compsparse.construct.explicit import SparseLayer
 from compsparse.construct.forms import AffineForm
-from compsparse.construct.gadget import N_ROUNDINGS
-from compsparse.construct.rounding import rounding_error
+from compsparse.construct.gadget import N_ROUNDINGS, Gadget, rounding_error
 
 _ROUNDING_SHARE = 0.1
 """Hinges whose rounding is above this share of the error that is asked for give way to ramps, if these round less."""
@@ -27,24 +26,12 @@ _LONGEST_SUM = 32
 """Terms beyond which a sum in single precision is taken in parts, since its rounding grows with their number."""
 
 
-@dataclass(frozen=True, eq=False)
-class Interpolation:
-    """Layers from wires to one number.
-
-    Attributes:
-        error: how far the function of these weights, in exact arithmetic, is from the one that was asked for.
-        rounding: what floating-point arithmetic adds, for wires in given ranges.
-    """
-
-    layers: tuple[SparseLayer, ...]
-    error: float
-    rounding: Callable[[np.ndarray, np.ndarray, torch.dtype], float]
-
-
 def interpolation(
     form: AffineForm, knots: np.ndarray, heights: np.ndarray, eps: float, *, clip: bool, dtype: torch.dtype
-) -> Interpolation:
+) -> Gadget:
     """Heights at knots on an affine form; inner knots, with ``clip`` all of them, must be numbers of the type.
+
+    The gadget's error is how far the function of its weights, in exact arithmetic, is from the one asked for.
 
     Args:
         eps: the error that the whole step may have.
@@ -61,11 +48,10 @@ def interpolation(
     def rounding(lower: np.ndarray, upper: np.ndarray, kind: torch.dtype) -> float:
         found = rounding_error(first, lower, upper, kind, n_roundings=N_ROUNDINGS)
         off = float(found.error.max()) if first else 0.0
-        return (
-            made.rounding(float(found.lower[0]) - off, float(found.upper[0]) + off, kind) + 1.01 * made.steepest * off
-        )
+        ends = float(found.lower[0]) - off, float(found.upper[0]) + off
+        return made.rounding(*ends, kind) + 1.01 * made.steepest * off
 
-    return Interpolation(layers, made.off, rounding)
+    return Gadget(form.wires, layers, made.off, "interpolation", rounding)
 
 
 def _is_wire(form: AffineForm) -> bool:
@@ -80,7 +66,7 @@ def _is_held(value: float, dtype: torch.dtype) -> bool:
     return float(torch.tensor(value, dtype=torch.float64).to(dtype)) == value
 
 
-def _straight(form: AffineForm, knots: np.ndarray, heights: np.ndarray) -> Interpolation:
+def _straight(form: AffineForm, knots: np.ndarray, heights: np.ndarray) -> Gadget:
     """One piece or one height, without a ReLU."""
     at, height = float(knots[0]), float(heights[0])
     slope = float(np.diff(heights)[0] / np.diff(knots)[0]) if len(knots) > 1 else 0.0
@@ -89,9 +75,8 @@ def _straight(form: AffineForm, knots: np.ndarray, heights: np.ndarray) -> Inter
     def rounding(lower: np.ndarray, upper: np.ndarray, dtype: torch.dtype) -> float:
         return float(rounding_error(layers, lower, upper, dtype, n_roundings=N_ROUNDINGS).error[0])
 
-    return Interpolation(
-        layers, 8 * UNIT_ROUNDOFF * (np.abs(heights).max() + abs(slope) * np.abs(knots).max()), rounding
-    )
+    off = 8 * UNIT_ROUNDOFF * (np.abs(heights).max() + abs(slope) * np.abs(knots).max())
+    return Gadget(form.wires, layers, off, "interpolation", rounding)
 
 
 # ---- terms --------------------------------------------------------------------------------------

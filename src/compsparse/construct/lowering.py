@@ -18,11 +18,9 @@ from compsparse.boxes import Side
 from compsparse.clock import look_at_clock
 from compsparse.construct.curves import CURVES
 from compsparse.construct.enclosure import BoxBounds, FormulaBounds, bounds_on, enclose
-from compsparse.construct.forms import AffineForm, Ranges, rounded_up
+from compsparse.construct.forms import AffineForm, Ranges, centred_at, coefficients, rounded_up
 from compsparse.construct.intervals import IntervalArray
 from compsparse.construct.opaque import Opaque
-from compsparse.construct.polynomials import centred_at, coefficients
-from compsparse.construct.products import centred
 from compsparse.construct.splines import mesh_on
 from compsparse.errors import GraphError
 from compsparse.graph import FunctionGraph, Node
@@ -229,7 +227,7 @@ class _NodeLowering:
 
     def polynomial(self, base: AffineForm, found: list[Fraction], where: Side) -> AffineForm:
         """Horner's rule in x - c, with the middle c of the range: one square, then products."""
-        c = centred(*where)[0]
+        c = _centred(*where)[0]
         terms = centred_at(found, c)
         x = base - AffineForm.number(c)
         square = self.square(x, self.all.ranges.of(x))
@@ -241,7 +239,7 @@ class _NodeLowering:
         return total
 
     def square(self, x: AffineForm, where: Side) -> AffineForm:
-        c, r = centred(*where)
+        c, r = _centred(*where)
         if not r:
             return x.scaled(2 * c) - AffineForm.number(c * c)
         inner = x - AffineForm.number(c)
@@ -254,7 +252,7 @@ class _NodeLowering:
 
     def product(self, x: AffineForm, y: AffineForm, box: tuple[Side, Side]) -> AffineForm:
         """x y = (x - c)(y - d) + c y + d x - c d: only the first is no affine form."""
-        (c, r), (d, s) = centred(*box[0]), centred(*box[1])
+        (c, r), (d, s) = _centred(*box[0]), _centred(*box[1])
         rest = y.scaled(c) + x.scaled(d) - AffineForm.number(c * d)
         if not r or not s:
             return rest
@@ -411,6 +409,12 @@ def node_formula(node: Node) -> Formula:
             "declare bounds for it, or ask for an estimate from samples with estimate=True"
         )
     return node.constituent.formula
+
+
+def _centred(low: float, high: float) -> tuple[Fraction, Fraction]:
+    """Centre and radius of an interval, exactly."""
+    a, b = Fraction(low), Fraction(high)
+    return (a + b) / 2, (b - a) / 2
 
 
 def _is_exact(formula: Formula) -> bool:

@@ -10,18 +10,21 @@ its own, and the signs of paths that cancel are kept.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 
+from compsparse.boxes import Side
 from compsparse.clock import look_at_clock
+from compsparse.construct.building import Built
 from compsparse.construct.enclosure import enclose
 from compsparse.construct.forms import AffineForm
 from compsparse.construct.intervals import IntervalArray
-from compsparse.construct.lowering import Program, ProgramStep
+from compsparse.construct.lowering import ProgramStep, node_formula
 from compsparse.construct.opaque import Opaque
-from compsparse.construct.tolerances import Place
+from compsparse.errors import ConfigError
 from compsparse.graph import FunctionGraph
 from compsparse.graph.formula import Formula
 
@@ -36,39 +39,35 @@ _TRIED, _FALLEN = 250, 0.8
 """Dividing ends at so many cells where the bound is still above this share of what it was."""
 _CLOSE = 1.2
 """Dividing ends where the bound is within this factor of what is attained at the middle of some cell."""
+_LOOSER = 3
+"""Times that a network is built for a larger error than was asked for, whose certificate on cells is small enough."""
+_ENOUGH = 0.5
+"""A certificate above this share of the tolerance is not worth another network."""
 
 CellSides = list[IntervalArray]
 
 
 @dataclass(frozen=True, eq=False)
 class Propagation:
-    """A program on its box, whose wires may be off by so much.
-
-    Attributes:
-        formulas: of every node of the graph.
-        places: where each step works, by wire: arguments are clipped to its box, and slopes there are known.
-        widened: by how much each wire may be off.
-    """
+    """A program on its box, and how far its wires may be off."""
 
     graph: FunctionGraph
-    program: Program
-    outputs: Sequence[AffineForm]
     formulas: Mapping[str, Formula | Opaque]
-    places: Mapping[int, Place]
-    widened: Mapping[int, float]
+    built: Built
 
     def factors(self, cells: CellSides, *, is_exact: bool = False) -> dict[int, np.ndarray]:
         """The largest |A_k| on each cell, over all outputs, by wire; with ``is_exact`` where no wire is off."""
         slopes = self._slopes(cells, is_exact)
         shape = np.shape(cells[0].lower)
-        largest = {step.wire: np.zeros(shape) for step in self.program.steps}
-        for output in self.outputs:
+        largest = {step.wire: np.zeros(shape) for step in self.built.program.steps}
+        for output in self.built.outputs:
             reached: dict[int, IntervalArray] = {}
             _add(reached, output, IntervalArray.of(np.ones(shape)))
-            for step in reversed(self.program.steps):
+            for step in reversed(self.built.program.steps):
                 if step.wire in reached:
                     here = reached[step.wire]
-                    largest[step.wire] = np.fmax(largest[step.wire], _known(here.magnitude))
+                    size = np.where(np.isnan(here.magnitude), np.inf, here.magnitude)
+                    largest[step.wire] = np.fmax(largest[step.wire], size)
                     for form, slope in zip(step.forms, slopes[step.wire], strict=True):
                         _add(reached, form, here * slope)
         return largest
@@ -76,20 +75,20 @@ class Propagation:
     # ---- intervals of wires -------------------------------------------------------------------
 
     def _slopes(self, cells: CellSides, is_exact: bool) -> dict[int, list[IntervalArray]]:
-        known = self._known_forms(cells)
+        known, tolerances = self._known_forms(cells), self.built.tolerances
         wires = dict(enumerate(cells))
         found = {}
-        for step in self.program.steps:
+        for step in self.built.program.steps:
             exact = [self._range(form, wires, known) for form in step.forms]
-            off = [0.0 if is_exact else form.error(self.widened) * (1 + 1e-12) for form in step.forms]
+            off = [0.0 if is_exact else form.error(tolerances.widened) * (1 + 1e-12) for form in step.forms]
+            place = tolerances.places[step.wire]
             wide = [
-                _clipped(IntervalArray(e.lower - o, e.upper + o), side)
-                for e, o, side in zip(exact, off, self.places[step.wire].box, strict=True)
+                IntervalArray(np.clip(e.lower - o, *side), np.clip(e.upper + o, *side))
+                for e, o, side in zip(exact, off, place.box, strict=True)
             ]
             value, _ = _value_and_slopes(step, exact)
             wires[step.wire] = value.meet(IntervalArray.of(*step.range))
-            steepest = self.places[step.wire].slopes
-            slopes = zip(_value_and_slopes(step, wide)[1], steepest, strict=True)
+            slopes = zip(_value_and_slopes(step, wide)[1], place.slopes, strict=True)
             found[step.wire] = [slope.meet(IntervalArray.of(-most, most)) for slope, most in slopes]
         return found
 
@@ -99,9 +98,11 @@ class Propagation:
         known: dict[AffineForm, list[tuple[AffineForm, IntervalArray]]] = {}
         for node in self.graph.nodes:
             found = enclose(self.formulas[node.name], [values[p] for p in node.parents], order=0).value
-            bounds = self.program.node_bounds[node.name]
-            values[node.name] = _filled(found, cells).meet(IntervalArray.of(bounds.lower, bounds.upper))
-            form = self.program.forms.get(node.name)
+            bounds = self.built.program.node_bounds[node.name]
+            values[node.name] = found.spread(np.shape(cells[0].lower)).meet(
+                IntervalArray.of(bounds.lower, bounds.upper)
+            )
+            form = self.built.program.forms.get(node.name)
             if form is not None and len(form.terms) > 1:
                 known.setdefault(form.direction[0], []).append((form, values[node.name]))
         return known
@@ -119,7 +120,7 @@ class Propagation:
                 shift = form.constant - ratio * other.constant
                 moved = where * _number(ratio) + _number(shift)
                 total = total.meet(moved)
-        return total.meet(IntervalArray.of(*self.program.ranges.of(form)))
+        return total.meet(IntervalArray.of(*self.built.program.ranges.of(form)))
 
 
 def _add(reached: dict[int, IntervalArray], form: AffineForm, amount: IntervalArray) -> None:
@@ -135,25 +136,10 @@ def _affine(form: AffineForm, wires: Mapping[int, IntervalArray]) -> IntervalArr
     return total
 
 
-def _number(value: object) -> IntervalArray:
+def _number(value: Fraction) -> IntervalArray:
     """A rational number, which a double may only be next to."""
-    near = float(value)  # type: ignore[arg-type]
-    if near == value:
-        return IntervalArray.of(near)
-    return IntervalArray.of(np.nextafter(near, -np.inf), np.nextafter(near, np.inf))
-
-
-def _filled(interval: IntervalArray, cells: CellSides) -> IntervalArray:
-    shape = np.shape(cells[0].lower)
-    return IntervalArray(np.broadcast_to(interval.lower, shape), np.broadcast_to(interval.upper, shape))
-
-
-def _clipped(interval: IntervalArray, side: tuple[float, float]) -> IntervalArray:
-    return IntervalArray(np.clip(interval.lower, *side), np.clip(interval.upper, *side))
-
-
-def _known(size: np.ndarray) -> np.ndarray:
-    return np.where(np.isnan(size), np.inf, size)
+    near = float(value)
+    return IntervalArray.of(near) if near == value else IntervalArray.around(near)
 
 
 def _value_and_slopes(step: ProgramStep, forms: Sequence[IntervalArray]) -> tuple[IntervalArray, list[IntervalArray]]:
@@ -175,9 +161,7 @@ def _value_and_slopes(step: ProgramStep, forms: Sequence[IntervalArray]) -> tupl
 # ---- dividing the box ---------------------------------------------------------------------------
 
 
-def may_fall(
-    propagation: Propagation, box: Sequence[tuple[float, float]], errors: Mapping[int, float], bound: float
-) -> bool:
+def may_fall(propagation: Propagation, box: Sequence[Side], errors: Mapping[int, float], bound: float) -> bool:
     """Whether the bound is far above what is attained at any of some points."""
     rng = np.random.default_rng(0)
     low, high = np.array(box, dtype=float).T
@@ -189,7 +173,7 @@ def may_fall(
         return bool(_PAYS * total(propagation, points, points, errors, is_exact=True).max() < bound)
 
 
-def divided(propagation: Propagation, box: Sequence[tuple[float, float]], errors: Mapping[int, float]) -> CellSides:
+def divided(propagation: Propagation, box: Sequence[Side], errors: Mapping[int, float]) -> CellSides:
     """CellSides of the box on which the bound for steps with these errors is nearly as small as cells can make it."""
     lows, highs = (np.array(ends, dtype=float)[None] for ends in zip(*box, strict=True))
     bounds = total(propagation, lows, highs, errors)
@@ -245,3 +229,60 @@ def _halves(
         np.vstack([left_high[best], above[best]]),
         np.concatenate([left[best], right[best]]),
     )
+
+
+# ---- a smaller network --------------------------------------------------------------------------
+
+
+def tightened(
+    graph: FunctionGraph,
+    opaque: Mapping[str, Opaque],
+    box: Sequence[Side],
+    built: Built,
+    tol: float,
+    rebuild: Callable[[float], Built],
+) -> Built:
+    """The network with bounds over cells of the box, or one of fewer units that these bounds allow for.
+
+    Args:
+        rebuild: builds for another tolerance of the bound by largest slopes.
+    """
+    formulas = {node.name: opaque.get(node.name) or node_formula(node) for node in graph.nodes}
+    propagation = Propagation(graph, formulas, built)
+    own = _own(built)
+    if not may_fall(propagation, box, own, max(built.bounds, default=0.0)):
+        return built
+    cells = divided(propagation, box, own)
+    best = found = _on_cells(propagation, cells)
+    asked = tol
+    for _ in range(_LOOSER):
+        if _ENOUGH * tol < _reached(found) <= tol:
+            break
+        asked *= 0.85 * tol / _reached(found)
+        try:
+            looser = rebuild(asked)
+        except ConfigError:
+            break
+        found = _on_cells(Propagation(graph, formulas, looser), cells)
+        if _reached(found) <= tol and found.n_units < best.n_units:
+            best = found
+    return best
+
+
+def _own(built: Built) -> dict[int, float]:
+    return {wire: gadget.error + built.tolerances.places[wire].cut for wire, gadget in built.gadgets.items()}
+
+
+def _on_cells(propagation: Propagation, cells: CellSides) -> Built:
+    """Errors and roundings of single steps, carried to the outputs over cells."""
+    built = propagation.built
+    with np.errstate(all="ignore"):
+        factors = propagation.factors(cells)
+    bound = float(weighted(factors, _own(built)).max())
+    rounding = float(weighted(factors, built.roundings).max()) + built.read_out
+    smaller = tuple(min(bound, old) for old in built.bounds)
+    return replace(built, bounds=smaller, rounding=min(rounding, built.rounding))
+
+
+def _reached(built: Built) -> float:
+    return max(built.bounds, default=0.0) + built.rounding

@@ -143,14 +143,9 @@ class Compiled:
             "observed": {"error": self.observed.value, "point": list(self.observed.point)},
             "size": {**size.__dict__, "strict_units": size.strict_units},
             "nodes": [
-                {
-                    "name": node.name,
-                    "label": node.label,
+                vars(node)
+                | {
                     "methods": dict(node.methods),
-                    "units": node.units,
-                    "own_error": node.own_error,
-                    "error": node.error,
-                    "range": list(node.range),
                     "lipschitz": [s if np.isfinite(s) else None for s in node.lipschitz],
                     "path_factor": node.path_factor if np.isfinite(node.path_factor) else None,
                     "rigour": node.rigour.value,

@@ -1,7 +1,6 @@
 """Boolean functions: Walsh spectra, learning, circuits, decomposition. Needs no torch."""
 
-from compsparse.representations.boolean.binarisation import BinarisedFunction, binarise
-from compsparse.representations.boolean.binarised_graphs import BinarisedGraph, binarise_graph
+from compsparse.representations.boolean.binarisation import BinarisedFunction, BinarisedGraph, binarise, binarise_graph
 from compsparse.representations.boolean.circuit_builder import CircuitBuilder, circuit_of
 from compsparse.representations.boolean.cofactors import column_multiplicity, wires
 from compsparse.representations.boolean.counting import circuits_log2, least_gates

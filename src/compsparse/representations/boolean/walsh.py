@@ -67,13 +67,13 @@ def _working_type(values: npt.NDArray[Any]) -> np.dtype[Any]:
 
 
 def _transform(a: npt.NDArray[Any], n_threads: int) -> None:
-    from compsparse.representations.boolean import butterflies
+    from compsparse.representations.boolean import kernels
 
-    size, block = len(a), min(len(a), butterflies.BLOCK)
-    _shared(lambda first, last: butterflies.transform_blocks(a, block, first, last), size // block, n_threads)
+    size, block = len(a), min(len(a), kernels.BLOCK)
+    _shared(lambda first, last: kernels.transform_blocks(a, block, first, last), size // block, n_threads)
     if size > block:
-        width = butterflies.panel_width(size)
-        _shared(lambda first, last: butterflies.transform_panels(a, width, first, last), block // width, n_threads)
+        width = kernels.panel_width(size)
+        _shared(lambda first, last: kernels.transform_panels(a, width, first, last), block // width, n_threads)
 
 
 def _shared(work: Callable[[int, int], None], n_parts: int, n_threads: int) -> None:

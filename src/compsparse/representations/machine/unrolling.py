@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from compsparse.checks import check_count, input_names
+from compsparse.checks import check_count, check_kind, input_names
 from compsparse.errors import ConfigError
 from compsparse.graph.function_graph import FunctionGraph
 from compsparse.representations.boolean.circuit_builder import FALSE, TRUE, CircuitBuilder
 from compsparse.representations.boolean.packed import evaluate_bits
-from compsparse.representations.machine.turing import ACCEPT, BLANK, REJECT, TuringMachine, check_machine
+from compsparse.representations.machine.turing import ACCEPT, BLANK, REJECT, TuringMachine
 from compsparse.sizes import check_work
 
 _MOST_TIME = 200_000
@@ -86,7 +86,7 @@ def unroll(machine: TuringMachine, n_inputs: int, time_bound: int | None = None)
     >>> unrolled([[1, 0, 0, 0, 0, 1, 1, 0]]).tolist()
     [True]
     """
-    check_machine("machine", machine)
+    check_kind("machine", machine, TuringMachine)
     n_inputs = check_count("n_inputs", n_inputs, most=100_000)
     longest = min(4 * (n_inputs + 2) ** 2, _MOST_TIME)
     steps = longest if time_bound is None else check_count("time_bound", time_bound, most=_MOST_TIME)

@@ -13,8 +13,7 @@ from compsparse.checks import check_kind, check_list, check_number, check_number
 from compsparse.errors import DataError
 from compsparse.representations.tensors.dimension_tree import DimensionTree, check_tree
 from compsparse.representations.tensors.grid import Grid, check_positions
-from compsparse.representations.tensors.tensor_train import check_grid, check_same_shape, needs_grid
-from compsparse.representations.tensors.truncation import kept_rank
+from compsparse.representations.tensors.tensor_train import check_grid, check_same_shape, kept_rank, needs_grid
 from compsparse.sizes import check_size
 
 
