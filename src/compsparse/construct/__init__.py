@@ -17,8 +17,7 @@ from compsparse.construct.fitted import fitted_graph_formulas, model_graph, netw
 from compsparse.construct.gadget import RoundedRange, rounding_error
 from compsparse.construct.opaque import DeclaredBounds
 from compsparse.construct.record import Compiled, CompiledNode
-from compsparse.construct.refutation import CertificateError
-from compsparse.construct.search import LargestError, largest_error
+from compsparse.construct.refutation import CertificateError, LargestError, largest_error
 from compsparse.construct.self_similar import HAT, StraightPieces, hat_network, self_similar_network, takagi_network
 from compsparse.construct.subject import Domain, check_domain
 from compsparse.construct.verifying import Verification, verify

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import torch
 
-from compsparse.construct.explicit import SparseLayer
 from compsparse.construct.forms import AffineForm
-from compsparse.construct.gadget import Gadget, rounding_error
+from compsparse.construct.gadget import Gadget, rounding_error, row_of
 from compsparse.construct.kuhn import kuhn
 from compsparse.construct.lowering import Program, ProgramStep
 from compsparse.construct.products import product, square
@@ -89,9 +88,7 @@ def _built_for(
         zip((s.wire for s in steps), cheapest_split(prices, [a[s.wire] for s in steps], target - cut), strict=True)
     )
 
-    def gadget(step: ProgramStep, error: float) -> Gadget:
-        return _gadget(step, found.places[step.wire], error, dtype, uniform)
-
+    gadget = partial(_gadget, places=found.places, dtype=dtype, uniform=uniform)
     gadgets = {s.wire: gadget(s, eps.get(s.wire, 0.0)) for s in program.steps if s.kind in ("relu", *_BY_DEPTH)}
     # depth comes in whole levels; what they leave over goes to the others
     spent = cut + sum(a[s.wire] * gadgets[s.wire].error for s in steps if s.kind in _BY_DEPTH)
@@ -107,29 +104,22 @@ def _built_for(
     return Built(program, tuple(outputs), found, in_order, errors, bounds, *rounding)
 
 
-def _gadget(step: ProgramStep, place: Place, eps: float, dtype: torch.dtype, uniform: bool) -> Gadget:
+def _gadget(step: ProgramStep, eps: float, places: Mapping[int, Place], dtype: torch.dtype, uniform: bool) -> Gadget:
+    place = places[step.wire]
     try:
         match step.kind:
             case "relu":
-                return relu_gadget(step.forms[0])
+                return Gadget(step.forms[0].wires, (row_of(step.forms[0], relu=True),), 0.0, "exact")
             case "square":
                 return square(step.forms[0], place.box[0][1], eps)
             case "product":
                 return product(step.forms[0], step.forms[1], (place.box[0][1], place.box[1][1]), eps)
             case "grid":
-                assert step.formula is not None
                 return kuhn(step.formula, step.forms, place.box, eps)
-        assert step.formula is not None
         low, high = place.box[0]
         return spline(step.formula, step.forms[0], low, high, eps, uniform=uniform, clip=place.clipped, dtype=dtype)
     except ConfigError as error:
         raise ConfigError(f"node {step.node!r}: {error}") from None
-
-
-def relu_gadget(form: AffineForm) -> Gadget:
-    """One ReLU of an affine form."""
-    layer = SparseLayer.of(form.weights_on(form.wires)[None], [float(form.constant)])
-    return Gadget(form.wires, (layer,), 0.0, "exact")
 
 
 def _forwards(program: Program, found: Tolerances, own: Mapping[int, float]) -> dict[int, float]:
@@ -167,13 +157,7 @@ def _rounding(
     total = _forwards(program, found, {w: gadgets[w].error + own[w] for w in gadgets})
     if not all(total[s.wire] <= found.widened[s.wire] for s in program.steps):
         return own, 0.0, float("inf")
-    read_out = max((_read_out(form, *ends(form.wires), dtype) for form in outputs), default=0.0)
+    last = [rounding_error([row_of(form)], *ends(form.wires or (0,)), dtype).error[0] for form in outputs]
+    read_out = float(max(last, default=0.0))
     worst = max((form.error(total) - form.error(errors) for form in outputs), default=0.0) + read_out
     return own, read_out, float(worst) * (1 + 1e-9)
-
-
-def _read_out(form: AffineForm, lower: np.ndarray, upper: np.ndarray, dtype: torch.dtype) -> float:
-    if form.is_constant:
-        form, lower, upper = AffineForm(((0, Fraction(0)),), form.constant), np.zeros(1), np.zeros(1)
-    row = SparseLayer.of(form.weights_on(form.wires)[None], [float(form.constant)], False)
-    return float(rounding_error([row], lower, upper, dtype).error[0])

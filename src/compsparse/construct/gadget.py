@@ -17,6 +17,7 @@ from scipy import sparse
 from compsparse.arithmetic import UNIT_ROUNDOFF
 from compsparse.checks import check_dtype, check_numbers
 from compsparse.construct.explicit import SparseLayer
+from compsparse.construct.forms import AffineForm
 from compsparse.errors import ConfigError
 
 N_ROUNDINGS = 4
@@ -99,6 +100,11 @@ def _lost(values: np.ndarray, dtype: torch.dtype, n_roundings: int) -> np.ndarra
 
 
 # ---- gadgets ------------------------------------------------------------------------------------
+
+
+def row_of(form: AffineForm, *, relu: bool = False) -> SparseLayer:
+    """A layer of one row, the form of its wires; a constant reads one wire with the weight 0."""
+    return SparseLayer.of(form.weights_on(form.wires or (0,))[None], [float(form.constant)], relu)
 
 
 @dataclass(frozen=True, eq=False)

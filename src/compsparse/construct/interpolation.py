@@ -18,7 +18,7 @@ import torch
 from compsparse.arithmetic import UNIT_ROUNDOFF
 from compsparse.construct.explicit import SparseLayer
 from compsparse.construct.forms import AffineForm
-from compsparse.construct.gadget import N_ROUNDINGS, Gadget, rounding_error
+from compsparse.construct.gadget import N_ROUNDINGS, Gadget, rounding_error, row_of
 
 _ROUNDING_SHARE = 0.1
 """Hinges whose rounding is above this share of the error that is asked for give way to ramps, if these round less."""
@@ -42,7 +42,8 @@ def interpolation(
     made = _hinges(knots, heights, clip=clip, dtype=dtype)
     if made.rounding(*ends, dtype) > _ROUNDING_SHARE * eps and _is_held(knots[0], dtype):
         made = min(made, _ramps(knots, heights), key=lambda found: found.rounding(*ends, dtype))
-    first = () if _is_wire(form) else (_row(form),)
+    is_wire = len(form.terms) == 1 and form.terms[0][1] == 1 and not form.constant
+    first = () if is_wire else (row_of(form),)
     layers = (*first, *made.layers, *_sums(made.weights, made.constant, dtype))
 
     def rounding(lower: np.ndarray, upper: np.ndarray, kind: torch.dtype) -> float:
@@ -54,14 +55,6 @@ def interpolation(
     return Gadget(form.wires, layers, made.off, "interpolation", rounding)
 
 
-def _is_wire(form: AffineForm) -> bool:
-    return len(form.terms) == 1 and form.terms[0][1] == 1 and not form.constant
-
-
-def _row(form: AffineForm) -> SparseLayer:
-    return SparseLayer.of(form.weights_on(form.wires)[None], [float(form.constant)], False)
-
-
 def _is_held(value: float, dtype: torch.dtype) -> bool:
     return float(torch.tensor(value, dtype=torch.float64).to(dtype)) == value
 
@@ -70,7 +63,7 @@ def _straight(form: AffineForm, knots: np.ndarray, heights: np.ndarray) -> Gadge
     """One piece or one height, without a ReLU."""
     at, height = float(knots[0]), float(heights[0])
     slope = float(np.diff(heights)[0] / np.diff(knots)[0]) if len(knots) > 1 else 0.0
-    layers = (_row(form), SparseLayer.of([[slope]], [height - slope * at], False))
+    layers = (row_of(form), SparseLayer.of([[slope]], [height - slope * at], False))
 
     def rounding(lower: np.ndarray, upper: np.ndarray, dtype: torch.dtype) -> float:
         return float(rounding_error(layers, lower, upper, dtype, n_roundings=N_ROUNDINGS).error[0])

@@ -30,7 +30,8 @@ from compsparse.graph.formula import Apply, Argument, Constant, Formula, render,
 StepKind = Literal["relu", "curve", "square", "product", "grid"]
 _CELLS = 1024
 _JUMPS = {"sign", "floor", "greater", "less", "greater_equal", "less_equal", "where", "arctan2"}
-_X = Argument(0)
+_X, _Y = Argument(0), Argument(1)
+_RELU, _SQUARE, _PRODUCT = Apply("relu", (_X,)), Apply("square", (_X,)), Apply("mul", (_X, _Y))
 _LONGEST_CURVE = 40
 """Parts of a curve beyond which it becomes a step before the next node adds to it."""
 
@@ -42,7 +43,7 @@ class ProgramStep:
     Attributes:
         wire: the number of its result; inputs come first.
         node: the node of the graph that needed it first.
-        formula: the function of the forms; for a curve and a grid alone.
+        formula: the function of the forms.
         range: where its exact value lies.
     """
 
@@ -50,7 +51,7 @@ class ProgramStep:
     node: str
     kind: StepKind
     forms: tuple[AffineForm, ...]
-    formula: Formula | Opaque | None
+    formula: Formula | Opaque
     range: Side
 
 
@@ -138,7 +139,7 @@ class _Lowering:
         return Program(self.graph.n_inputs, steps, forms, curves, self.ranges, self.bounds)
 
     def step(
-        self, node: str, kind: StepKind, forms: tuple[AffineForm, ...], formula: Formula | Opaque | None, where: Side
+        self, node: str, kind: StepKind, forms: tuple[AffineForm, ...], formula: Formula | Opaque, where: Side
     ) -> AffineForm:
         key = (kind, forms, formula)
         if key not in self.made:
@@ -243,12 +244,8 @@ class _NodeLowering:
         if not r:
             return x.scaled(2 * c) - AffineForm.number(c * c)
         inner = x - AffineForm.number(c)
-        size = rounded_up(r * r)
-        return (
-            self.all.step(self.owner, "square", (inner,), None, (0.0, size))
-            + x.scaled(2 * c)
-            - AffineForm.number(c * c)
-        )
+        curved = self.all.step(self.owner, "square", (inner,), _SQUARE, (0.0, rounded_up(r * r)))
+        return curved + x.scaled(2 * c) - AffineForm.number(c * c)
 
     def product(self, x: AffineForm, y: AffineForm, box: tuple[Side, Side]) -> AffineForm:
         """x y = (x - c)(y - d) + c y + d x - c d: only the first is no affine form."""
@@ -260,7 +257,7 @@ class _NodeLowering:
         forms = sorted(
             [x - AffineForm.number(c), y - AffineForm.number(d)], key=lambda f: (f.wires, f.terms, f.constant)
         )
-        return self.all.step(self.owner, "product", (forms[0], forms[1]), None, (-size, size)) + rest
+        return self.all.step(self.owner, "product", (forms[0], forms[1]), _PRODUCT, (-size, size)) + rest
 
     # ---- values ----------------------------------------------------------------------------
 
@@ -281,12 +278,12 @@ class _NodeLowering:
                 return self.arithmetic(name, a, b, part)
             case Apply("neg", (a,)):
                 inside = self.value(a)
-                return inside.scaled(-1) if isinstance(inside, AffineForm) else self.curve("neg", [a])
+                return inside.scaled(-1) if isinstance(inside, AffineForm) else self.folded(part, a)
             case Apply("pow", (a, Constant())):
-                return self.folded(part, [a])
+                return self.folded(part, a)
             case Apply("pow", (a, b)):
                 if isinstance(a, Constant):
-                    return self.folded(part, [b])
+                    return self.folded(part, b)
                 return self.value(Apply("exp", (Apply("mul", (b, Apply("log", (a,)))),)))
             case Apply("maximum", (a, b)):
                 return self.largest(a, b, 1)
@@ -305,7 +302,7 @@ class _NodeLowering:
             case Apply(name, operands) if name in _JUMPS:
                 return self.decided(part, operands)
             case Apply(name, (a,)) if name in CURVES:
-                return self.folded(part, [a])
+                return self.folded(part, a)
         raise GraphError(f"node {self.node.name!r} uses {part}, which cannot be compiled")
 
     def arithmetic(self, name: str, a: Formula, b: Formula, part: Formula) -> AffineForm | Curve:
@@ -343,18 +340,19 @@ class _NodeLowering:
             return None
         return Curve(bases[0], Apply(name, (parts[0], parts[1])))
 
-    def folded(self, part: Apply, varying: list[Formula]) -> AffineForm | Curve:
+    def folded(self, part: Apply, varying: Formula) -> AffineForm | Curve:
         """An operation of which one operand varies: a curve, or a number where that is constant."""
-        inside = self.value(varying[0])
-        if isinstance(inside, AffineForm) and inside.is_constant:
-            numbers = [Constant(float(inside.constant)) if o is varying[0] else o for o in part.operands]
-            return AffineForm.number(_number(Apply(part.operation, tuple(numbers))))
-        base, formula = _based(inside) if isinstance(inside, AffineForm) else (inside.base, inside.formula)
-        operands = tuple(formula if o is varying[0] else o for o in part.operands)
-        return Curve(base, Apply(part.operation, operands))
+        inside = self.value(varying)
 
-    def curve(self, name: str, operands: list[Formula]) -> AffineForm | Curve:
-        return self.folded(Apply(name, tuple(operands)), operands)
+        def with_operand(found: Formula) -> Apply:
+            return Apply(part.operation, tuple(found if o is varying else o for o in part.operands))
+
+        if isinstance(inside, Curve):
+            return Curve(inside.base, with_operand(inside.formula))
+        if inside.is_constant:
+            return AffineForm.number(_number(with_operand(Constant(float(inside.constant)))))
+        base, formula = _based(inside)
+        return Curve(base, with_operand(formula))
 
     # ---- kinks and jumps -------------------------------------------------------------------
 
@@ -364,7 +362,7 @@ class _NodeLowering:
             return form if low >= 0 or form.constant >= 0 else AffineForm.number(0)
         if high <= 0:
             return AffineForm.number(0)
-        return self.all.step(self.node.name, "relu", (form,), None, (0.0, high))
+        return self.all.step(self.node.name, "relu", (form,), _RELU, (0.0, high))
 
     def largest(self, a: Formula, b: Formula, sign: int) -> AffineForm:
         """max(a, b) = a + (b - a)_+ and min(a, b) = a - (a - b)_+."""

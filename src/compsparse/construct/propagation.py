@@ -153,7 +153,6 @@ def _value_and_slopes(step: ProgramStep, forms: Sequence[IntervalArray]) -> tupl
             return x.square(), [x.scaled(2.0)]
         case "product":
             return x * forms[1], [forms[1], x]
-    assert step.formula is not None
     found = enclose(step.formula, list(forms), order=1)
     return found.value, [found.slope(i) for i in range(len(forms))]
 

@@ -13,7 +13,7 @@ import torch
 from compsparse.certificate import Certificate, Rigour
 from compsparse.construct.explicit import ExplicitReLU, ExplicitSize
 from compsparse.construct.explicit_files import explicit_to_onnx, save_explicit
-from compsparse.construct.search import LargestError, network_values
+from compsparse.construct.refutation import LargestError
 from compsparse.errors import GraphError
 from compsparse.graph import FunctionGraph
 
@@ -85,7 +85,7 @@ class Compiled:
 
     def __call__(self, X: Any) -> np.ndarray:
         """The network at the rows of an array: flat where there is one output."""
-        values = network_values(self.network, np.asarray(X, dtype=float))
+        values = self.network.values(np.asarray(X, dtype=float))
         return values[:, 0] if values.shape[1] == 1 else values
 
     def __str__(self) -> str:

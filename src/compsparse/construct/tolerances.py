@@ -143,7 +143,6 @@ def _place(step: ProgramStep, program: Program, widened: Mapping[int, float], sh
             sizes = _symmetric(boxes[0]), _symmetric(boxes[1])
             return Place(sizes, (sizes[1][1], sizes[0][1]))
         case "grid":
-            assert step.formula is not None
             found = bounds_on(step.formula, boxes, _CELLS)
             if found.jumps or not np.isfinite([found.lower, found.upper]).all():
                 raise StepError(step.node, "is not defined a little beyond the range of its inputs")
@@ -158,7 +157,6 @@ def _symmetric(side: Side) -> Side:
 
 def _curve_place(step: ProgramStep, program: Program, wide: Side, share: float) -> Place:
     """The widened range where the curve is tame there, else the exact one, with ends of infinite slope cut off."""
-    assert step.formula is not None
     form = step.forms[0]
     exact = program.ranges.of(form)
     is_input = all(w < program.n_inputs for w in form.wires)
@@ -175,7 +173,6 @@ def _curve_place(step: ProgramStep, program: Program, wide: Side, share: float) 
 
 def _cut_off(step: ProgramStep, exact: Side, budget: float) -> Place:
     """Moves the ends inwards until the slope is finite, as far as the values there change by less than the budget."""
-    assert step.formula is not None
     low, high = exact
     best: Place | None = None
     for ends in _steep_ends(step, exact):
@@ -199,7 +196,6 @@ def _cut_off(step: ProgramStep, exact: Side, budget: float) -> Place:
 
 def _steep_ends(step: ProgramStep, exact: Side) -> list[str]:
     """Where the slope is infinite: at one end, at both, or somewhere else."""
-    assert step.formula is not None
     low, high = exact
     tenth = (high - low) / 10
     at_low, at_high = (
@@ -210,7 +206,6 @@ def _steep_ends(step: ProgramStep, exact: Side) -> list[str]:
 
 
 def _span(step: ProgramStep, side: Side) -> float:
-    assert step.formula is not None
     found = bounds_on(step.formula, [side], 64)
     return float(np.nextafter(found.upper - found.lower, np.inf))
 
@@ -237,7 +232,6 @@ def price(step: ProgramStep, place: Place, eps: float) -> Price:
         return Price(0.0, 0.0)
     if step.kind in ("square", "product"):
         return Price((1 if step.kind == "square" else 2) / (2 * np.log(2)), 0.0)
-    assert step.formula is not None
     if step.kind == "curve":
         low, high = place.box[0]
         if not low < high:

@@ -9,8 +9,7 @@ from compsparse.representations.boolean.juntas import Junta, junta_from_samples,
 from compsparse.representations.boolean.learning import LearnedPolynomial, learn_heavy_terms, learn_low_degree
 from compsparse.representations.boolean.packed import BooleanProgram, boolean_program, evaluate_bits
 from compsparse.representations.boolean.spectra import Spectrum, spectrum
-from compsparse.representations.boolean.walsh import walsh_transform
-from compsparse.representations.boolean.walsh_polynomial import WalshPolynomial
+from compsparse.representations.boolean.walsh import WalshPolynomial, walsh_transform
 
 __all__ = [
     "BinarisedFunction",

@@ -31,7 +31,7 @@ from compsparse.representations.boolean.gates import Lookup
 from compsparse.representations.boolean.packed import boolean_program
 from compsparse.representations.boolean.reading import all_rows
 from compsparse.representations.boolean.spectra import MOST_SPECTRUM_INPUTS, Spectrum, spectrum
-from compsparse.representations.boolean.walsh_polynomial import WalshPolynomial
+from compsparse.representations.boolean.walsh import WalshPolynomial
 from compsparse.sizes import check_size
 
 _AT_ONCE = 1 << 18

@@ -170,16 +170,14 @@ class CircuitBuilder:
 
     def _needed(self, wires: Iterable[int]) -> list[int]:
         first = len(self.inputs) + 1
-        needed = np.zeros(len(self._tables), dtype=bool)
-        for wire in wires:
-            if wire >> 1 >= first:
-                needed[(wire >> 1) - first] = True
-        for i in range(len(needed) - 1, -1, -1):
-            if needed[i]:
-                for p in self._parents[i]:
-                    if p >= first:
-                        needed[p - first] = True
-        return [int(i) for i in np.flatnonzero(needed)]
+        needed: set[int] = set()
+        waiting = [wire >> 1 for wire in wires]
+        while waiting:
+            place = waiting.pop()
+            if place >= first and place - first not in needed:
+                needed.add(place - first)
+                waiting.extend(self._parents[place - first])
+        return sorted(needed)
 
     def _own_outputs(self, wanted: Mapping[str, int], read: set[int]) -> dict[int, tuple[str, int]]:
         """Gates that carry an output's name themselves, with the complement that its table takes."""

@@ -18,8 +18,7 @@ import numpy.typing as npt
 from compsparse.checks import check_array, check_choice, check_count, check_list, check_names, check_number, input_names
 from compsparse.errors import ConfigError, DataError
 from compsparse.representations.boolean.bits import mask_of, members_of, ones
-from compsparse.representations.boolean.walsh import walsh_transform
-from compsparse.representations.boolean.walsh_polynomial import WalshPolynomial
+from compsparse.representations.boolean.walsh import WalshPolynomial, walsh_transform
 from compsparse.sizes import check_size
 
 MOST_SPECTRUM_INPUTS = 26
