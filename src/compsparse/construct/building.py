@@ -9,7 +9,6 @@ from functools import partial
 import numpy as np
 import torch
 
-from compsparse.construct.forms import AffineForm
 from compsparse.construct.gadget import Gadget, rounding_error, row_of
 from compsparse.construct.kuhn import kuhn
 from compsparse.construct.lowering import Program, ProgramStep
@@ -36,7 +35,6 @@ class Built:
     """
 
     program: Program
-    outputs: tuple[AffineForm, ...]
     tolerances: Tolerances
     gadgets: dict[int, Gadget]
     errors: dict[int, float]
@@ -51,19 +49,12 @@ class Built:
         return sum(gadget.n_units for gadget in self.gadgets.values())
 
 
-def build(
-    program: Program,
-    outputs: list[AffineForm],
-    tol: float,
-    dtype: torch.dtype = torch.float64,
-    *,
-    uniform: bool = False,
-) -> Built:
+def build(program: Program, tol: float, dtype: torch.dtype = torch.float64, *, uniform: bool = False) -> Built:
     """Gadgets whose errors amount to at most ``tol`` at every output, rounding in the type included."""
-    places = tolerances(program, outputs, tol, dtype)
+    places = tolerances(program, tol, dtype)
     target, total = 0.999 * tol, np.inf
     for _ in range(_ROUNDS):
-        found = _built_for(program, outputs, places, target, dtype, uniform)
+        found = _built_for(program, places, target, dtype, uniform)
         total = max(found.bounds, default=0.0) + found.rounding
         if total <= tol:
             return found
@@ -77,17 +68,12 @@ def build(
     )
 
 
-def _built_for(
-    program: Program, outputs: list[AffineForm], found: Tolerances, target: float, dtype: torch.dtype, uniform: bool
-) -> Built:
+def _built_for(program: Program, found: Tolerances, target: float, dtype: torch.dtype, uniform: bool) -> Built:
     steps = [step for step in program.steps if step.kind != "relu"]
     a = {step.wire: found.factors[step.wire] for step in steps}
     cut = sum(a[s.wire] * found.places[s.wire].cut for s in steps)
     prices = [price(s, found.places[s.wire], target / (4 * a[s.wire])) for s in steps]
-    eps = dict(
-        zip((s.wire for s in steps), cheapest_split(prices, [a[s.wire] for s in steps], target - cut), strict=True)
-    )
-
+    eps = dict(zip(a, cheapest_split(prices, list(a.values()), target - cut), strict=True))
     gadget = partial(_gadget, places=found.places, dtype=dtype, uniform=uniform)
     gadgets = {s.wire: gadget(s, eps.get(s.wire, 0.0)) for s in program.steps if s.kind in ("relu", *_BY_DEPTH)}
     # depth comes in whole levels; what they leave over goes to the others
@@ -99,9 +85,9 @@ def _built_for(
         gadgets[step.wire] = gadget(step, 0.999 * more * eps[step.wire])
     in_order = {s.wire: gadgets[s.wire] for s in program.steps}
     errors = _forwards(program, found, {w: g.error for w, g in in_order.items()})
-    bounds = tuple(form.error(errors) * (1 + 1e-12) for form in outputs)
-    rounding = _rounding(program, found, in_order, outputs, errors, dtype)
-    return Built(program, tuple(outputs), found, in_order, errors, bounds, *rounding)
+    bounds = tuple(form.error(errors) * (1 + 1e-12) for form in program.outputs)
+    rounding = _rounding(program, found, in_order, errors, dtype)
+    return Built(program, found, in_order, errors, bounds, *rounding)
 
 
 def _gadget(step: ProgramStep, eps: float, places: Mapping[int, Place], dtype: torch.dtype, uniform: bool) -> Gadget:
@@ -124,7 +110,7 @@ def _gadget(step: ProgramStep, eps: float, places: Mapping[int, Place], dtype: t
 
 def _forwards(program: Program, found: Tolerances, own: Mapping[int, float]) -> dict[int, float]:
     """e_v = eps_v + sum of L_vu e_u, in the order of the program."""
-    errors = dict.fromkeys(range(program.n_inputs), 0.0)
+    errors = dict.fromkeys(range(program.graph.n_inputs), 0.0)
     for step in program.steps:
         place = found.places[step.wire]
         inherited = 0.0
@@ -139,7 +125,6 @@ def _rounding(
     program: Program,
     found: Tolerances,
     gadgets: Mapping[int, Gadget],
-    outputs: list[AffineForm],
     errors: Mapping[int, float],
     dtype: torch.dtype,
 ) -> tuple[dict[int, float], float, float]:
@@ -157,7 +142,7 @@ def _rounding(
     total = _forwards(program, found, {w: gadgets[w].error + own[w] for w in gadgets})
     if not all(total[s.wire] <= found.widened[s.wire] for s in program.steps):
         return own, 0.0, float("inf")
-    last = [rounding_error([row_of(form)], *ends(form.wires or (0,)), dtype).error[0] for form in outputs]
+    last = [rounding_error([row_of(form)], *ends(form.wires or (0,)), dtype).error[0] for form in program.outputs]
     read_out = float(max(last, default=0.0))
-    worst = max((form.error(total) - form.error(errors) for form in outputs), default=0.0) + read_out
+    worst = max((form.error(total) - form.error(errors) for form in program.outputs), default=0.0) + read_out
     return own, read_out, float(worst) * (1 + 1e-9)

@@ -62,7 +62,6 @@ class _Gate:
     value: int
     parents: list[_Form]
     units: GateUnits
-    level: int
 
 
 @dataclass
@@ -98,8 +97,9 @@ class _Compilation:
     def __init__(self, graph: FunctionGraph):
         self.n_inputs = graph.n_inputs
         self.form: dict[str, _Form] = {name: (0, {i: 1}) for i, name in enumerate(graph.inputs)}
-        self.level = [0] * graph.n_inputs
-        self.gates: list[_Gate] = []
+        self.made = [0] * graph.n_inputs  # by value: the layer that gives it, and the last that reads it
+        self.read = [0] * graph.n_inputs
+        self.gates: list[list[_Gate]] = [[]]  # by layer, from 1 on
         known: dict[int, GateUnits] = {}  # nodes share their constituents
         for node in graph.nodes:
             key = id(node.constituent)
@@ -112,26 +112,27 @@ class _Compilation:
         if not units.hidden:
             self.form[name] = _combined(units.constant, units.linear, parents)
             return
-        level = 1 + max((self.level[v] for form in parents for v in form[1]), default=0)
-        value = len(self.level)
-        self.level.append(level)
-        self.gates.append(_Gate(value, parents, units, level))
+        value, read = len(self.made), {v for form in parents for v in form[1]}
+        level = 1 + max((self.made[v] for v in read), default=0)
+        for v in read:
+            self.read[v] = max(self.read[v], level)
+        if level == len(self.gates):
+            self.gates.append([])
+        self.gates[level].append(_Gate(value, parents, units))
+        self.made.append(level)
+        self.read.append(0)
         self.form[name] = 0, {value: 1}
 
     def layers(self) -> list[SparseLayer]:
         """One layer a level, and one of sums for the outputs."""
-        depth = max(self.level)
-        by_level: list[list[_Gate]] = [[] for _ in range(depth + 1)]
-        for gate in self.gates:
-            by_level[gate.level].append(gate)
-        carried = self._carried(by_level, depth)
+        carried = self._carried()
         # what each live value is, in terms of the rows of the layer before
         now: dict[int, _Form] = {i: (0, {i: 1}) for i in range(self.n_inputs)}
         width, found = self.n_inputs, []
-        for level in range(1, depth + 1):
+        for gates, passed_on in zip(self.gates[1:], carried[1:], strict=True):
             rows = _Rows()
-            after = {gate.value: self._gate_rows(gate, now, rows) for gate in by_level[level]}
-            for value in carried[level]:
+            after = {gate.value: self._gate_rows(gate, now, rows) for gate in gates}
+            for value in passed_on:
                 after[value] = 0, {rows.row(now[value], False, (0, {value: 1})): 1}
             found.append(rows.layer(width))
             width, now = len(rows.bias), after
@@ -140,20 +141,15 @@ class _Compilation:
             last.row(_substituted(form, now), False, (k, {}))
         return [*found, last.layer(width)]
 
-    def _carried(self, by_level: list[list[_Gate]], depth: int) -> list[list[int]]:
+    def _carried(self) -> list[list[int]]:
         """The values that each layer must pass on: made before it and read after it."""
-        last = [0] * len(self.level)
-        for level in range(1, depth + 1):
-            for gate in by_level[level]:
-                for form in gate.parents:
-                    for value in form[1]:
-                        last[value] = level
+        n_layers = len(self.gates)
         for form in self.outputs:
             for value in form[1]:
-                last[value] = depth + 1
-        carried: list[list[int]] = [[] for _ in range(depth + 1)]
-        for value, made in enumerate(self.level):
-            for level in range(made + 1, min(last[value], depth + 1)):
+                self.read[value] = n_layers
+        carried: list[list[int]] = [[] for _ in self.gates]
+        for value, (made, read) in enumerate(zip(self.made, self.read, strict=True)):
+            for level in range(made + 1, read):
                 carried[level].append(value)
         return carried
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from compsparse.boxes import Side
 from compsparse.construct.curves import CURVES, ONE, Derivatives, power_curve
 from compsparse.construct.intervals import IntervalArray
 from compsparse.construct.opaque import Opaque
@@ -295,7 +296,7 @@ def _pairs(first: _Slopes) -> list[tuple[int, int]]:
 # ---- bounds on one box, by cutting it up ------------------------------------------------------
 
 
-def cut_box(box: Sequence[tuple[float, float]], most: int = 4096) -> list[IntervalArray]:
+def cut_box(box: Sequence[Side], most: int = 4096) -> list[IntervalArray]:
     """The box cut into equal cells, as one array of intervals per side; sides without width are not cut."""
     wide = sum(low < high for low, high in box)
     per_side = max(int(most ** (1 / wide)), 1) if wide else 1
@@ -321,11 +322,21 @@ class FormulaBounds:
     slopes: tuple[float, ...]
     jumps: bool
 
+    @property
+    def side(self) -> Side:
+        """The range."""
+        return self.lower, self.upper
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether the range has two ends."""
+        return bool(np.isfinite(self.side).all())
+
 
 class BoxBounds:
     """Certified bounds of many formulas over one box, cut into so many cells; shared parts are enclosed once."""
 
-    def __init__(self, box: Sequence[tuple[float, float]], most: int = 4096):
+    def __init__(self, box: Sequence[Side], most: int = 4096):
         self.cells = cut_box(box, most)
         nowhere = np.zeros(np.shape(self.cells[0].lower), dtype=bool)
         self.middles = [IntervalArray.of(np.clip(0.5 * (c.lower + c.upper), c.lower, c.upper)) for c in self.cells]
@@ -349,6 +360,6 @@ class BoxBounds:
         return FormulaBounds(*value.total(), slopes, bool(np.any(found.jumps)))
 
 
-def bounds_on(formula: Formula | Opaque, box: Sequence[tuple[float, float]], most: int = 4096) -> FormulaBounds:
+def bounds_on(formula: Formula | Opaque, box: Sequence[Side], most: int = 4096) -> FormulaBounds:
     """Certified bounds of a formula over a box, from so many cells."""
     return BoxBounds(box, most).of(formula)

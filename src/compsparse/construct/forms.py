@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.polynomial import polynomial
 
+from compsparse.boxes import Side
 from compsparse.graph.formula import Apply, Argument, Constant, Formula
 
 _HIGHEST_DEGREE = 12
@@ -64,7 +65,7 @@ class AffineForm:
         """The wires it reads."""
         return tuple(wire for wire, _ in self.terms)
 
-    def range(self, ranges: Mapping[int, tuple[float, float]]) -> tuple[float, float]:
+    def range(self, ranges: Mapping[int, Side]) -> Side:
         """Where it lies if the wires lie in their ranges, rounded outwards."""
         low = high = self.constant
         for wire, weight in self.terms:
@@ -82,10 +83,10 @@ class AffineForm:
         """How far it is off if each wire is off by so much."""
         return sum((abs(float(weight)) * errors[wire] for wire, weight in self.terms), 0.0)
 
-    def weights_on(self, wires: Sequence[int], factor: Fraction = Fraction(1)) -> np.ndarray:
+    def weights_on(self, wires: Sequence[int]) -> np.ndarray:
         """Its weights as one row over the wires, each rounded once."""
         known = dict(self.terms)
-        return np.array([float(factor * known.get(wire, Fraction(0))) for wire in wires])
+        return np.array([float(known.get(wire, 0)) for wire in wires])
 
 
 @dataclass
@@ -98,10 +99,10 @@ class Ranges:
     (-1.0, 0.0)
     """
 
-    wires: dict[int, tuple[float, float]]
+    wires: dict[int, Side]
     known: dict[AffineForm, tuple[Fraction, Fraction]] = field(default_factory=dict)
 
-    def learn(self, form: AffineForm, where: tuple[float, float]) -> None:
+    def learn(self, form: AffineForm, where: Side) -> None:
         """The form lies there."""
         if len(form.terms) < 2:
             return
@@ -110,7 +111,7 @@ class Ranges:
         low, high = self.known.get(direction, (ends[0], ends[1]))
         self.known[direction] = max(low, ends[0]), min(high, ends[1])
 
-    def of(self, form: AffineForm) -> tuple[float, float]:
+    def of(self, form: AffineForm) -> Side:
         """Where a form lies, rounded outwards."""
         low, high = form.range(self.wires)
         if len(form.terms) < 2:

@@ -65,17 +65,24 @@ class Curve:
 
 @dataclass(frozen=True)
 class Program:
-    """Steps in order, the form of every node, and exact ranges.
+    """Steps in order, the form of every node, and exact ranges: of forms, and of inputs and nodes by name.
 
     A node in ``curves`` has no form: it was folded into those who read it.
     """
 
-    n_inputs: int
+    graph: FunctionGraph
+    formulas: dict[str, Formula | Opaque]
     steps: tuple[ProgramStep, ...]
     forms: dict[str, AffineForm]
     curves: dict[str, Curve]
     ranges: Ranges
     node_bounds: dict[str, FormulaBounds]
+    sides: dict[str, Side]
+
+    @property
+    def outputs(self) -> list[AffineForm]:
+        """The forms of the outputs."""
+        return [self.forms[name] for name in self.graph.outputs]
 
 
 def lower_graph(
@@ -104,26 +111,26 @@ class _Lowering:
         self.values: dict[str, AffineForm | Curve] = {name: AffineForm.wire(i) for i, name in enumerate(graph.inputs)}
         self.places = dict(zip(graph.inputs, domain, strict=True))
         self.bounds: dict[str, FormulaBounds] = {}
+        self.formulas: dict[str, Formula | Opaque] = {}
         self.made: dict[object, AffineForm] = {}
 
     def program(self) -> Program:
         for node in self.graph.nodes:
             look_at_clock()
-            formula = self.opaque[node.name] if node.name in self.opaque else node_formula(node)
+            formula = self.formulas[node.name] = self.opaque.get(node.name) or _formula_of(node)
             box = [self.places[p] for p in node.parents]
             self.bounds[node.name] = bounds = self.checked(node, formula, box)
-            self.places[node.name] = (bounds.lower, bounds.upper)
+            self.places[node.name] = bounds.side
             worker = _NodeLowering(self, node, [self.values[p] for p in node.parents], box)
             self.values[node.name] = worker.whole(formula)
         return self.needed()
 
     def checked(self, node: Node, formula: Formula | Opaque, box: Sequence[Side]) -> FormulaBounds:
         found = bounds_on(formula, box, 4 * _CELLS)
-        if isinstance(formula, Opaque):
+        if isinstance(formula, Opaque) or found.is_finite:
             return found
-        if not np.isfinite([found.lower, found.upper]).all():
-            found = bounds_on(formula, box, 64 * _CELLS)
-        if not np.isfinite([found.lower, found.upper]).all():
+        found = bounds_on(formula, box, 64 * _CELLS)
+        if not found.is_finite:
             raise GraphError(_pole(node, formula, box))
         return found
 
@@ -136,7 +143,7 @@ class _Lowering:
             if step.wire in wanted:
                 wanted |= {w for form in step.forms for w in form.wires}
         steps = tuple(step for step in self.steps if step.wire in wanted)
-        return Program(self.graph.n_inputs, steps, forms, curves, self.ranges, self.bounds)
+        return Program(self.graph, self.formulas, steps, forms, curves, self.ranges, self.bounds, self.places)
 
     def step(
         self, node: str, kind: StepKind, forms: tuple[AffineForm, ...], formula: Formula | Opaque, where: Side
@@ -162,9 +169,9 @@ class _NodeLowering:
 
     def whole(self, formula: Formula | Opaque) -> AffineForm | Curve:
         if isinstance(formula, Opaque):
-            found = bounds_on(formula, self.box, _CELLS)
             kind: StepKind = "curve" if len(self.arguments) == 1 else "grid"
-            return self.all.step(self.node.name, kind, self.parents(), formula, (found.lower, found.upper))
+            where = bounds_on(formula, self.box, _CELLS).side
+            return self.all.step(self.node.name, kind, self.parents(), formula, where)
         if self.node.name in self.all.grids and not _is_exact(formula) and len(self.arguments) > 1:
             if bounds_on(formula, self.box).jumps:
                 raise GraphError(_jump(self.node, formula))
@@ -180,8 +187,7 @@ class _NodeLowering:
 
     def range(self, part: Formula) -> Side:
         if part not in self.ranges:
-            found = self.bounds.of(part)
-            self.ranges[part] = found.lower, found.upper
+            self.ranges[part] = self.bounds.of(part).side
         return self.ranges[part]
 
     def form(self, part: Formula) -> AffineForm:
@@ -211,8 +217,8 @@ class _NodeLowering:
         base_range = self.all.ranges.of(curve.base)
         if found is not None and (len(found) == 3 or self.products_are_cheaper(curve, base_range, len(found) - 1)):
             return self.polynomial(curve.base, found, base_range)
-        own = bounds_on(curve.formula, [base_range], _CELLS)
-        met = IntervalArray.of(where[0], where[1]).meet(IntervalArray.of(own.lower, own.upper))
+        own = bounds_on(curve.formula, [base_range], _CELLS).side
+        met = IntervalArray.of(*where).meet(IntervalArray.of(*own))
         return self.all.step(self.owner, "curve", (curve.base,), curve.formula, met.total())
 
     def products_are_cheaper(self, curve: Curve, where: Side, degree: int) -> bool:
@@ -400,7 +406,7 @@ class _NodeLowering:
 # ---- small things -------------------------------------------------------------------------------
 
 
-def node_formula(node: Node) -> Formula:
+def _formula_of(node: Node) -> Formula:
     if node.constituent is None or node.constituent.formula is None:
         raise GraphError(
             f"node {node.name!r} has no formula, so its derivatives cannot be bounded: write it with known operations, "
@@ -458,8 +464,7 @@ def _number(formula: Formula) -> float:
 def _pole(node: Node, formula: Formula, box: Sequence[Side]) -> str:
     """Names the first operation whose values cannot be bounded, and the range of what it is taken of."""
     for part in walk(formula):
-        found = bounds_on(part, box, _CELLS)
-        if not np.isfinite([found.lower, found.upper]).all() and isinstance(part, Apply):
+        if not bounds_on(part, box, _CELLS).is_finite and isinstance(part, Apply):
             inside = part.operands[-1]
             there = bounds_on(inside, box, _CELLS)
             text = render(inside, node.parents, digits=4)

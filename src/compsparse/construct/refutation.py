@@ -145,9 +145,8 @@ def _enclosed(graph: FunctionGraph, points: np.ndarray) -> IntervalArray:
     if all(node.constituent is not None and node.constituent.formula is not None for node in graph.nodes):
         found = enclose_graph(graph, columns, order=0)
         values = [found[name].value.spread((len(points),)) for name in graph.outputs]
-        return IntervalArray(
-            *(np.stack(ends, axis=1) for ends in zip(*((v.lower, v.upper) for v in values), strict=True))
-        )
+        lower, upper = (np.stack(ends, axis=1) for ends in ([v.lower for v in values], [v.upper for v in values]))
+        return IntervalArray(lower, upper)
     answers = np.asarray(graph(points), dtype=float).reshape(len(points), -1)
     slack = _ROUNDINGS_APART * np.finfo(float).eps * np.abs(answers)
     return IntervalArray(answers - slack, answers + slack)

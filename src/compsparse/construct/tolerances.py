@@ -75,21 +75,18 @@ class Tolerances:
     widened: dict[int, float]
 
 
-def tolerances(
-    program: Program, outputs: list[AffineForm], tol: float, dtype: torch.dtype = torch.float64
-) -> Tolerances:
+def tolerances(program: Program, tol: float, dtype: torch.dtype = torch.float64) -> Tolerances:
     """Path factors over widened ranges, for a network that computes in this type."""
     resolved = _RESOLVED * torch.finfo(dtype).eps / 2
-    exact = _backwards(program, outputs, tol, resolved, dict.fromkeys(program.ranges.wires, 0.0))
-    widened = dict.fromkeys(range(program.n_inputs), 0.0)
+    exact = _backwards(program, tol, resolved, dict.fromkeys(program.ranges.wires, 0.0))
+    widened = dict.fromkeys(range(program.graph.n_inputs), 0.0)
     widened |= {wire: _MARGIN * tol / factor for wire, factor in exact.factors.items()}
-    found = _backwards(program, outputs, tol, resolved, widened, exact.factors)
+    found = _backwards(program, tol, resolved, widened, exact.factors)
     return Tolerances(found.factors, found.places, widened)
 
 
 def _backwards(
     program: Program,
-    outputs: list[AffineForm],
     tol: float,
     resolved: float,
     widened: Mapping[int, float],
@@ -97,7 +94,7 @@ def _backwards(
 ) -> Tolerances:
     """From the outputs to the inputs: a step's readers are settled before it is. No factor falls below ``least``."""
     factors = {step.wire: 0.0 for step in program.steps}
-    for form in outputs:
+    for form in program.outputs:
         for wire, weight in form.terms:
             if wire in factors:
                 factors[wire] = max(factors[wire], abs(float(weight)))
@@ -144,7 +141,7 @@ def _place(step: ProgramStep, program: Program, widened: Mapping[int, float], sh
             return Place(sizes, (sizes[1][1], sizes[0][1]))
         case "grid":
             found = bounds_on(step.formula, boxes, _CELLS)
-            if found.jumps or not np.isfinite([found.lower, found.upper]).all():
+            if found.jumps or not found.is_finite:
                 raise StepError(step.node, "is not defined a little beyond the range of its inputs")
             return Place(boxes, found.slopes)
     return _curve_place(step, program, boxes[0], share)
@@ -159,12 +156,11 @@ def _curve_place(step: ProgramStep, program: Program, wide: Side, share: float) 
     """The widened range where the curve is tame there, else the exact one, with ends of infinite slope cut off."""
     form = step.forms[0]
     exact = program.ranges.of(form)
-    is_input = all(w < program.n_inputs for w in form.wires)
+    is_input = all(w < program.graph.n_inputs for w in form.wires)
     if is_input:
         return Place((exact,), bounds_on(step.formula, [exact], _CELLS).slopes)
     found, inner = bounds_on(step.formula, [wide], _CELLS), bounds_on(step.formula, [exact], _CELLS)
-    tame = np.isfinite([found.lower, found.upper, *found.slopes]).all()
-    if tame and found.slopes[0] <= 1.5 * inner.slopes[0]:
+    if found.is_finite and np.isfinite(found.slopes).all() and found.slopes[0] <= 1.5 * inner.slopes[0]:
         return Place((wide,), found.slopes)
     if np.isfinite(inner.slopes[0]):
         return Place((exact,), inner.slopes, clipped=True)
