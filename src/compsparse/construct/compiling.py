@@ -26,13 +26,13 @@ from compsparse.clock import Deadline, TimeIsOver, within
 from compsparse.construct.assembly import stacked
 from compsparse.construct.building import Built, build
 from compsparse.construct.enclosure import bounds_on
+from compsparse.construct.gadget import numbers_between
 from compsparse.construct.kuhn import grid_for
 from compsparse.construct.lowering import lower_graph
 from compsparse.construct.opaque import DeclaredBounds, Opaque, estimated_bounds
 from compsparse.construct.propagation import tightened
 from compsparse.construct.record import PRECISIONS, Compiled, CompiledNode, Precision
 from compsparse.construct.refutation import CertificateError, Seen, at, search
-from compsparse.construct.splines import numbers_between
 from compsparse.construct.subject import Domain, HoldsFunction, check_domain, subject_of
 from compsparse.construct.tolerances import StepError
 from compsparse.errors import ConfigError

@@ -92,11 +92,33 @@ def rounding_error(
 
 def _lost(values: np.ndarray, dtype: torch.dtype, n_roundings: int) -> np.ndarray:
     """How far the stored numbers can be from the exact ones; infinite where the type has none so large."""
-    kept = torch.tensor(values, dtype=torch.float64).to(dtype).double().numpy()
+    kept = held_by(values, dtype)
     off = np.abs(values - kept)
     may_vanish = (values != 0) & (np.abs(kept) < torch.finfo(dtype).tiny)
     off = np.where(may_vanish, np.maximum(np.abs(values), np.abs(kept)), off)
     return np.where(np.isfinite(kept), off + n_roundings * UNIT_ROUNDOFF * np.abs(values), np.inf)
+
+
+# ---- numbers of a type --------------------------------------------------------------------------
+
+
+def held_by(values: np.ndarray, dtype: torch.dtype) -> np.ndarray:
+    """The nearest numbers of the type."""
+    return values if dtype == torch.float64 else torch.tensor(values).to(dtype).double().numpy()
+
+
+def numbers_between(low: float, high: float, dtype: torch.dtype) -> tuple[float, float] | None:
+    """The first and the last number of the type in an interval, or None.
+
+    >>> numbers_between(0.1, 1.0, torch.float32), numbers_between(1 + 1e-9, 1 + 2e-9, torch.float32)
+    ((0.10000000149011612, 1.0), None)
+    """
+    kind = np.float64 if dtype == torch.float64 else np.float32
+    with np.errstate(over="ignore"):
+        a, b = kind(low), kind(high)
+    first = float(np.nextafter(a, kind(np.inf)) if float(a) < low else a)
+    last = float(np.nextafter(b, kind(-np.inf)) if float(b) > high else b)
+    return (first, last) if first <= last else None
 
 
 # ---- gadgets ------------------------------------------------------------------------------------

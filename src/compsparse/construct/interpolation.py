@@ -18,7 +18,7 @@ import torch
 from compsparse.arithmetic import UNIT_ROUNDOFF
 from compsparse.construct.explicit import SparseLayer
 from compsparse.construct.forms import AffineForm
-from compsparse.construct.gadget import N_ROUNDINGS, Gadget, rounding_error, row_of
+from compsparse.construct.gadget import N_ROUNDINGS, Gadget, held_by, rounding_error, row_of
 
 _ROUNDING_SHARE = 0.1
 """Hinges whose rounding is above this share of the error that is asked for give way to ramps, if these round less."""
@@ -40,7 +40,7 @@ def interpolation(
         return _straight(form, knots, heights)
     ends = (float(knots[0]), float(knots[-1]))
     made = _hinges(knots, heights, clip=clip, dtype=dtype)
-    if made.rounding(*ends, dtype) > _ROUNDING_SHARE * eps and _is_held(knots[0], dtype):
+    if made.rounding(*ends, dtype) > _ROUNDING_SHARE * eps and held_by(knots[:1], dtype) == knots[0]:
         made = min(made, _ramps(knots, heights), key=lambda found: found.rounding(*ends, dtype))
     is_wire = len(form.terms) == 1 and form.terms[0][1] == 1 and not form.constant
     first = () if is_wire else (row_of(form),)
@@ -49,14 +49,10 @@ def interpolation(
     def rounding(lower: np.ndarray, upper: np.ndarray, kind: torch.dtype) -> float:
         found = rounding_error(first, lower, upper, kind, n_roundings=N_ROUNDINGS)
         off = float(found.error.max()) if first else 0.0
-        ends = float(found.lower[0]) - off, float(found.upper[0]) + off
-        return made.rounding(*ends, kind) + 1.01 * made.steepest * off
+        reached = float(found.lower[0]) - off, float(found.upper[0]) + off
+        return made.rounding(*reached, kind) + 1.01 * made.steepest * off
 
     return Gadget(form.wires, layers, made.off, "interpolation", rounding)
-
-
-def _is_held(value: float, dtype: torch.dtype) -> bool:
-    return float(torch.tensor(value, dtype=torch.float64).to(dtype)) == value
 
 
 def _straight(form: AffineForm, knots: np.ndarray, heights: np.ndarray) -> Gadget:
@@ -111,7 +107,8 @@ def _hinges(knots: np.ndarray, heights: np.ndarray, *, clip: bool, dtype: torch.
     steps = np.diff(knots)
     slopes = np.diff(heights) / steps
     n, turns = len(slopes), np.diff(slopes)
-    m = _middle(knots, heights, slopes, [clip or _is_held(knots[0], dtype), clip or _is_held(knots[-1], dtype)])
+    ends = knots[[0, -1]]
+    m = _middle(knots, heights, slopes, clip | (held_by(ends, dtype) == ends))
     rising, at_rising = np.append(slopes[m : m + 1], turns[m:]), knots[m:-1]
     falling, at_falling = np.append(turns[: max(m - 1, 0)], -slopes[max(m - 1, 0) : m]), knots[1 : m + 1]
     right = heights[m] + np.cumsum(np.cumsum(rising) * steps[m:]) - heights[m + 1 :]
@@ -140,7 +137,7 @@ def _hinges(knots: np.ndarray, heights: np.ndarray, *, clip: bool, dtype: torch.
     )
 
 
-def _middle(knots: np.ndarray, heights: np.ndarray, slopes: np.ndarray, ends: list[bool]) -> int:
+def _middle(knots: np.ndarray, heights: np.ndarray, slopes: np.ndarray, ends: np.ndarray) -> int:
     """The knot around which the hinges' sizes at the ends of the domain are least; an end only where it may be one."""
     turns = np.abs(np.diff(slopes))
     beyond_right = np.append(np.cumsum((turns * (knots[-1] - knots[1:-1]))[::-1])[::-1], 0.0)

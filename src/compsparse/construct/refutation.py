@@ -14,8 +14,8 @@ from compsparse.boxes import Side
 from compsparse.checks import RandomState, generator_from
 from compsparse.construct.enclosure import enclose_graph
 from compsparse.construct.explicit import ExplicitReLU
+from compsparse.construct.gadget import held_by, numbers_between
 from compsparse.construct.intervals import IntervalArray
-from compsparse.construct.splines import held_by, numbers_between
 from compsparse.construct.subject import Call, Subject
 from compsparse.errors import CompsparseError, GraphError
 from compsparse.graph import FunctionGraph

@@ -15,7 +15,7 @@ import torch
 from compsparse.clock import look_at_clock
 from compsparse.construct.enclosure import enclose
 from compsparse.construct.forms import AffineForm
-from compsparse.construct.gadget import Gadget
+from compsparse.construct.gadget import Gadget, held_by, numbers_between
 from compsparse.construct.interpolation import interpolation
 from compsparse.construct.intervals import IntervalArray
 from compsparse.construct.opaque import Opaque
@@ -78,11 +78,6 @@ def refined_mesh(
                 "ask for a larger tol"
             )
         mesh = mesh_on(formula, np.sort(np.concatenate([mesh.edges, new])))
-
-
-def held_by(values: np.ndarray, dtype: torch.dtype) -> np.ndarray:
-    """The nearest numbers of the type."""
-    return values if dtype == torch.float64 else torch.tensor(values).to(dtype).double().numpy()
 
 
 def _edges(low: float, high: float, n: int, dtype: torch.dtype) -> np.ndarray:
@@ -173,20 +168,6 @@ def spline(
     method = f"spline, {'equal pieces' if uniform else 'free knots'}"
     error = float(lost + worst + made.error + np.max(at.width))
     return replace(made, error=error, method=method)
-
-
-def numbers_between(low: float, high: float, dtype: torch.dtype) -> tuple[float, float] | None:
-    """The first and the last number of the type in an interval, or None.
-
-    >>> numbers_between(0.1, 1.0, torch.float32), numbers_between(1 + 1e-9, 1 + 2e-9, torch.float32)
-    ((0.10000000149011612, 1.0), None)
-    """
-    kind = np.float64 if dtype == torch.float64 else np.float32
-    with np.errstate(over="ignore"):
-        a, b = kind(low), kind(high)
-    first = float(np.nextafter(a, kind(np.inf)) if float(a) < low else a)
-    last = float(np.nextafter(b, kind(-np.inf)) if float(b) > high else b)
-    return (first, last) if first <= last else None
 
 
 def _span(formula: Formula | Opaque, low: float, high: float) -> float:

@@ -254,12 +254,11 @@ class _Search:
 
     def _constant(self) -> list[np.ndarray]:
         """Where there were too few evaluations for one sweep: the zero tensor."""
-        shapes = [(self.grid.shape[p.members[0]], 1) if p.is_leaf else (1, 1, 1) for p in self.parts]
-        frames = [np.zeros(shape) for shape in shapes]
-        for k, part in enumerate(self.parts):
-            if part.members in self.keeps_all:
-                frames[k] = np.eye(self.grid.shape[part.members[0]])
-        return frames
+        sizes = [self.grid.shape[part.members[0]] if part.is_leaf else 0 for part in self.parts]
+        return [
+            np.eye(n) if part.members in self.keeps_all else np.zeros((n, 1) if part.is_leaf else (1, 1, 1))
+            for part, n in zip(self.parts, sizes, strict=True)
+        ]
 
 
 def _pairs(first: np.ndarray, second: np.ndarray) -> np.ndarray:
