@@ -168,37 +168,26 @@ def _curve_place(step: ProgramStep, program: Program, wide: Side, share: float) 
 
 
 def _cut_off(step: ProgramStep, exact: Side, budget: float) -> Place:
-    """Moves the ends inwards until the slope is finite, as far as the values there change by less than the budget."""
-    low, high = exact
-    best: Place | None = None
-    for ends in _steep_ends(step, exact):
-        inset = high - low
-        for _ in range(200):
-            inset *= 0.5
-            a = low + inset if ends != "high" else low
-            b = high - inset if ends != "low" else high
-            if not a < b:
-                continue
-            lost = sum(_span(step, side) for side in ((low, a), (b, high)) if side[0] < side[1])
-            if lost <= budget:
-                slopes = bounds_on(step.formula, [(a, b)], _CELLS).slopes
-                if np.isfinite(slopes[0]) and (best is None or slopes[0] < best.slopes[0]):
-                    best = Place(((a, b),), slopes, clipped=True, cut=lost)
-                break
-    if best is None:
-        raise StepError(step.node, "has an infinite slope inside the range of one of its parts")
-    return best
-
-
-def _steep_ends(step: ProgramStep, exact: Side) -> list[str]:
-    """Where the slope is infinite: at one end, at both, or somewhere else."""
+    """Moves steep ends inwards until the slope is finite, as far as the values there change by less than the budget."""
     low, high = exact
     tenth = (high - low) / 10
     at_low, at_high = (
         not np.isfinite(bounds_on(step.formula, [side], _CELLS).slopes[0])
         for side in ((low, low + tenth), (high - tenth, high))
     )
-    return ["both"] if at_low and at_high else ["low"] if at_low else ["high"] if at_high else []
+    inset = high - low
+    for _ in range(200):
+        inset *= 0.5
+        a, b = low + inset if at_low else low, high - inset if at_high else high
+        if not a < b:
+            continue
+        lost = sum(_span(step, side) for side in ((low, a), (b, high)) if side[0] < side[1])
+        if lost <= budget:
+            slopes = bounds_on(step.formula, [(a, b)], _CELLS).slopes
+            if np.isfinite(slopes[0]):
+                return Place(((a, b),), slopes, clipped=True, cut=lost)
+            break
+    raise StepError(step.node, "has an infinite slope inside the range of one of its parts")
 
 
 def _span(step: ProgramStep, side: Side) -> float:
