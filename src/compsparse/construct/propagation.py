@@ -44,7 +44,7 @@ _ENOUGH = 0.5
 CellSides = list[IntervalArray]
 
 
-def factors(built: Built, cells: CellSides, *, is_exact: bool = False) -> dict[int, np.ndarray]:
+def total_derivatives(built: Built, cells: CellSides, *, is_exact: bool = False) -> dict[int, np.ndarray]:
     """The largest |A_k| on each cell, over all outputs, by wire; with ``is_exact`` where no wire is off."""
     slopes = _slopes(built, cells, is_exact)
     shape = np.shape(cells[0].lower)
@@ -191,7 +191,7 @@ def total(
 ) -> np.ndarray:
     """The bound on each cell, given by its corners in rows."""
     cells = [IntervalArray(a, b) for a, b in zip(lows.T, highs.T, strict=True)]
-    return weighted(factors(built, cells, is_exact=is_exact), errors)
+    return weighted(total_derivatives(built, cells, is_exact=is_exact), errors)
 
 
 def weighted(factors: Mapping[int, np.ndarray], errors: Mapping[int, float]) -> np.ndarray:
@@ -262,7 +262,7 @@ def _own(built: Built) -> dict[int, float]:
 def _on_cells(built: Built, cells: CellSides) -> Built:
     """Errors and roundings of single steps, carried to the outputs over cells."""
     with np.errstate(all="ignore"):
-        found = factors(built, cells)
+        found = total_derivatives(built, cells)
     bound = float(weighted(found, _own(built)).max())
     rounding = float(weighted(found, built.roundings).max()) + built.read_out
     smaller = tuple(min(bound, old) for old in built.bounds)
