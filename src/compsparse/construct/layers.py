@@ -1,4 +1,4 @@
-"""UnitLayers of numbers as nodes of formulas: one node a unit."""
+"""Layers of units as nodes of formulas: one node a unit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from compsparse.errors import ConfigError
 from compsparse.graph import Constituent, FunctionGraph, Node
 from compsparse.graph.derived import derived
-from compsparse.graph.formula import Apply, Argument, Constant, Formula, summed
+from compsparse.graph.formula import Apply, Argument, Constant, Formula, summed, walk
 from compsparse.graph.operations import operation
 
 
@@ -67,19 +67,15 @@ class UnitLayers:
     def each(self, change: Callable[..., Formula], *numbers: Any) -> None:
         """A function of every value, and of a number for each where such are given."""
         columns = [np.broadcast_to(np.asarray(n, dtype=float), self.width) for n in numbers]
-        if change(Argument(0), *(1.0,) * len(numbers)) == Argument(0):
+        seen = change(Argument(0), *(1.0,) * len(numbers))
+        if seen == Argument(0):
             return
-        if self._uses(change, len(numbers)) > 1:
+        if sum(isinstance(part, Argument) for part in walk(seen)) > 1:
             self.values = [((name,), Argument(0)) for name in self.settled()]
         self.values = [
             (parents, change(formula, *(float(c[i]) for c in columns)))
             for i, (parents, formula) in enumerate(self.values)
         ]
-
-    def _uses(self, change: Callable[..., Formula], n: int) -> int:
-        from compsparse.graph.formula import walk
-
-        return sum(isinstance(part, Argument) for part in walk(change(Argument(0), *(1.0,) * n)))
 
     def settled(self, outputs: Sequence[str] | None = None) -> list[str]:
         """Names of the values, each of which is a node now, or an input."""

@@ -78,13 +78,6 @@ def _random_constituent(arity: int, rng: np.random.Generator) -> Constituent:
     return Constituent.from_formula(Apply("tanh", (total,)), arity)
 
 
-# ---- dense: what a search must not claim structure in -----------------------------------------------
-
-
-_FEWEST, _MOST = 5, 25
-"""Inputs: a cycle of four has modules, and a term per pair makes long formulas."""
-
-
 _PARTS = {
     1: ("sin(2*{0})", "{0}**2", "exp({0})", "log({0} + 0.3)", "tanh(2*{0} - 2)", "sqrt({0})"),
     2: ("{0}*{1}", "sin({0} + 2*{1})", "{0}/({0} + {1})", "exp(-{0}*{1})"),
@@ -121,6 +114,12 @@ def unequal_target(random_state: RandomState = None, noise: float = 0.0) -> Task
     elif root == "exponential":
         text = f"exp(0.5*({text}))"
     return Task("unequal", FunctionGraph.from_expression(text, names), inputs, noise)
+
+
+# ---- dense: what a search must not claim structure in -----------------------------------------------
+
+_FEWEST, _MOST = 5, 25
+"""Inputs: a cycle of four has modules, and a term per pair makes long formulas."""
 
 
 def dense_target(kind: str, n_inputs: int = 8, random_state: RandomState = None, noise: float = 0.0) -> Task:
