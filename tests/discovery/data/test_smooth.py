@@ -19,7 +19,7 @@ from compsparse.discovery.data.smooth.process import Pairs, conditioned, evidenc
 from compsparse.discovery.data.smooth.reading import chance_turn, largest_blur, read_tree
 from compsparse.discovery.data.smooth.turning import Turns, measured_effects, measured_turns, trend_of
 from compsparse.discovery.data.strategy import from_data
-from compsparse.discovery.structure.turns import Answer
+from compsparse.discovery.structure.turns import TurnAnswer
 from compsparse.errors import ConfigError
 from compsparse.graph import compare
 from compsparse.tasks import borehole
@@ -172,7 +172,8 @@ def test_an_input_whose_turns_would_not_have_been_seen_hangs_on_the_root():
     turns = turns_of(4, [t for t in ACROSS if 3 not in t[:2]])
     blurred = turns.blur.copy()
     blurred[3] = blurred[:, 3] = 0.5
-    reading = read_tree(replace(turns, blur=blurred), "abcd", 1e-2)
+    weak = np.array([1.0, 1.0, 1.0, 0.05])
+    reading = read_tree(replace(turns, blur=blurred, changes=weak), "abcd", 1e-2)
     assert reading.unplaced == {"d"}
     assert reading.tree.modules == {frozenset("ab")}
     assert frozenset("d") in {child.members for child in reading.tree.children}
@@ -182,20 +183,21 @@ def test_a_pair_that_an_unplaced_input_turns_is_no_module():
     turns = turns_of(4, [t for t in ACROSS if 3 not in t[:2]] + [(0, 1, 3)])
     blurred = turns.blur.copy()
     blurred[3] = blurred[:, 3] = 0.5
-    reading = read_tree(replace(turns, blur=blurred), "abcd", 1e-2)
+    weak = np.array([1.0, 1.0, 1.0, 0.05])
+    reading = read_tree(replace(turns, blur=blurred, changes=weak), "abcd", 1e-2)
     assert reading.unplaced == {"d"}
     assert not reading.tree.modules
 
 
 def test_what_a_weak_input_may_turn_unseen_is_named():
     turns = turns_of(4, ACROSS)
-    assert not read_tree(turns, "abcd", 1e-2).table.turning("ab", Answer.UNKNOWN)
+    assert not read_tree(turns, "abcd", 1e-2).table.turning("ab", TurnAnswer.UNKNOWN)
     weak = replace(turns, changes=np.array([1.0, 1.0, 1.0, 0.01]))
     reading = read_tree(weak, "abcd", 1e-2)
     assert reading.tree.modules == {frozenset("ab")}
-    assert reading.table.turning("ab", Answer.UNKNOWN) == {"d"}
-    assert reading.table.answer("a", "b", "c") is Answer.NO
-    assert reading.table.answer("a", "c", "b") is Answer.YES
+    assert reading.table.turning("ab", TurnAnswer.UNKNOWN) == {"d"}
+    assert reading.table.answer("a", "b", "c") is TurnAnswer.NO
+    assert reading.table.answer("a", "c", "b") is TurnAnswer.YES
     assert frozenset("ab") not in reading.table.surely.modules
 
 

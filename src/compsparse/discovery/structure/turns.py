@@ -20,7 +20,7 @@ from compsparse.discovery.structure.forest import Members
 from compsparse.graph.modules import ModuleTree
 
 
-class Answer(Enum):
+class TurnAnswer(Enum):
     """Whether an input turns a pair."""
 
     YES = "turned"
@@ -59,19 +59,19 @@ class TurnTable:
         """The strong modules that stand even if every triple that cannot be told is turned."""
         return close(self.turned | self.hidden, self.names).tree
 
-    def answer(self, one: str, other: str, by: str) -> Answer:
+    def answer(self, one: str, other: str, by: str) -> TurnAnswer:
         """Whether ``by`` turns the pair of ``one`` and ``other``."""
         place = tuple(self.names.index(name) for name in (one, other, by))
         if self.turned[place]:
-            return Answer.YES
-        return Answer.UNKNOWN if self.hidden[place] else Answer.NO
+            return TurnAnswer.YES
+        return TurnAnswer.UNKNOWN if self.hidden[place] else TurnAnswer.NO
 
-    def turning(self, members: Iterable[str], answer: Answer = Answer.YES) -> Members:
+    def turning(self, members: Iterable[str], answer: TurnAnswer = TurnAnswer.YES) -> Members:
         """The inputs outside a set that turn some pair inside it; or of which no better answer is known."""
         chosen = set(members)
         is_inside = np.array([name in chosen for name in self.names])
         inside, outside = np.flatnonzero(is_inside), np.flatnonzero(~is_inside)
-        table = {Answer.YES: self.turned, Answer.UNKNOWN: self.hidden}[answer]
+        table = {TurnAnswer.YES: self.turned, TurnAnswer.UNKNOWN: self.hidden}[answer]
         seen = table[np.ix_(inside, inside, outside)].any(axis=(0, 1))
         return frozenset(self.names[k] for k in outside[seen])
 

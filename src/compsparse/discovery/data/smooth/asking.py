@@ -13,7 +13,6 @@ from compsparse.clock import Deadline
 from compsparse.discovery.data.smooth.channels import bundles_of_fit
 from compsparse.discovery.data.smooth.limits import (
     ACTS,
-    CLEARLY_EXPLAINED,
     DOUBT,
     DRAWS,
     EXPLAINED,
@@ -58,7 +57,7 @@ from compsparse.discovery.data.smooth.turning import (
 from compsparse.discovery.structure.bundles import Bundle
 from compsparse.discovery.structure.forest import Members
 from compsparse.discovery.structure.statistics import MAY_BE_CHANCE, t_statistic
-from compsparse.discovery.structure.turns import Answer, TurnTable
+from compsparse.discovery.structure.turns import TurnAnswer, TurnTable
 from compsparse.graph.modules import ModuleTree
 
 
@@ -146,7 +145,7 @@ class SmoothAnswer:
         """The inputs outside a set of which it cannot be told whether they turn its slopes."""
         if self.table is None or not members <= set(self.table.names):
             return frozenset()
-        return self.table.turning(members, Answer.UNKNOWN)
+        return self.table.turning(members, TurnAnswer.UNKNOWN)
 
     @property
     def least_turn(self) -> float:
@@ -168,8 +167,7 @@ class SmoothAnswer:
         """Whether the tree is more than "cannot be told": a module is sure, or there surely is none."""
         if self.tree is None:
             return False
-        is_good = self.tree.kind is not None or self.unexplained < CLEARLY_EXPLAINED
-        has_none = not self.modules and self.consistent and is_good
+        has_none = not self.modules and self.consistent and self.tree.kind is not None
         return has_none or any(not m.unsure for m in self.modules.values())
 
 

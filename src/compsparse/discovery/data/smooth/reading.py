@@ -12,12 +12,13 @@ from compsparse.discovery.data.smooth.limits import (
     DOUBT,
     MOSTLY_BIAS,
     MOSTLY_NOISE,
-    ROUGHLY_VISIBLE,
     SURE_TREND,
     THRESHOLDS,
     TURNED_BY_BIAS,
     TURNED_BY_CHANCE,
     VISIBLE,
+    VISIBLE_OF_WEAK,
+    WEAK,
     WEAKER_TURNS,
 )
 from compsparse.discovery.data.smooth.turning import Turns
@@ -85,12 +86,20 @@ def read_tree(turns: Turns, names: Sequence[str], unexplained: float) -> Reading
 
 def table_of_turns(turns: Turns, names: tuple[str, ...], threshold: float) -> TurnTable:
     """What was seen and what would have been: a turn is a share of the largest that an input could make."""
+    weak = _weak(turns)
+    asked = np.where(weak[:, None] | weak, VISIBLE_OF_WEAK, VISIBLE)
+    unseen = threshold * turns.blur / _strength(turns) ** WEAKER_TURNS
     return TurnTable(
         names,
         np.maximum(turns.pairs / threshold, turns.trend / SURE_TREND),
-        threshold * turns.blur / _strength(turns) ** WEAKER_TURNS,
+        unseen * (VISIBLE / asked)[..., None],
         VISIBLE,
     )
+
+
+def _weak(turns: Turns) -> np.ndarray:
+    """Which inputs act much less than the strongest."""
+    return np.asarray(turns.changes < WEAK * turns.changes.max())
 
 
 def _strength(turns: Turns) -> np.ndarray:
@@ -101,12 +110,14 @@ def _strength(turns: Turns) -> np.ndarray:
 
 
 def _placed(turns: Turns, threshold: float) -> list[int]:
-    """The inputs whose place can be told: no input as strong turns a pair of them without being seen.
+    """All inputs but weak ones whose place cannot be told: inputs as strong might turn pairs of theirs unseen.
 
     The one of which least is known goes first.
     """
+    weak = _weak(turns)
     seen = (turns.pairs > threshold) | (turns.trend > SURE_TREND)
-    hidden = ~seen & (threshold * turns.blur > ROUGHLY_VISIBLE) & (_strength(turns) == 1) & three_inputs(len(seen))
+    hidden = ~seen & (threshold * turns.blur > VISIBLE) & (_strength(turns) == 1) & three_inputs(len(seen))
+    hidden &= weak[:, None, None]
     placed = list(range(len(hidden)))
     while (doubts := hidden[np.ix_(placed, placed, placed)].sum((1, 2))).any():
         most = np.flatnonzero(doubts == doubts.max())
@@ -137,7 +148,7 @@ def _with_visible_kinds(tree: ModuleTree, table: TurnTable) -> ModuleTree:
     if kind == "complete" and len(children) > 2:
         names = tuple(str(i) for i in range(len(children)))
         between = table.between((child.members for child in tree.children), names)
-        if between.unseen.max() > ROUGHLY_VISIBLE:
+        if between.unseen.max() > VISIBLE:
             kind = None
     return replace(tree, kind=kind, children=children)
 
