@@ -8,7 +8,6 @@ from compsparse.bounds import Bound, BoundTable, lower
 from compsparse.certificate import Rigour
 from compsparse.claims import Interval, Outcome
 from compsparse.claims.subjects import bounds_of_networks as subject
-from compsparse.claims.subjects import kernel_norms
 
 
 def trained(gap=5.0, **complexities):
@@ -64,7 +63,7 @@ def test_locality_is_judged_by_what_was_measured():
 def test_the_memo_is_judged_by_what_was_measured():
     def outcome(low, high):
         ratios = {(2, "Gaussian"): Interval(0.1, 0.2), (3, "positive"): Interval(low, high)}
-        return kernel_norms._judge_memo(ratios, 0.4).outcome
+        return subject._judge_memo(ratios, 0.4).outcome
 
     assert outcome(0.3, 0.4) is Outcome.SUPPORTED
     assert outcome(1.1, 1.2) is Outcome.REFUTED
@@ -76,7 +75,7 @@ def test_layers_of_equal_units_are_equal():
         (graph,) = lower(network, np.ones((2, 8))).members
         assert torch.allclose(graph.stages[0].unit_energies, torch.ones(1, dtype=torch.double))
         assert float(graph.stages[1].unit_energies) == pytest.approx(1.0)
-    (tree,) = lower(kernel_norms._binary_tree(3), np.ones((2, 8))).members
+    (tree,) = lower(subject._binary_tree(3), np.ones((2, 8))).members
     assert [stage.n_blocks for stage in tree.stages] == [4, 2, 1]
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from compsparse.claims import Outcome
-from compsparse.claims.subjects import bits, circuits
+from compsparse.claims.subjects import circuits
 from compsparse.claims.subjects.circuits import _Size, _Spectral, _Unrolled
 from compsparse.progress import Silent
 
@@ -110,11 +110,11 @@ def test_machines_and_sizes_are_measured():
 )
 def test_errors_on_bits_are_judged_by_their_exponent(exponent, bound, noise, outcome):
     found = [
-        bits._Error("f", k, float(k**exponent * (1 + noise * (-1) ** i)), k**2, bound)
+        circuits._Error("f", k, float(k**exponent * (1 + noise * (-1) ** i)), k**2, bound)
         for i, k in enumerate((8, 16, 32, 64, 128))
     ]
-    assert bits._judge_bits(found).outcome is outcome
+    assert circuits._judge_bits(found).outcome is outcome
 
 
 def test_the_walsh_expansion_is_exact():
-    assert bits.walsh_expansion("quick", Silent()).outcome is Outcome.SUPPORTED
+    assert circuits.walsh_expansion("quick", Silent()).outcome is Outcome.SUPPORTED

@@ -55,7 +55,7 @@ def test_pruning_is_judged_against_every_control():
             "twin": twin + noise,
             "Gaussian": white + noise,
         }
-        return unknown_graph._judge_pruning(excess, [{"round": 0, "near": 1, "data": "a", "low": 1, "high": 1}]).outcome
+        return unknown_graph._judge_pruning(excess, [(0, np.ones(1), "motifs")]).outcome
 
     assert outcome(0.2) is Outcome.SUPPORTED
     assert outcome(0.2, twin=0.2) is Outcome.REFUTED

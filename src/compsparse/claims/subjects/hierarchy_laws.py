@@ -10,6 +10,7 @@ from compsparse.claims.laws import LawPart, law_figure, law_finding
 from compsparse.claims.p_star import Measured, measure_p_star
 from compsparse.claims.rules import StatedExponent
 from compsparse.claims.seeds import FIRST_SEED
+from compsparse.claims.shapes import each
 from compsparse.claims.trials import gpu_if_any
 from compsparse.progress import Progress
 from compsparse.report.figure import Figure
@@ -63,12 +64,11 @@ def dense_law(profile: Profile, progress: Progress) -> Finding:
         else ((2, 5), (2, 7), (2, 9), (2, 12), (3, 3), (3, 4), (3, 5))
     )
     points, clusters = [], []
-    for i, (depth, v) in enumerate(models):
+    for depth, v in each(models, progress, "L={}, v={}"):
         setting = HierarchyRun(n_train=2, n_features=v, n_levels=depth, **rhm_protocol(128 if full else 64))
         n_seeds, natural = 6 if full else 3, setting.model.natural_size
         points.append(_measured(setting, 2.5 * natural, n_seeds))
         clusters.append(_measured(replace(setting, learner="clustering"), 1.3 * natural, 2 * n_seeds))
-        progress.update(i + 1, len(models), f"L={depth}, v={v}")
     part = LawPart("", points, {"n_c m^L": _natural}, {"n_c m^L": StatedExponent(1.0, rivals=(0.75, 1.25))})
     figure = law_figure(
         "P* of the dense model", (*_by_depth("CNN", points), *_by_depth("clustering", clusters)), _natural, "n_c m^L"
@@ -111,11 +111,10 @@ def classes_and_synonyms(profile: Profile, progress: Progress) -> Finding:
     by_synonyms = [(v // 2, m) for m in ((4, 5, 7, 10, 14) if full else (3, 5, 7, 9))]
     settings = list(dict.fromkeys(by_classes + by_synonyms))
     points = []
-    for i, (n_c, m) in enumerate(settings):
+    for n_c, m in each(settings, progress, "n_c={}, m={}"):
         protocol = rhm_protocol(128 if full else 64)
         setting = HierarchyRun(n_train=2, n_features=v, n_classes=n_c, multiplicity=m, **protocol)
         points.append(_measured(setting, 2.5 * setting.model.natural_size, 5 if full else 3))
-        progress.update(i + 1, len(settings), f"n_c={n_c}, m={m}")
     part = LawPart(
         "",
         points,
@@ -175,14 +174,11 @@ def _sparse_points(
 ) -> list[Measured]:
     points: list[Measured] = []
     seeds_and_sizes = (4, (0.6, 0.8, 1.0, 1.3, 1.7)) if full else (2 if learner == "cnn" else 1, (0.7, 0.9, 1.2, 1.6))
-    total = sum(len(empties) for _, _, empties in models)
-    for depth, v, empties in models:
-        for s0 in empties:
-            width, n_epochs = (256, 100) if full else (32, 40)
-            setting = hierarchy_run(learner, v, depth, s0, width=width, n_epochs=n_epochs)
-            at = guess(depth, s0) * setting.model.natural_size
-            points.append(_measured(setting, at, *seeds_and_sizes))
-            progress.update(len(points), total, f"L={depth}, v={v}, s0={s0}")
+    width, n_epochs = (256, 100) if full else (32, 40)
+    cases = [(depth, v, s0) for depth, v, empties in models for s0 in empties]
+    for depth, v, s0 in each(cases, progress, "L={}, v={}, s0={}"):
+        setting = hierarchy_run(learner, v, depth, s0, width=width, n_epochs=n_epochs)
+        points.append(_measured(setting, guess(depth, s0) * setting.model.natural_size, *seeds_and_sizes))
     return points
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import product
 
 from compsparse.claims.claim import Finding, Profile
 from compsparse.claims.p_star import Measured, measure_p_star
-from compsparse.claims.rules import Interval, all_of, judge_at_least, judge_within
+from compsparse.claims.rules import Interval, judge_at_least, judge_within
 from compsparse.claims.seeds import FIRST_SEED
+from compsparse.claims.shapes import each, figure_of, finding_of, finite
 from compsparse.claims.subjects.hierarchy_laws import hierarchy_run
 from compsparse.claims.trials import gpu_if_any
 from compsparse.measures import Threshold, threshold
@@ -58,7 +59,7 @@ def insensitivity_comes_with_learning(profile: Profile, progress: Progress) -> F
     if not full:
         settings = [("cnn", 5, 1, 8.5)]
     found = []
-    for i, (learner, v, s0, guess) in enumerate(settings):
+    for learner, v, s0, guess in each(settings, progress, "{}, v={}, s0={}"):
         setting = hierarchy_run(learner, v, 2, s0, width=256 if full else 64, sensitivities=True)
         measured = measure_p_star(
             setting, guess * setting.model.natural_size, first_seed=FIRST_SEED, around=_WIDE, device=gpu_if_any()
@@ -66,7 +67,6 @@ def insensitivity_comes_with_learning(profile: Profile, progress: Progress) -> F
         levels = _LEVELS[learner]
         crossed = {name: _crossed(measured.curve(name, _SECOND), level) for name, level in levels.items()}
         found.append(_Together(f"{learner.upper()}, v={v}, s0={s0}", measured, crossed))
-        progress.update(i + 1, len(settings), found[-1].name)
     return _judge_together(found)
 
 
@@ -82,34 +82,24 @@ def _judge_together(found: Sequence[_Together]) -> Finding:
     values = {
         f"{t.name}: {name}": at.value / t.measured.p_star.value for t in found for name, at in t.by_sensitivity.items()
     }
-    return Finding(
-        all_of(judge_within(interval, 1 / _FACTOR, _FACTOR) for interval in intervals.values()),
+    return finding_of(
+        [judge_within(interval, 1 / _FACTOR, _FACTOR) for interval in intervals.values()],
         measured="size over P*: " + "; ".join(f"{n} {r:.2f} ({intervals[n].text()})" for n, r in values.items()),
-        numbers={name: r for name, r in values.items() if math.isfinite(r)},
+        numbers=finite(values),
         figures=tuple(_curves(t) for t in found),
     )
 
 
-def _levels_text() -> str:
-    named = {
-        learner: " and ".join(f"{name} {at:g}" for name, at in levels.items()) for learner, levels in _LEVELS.items()
-    }
-    return "; ".join(f"{learner.upper()}: {levels}" for learner, levels in named.items())
-
-
 def _curves(t: _Together) -> Figure:
     """Error and sensitivities of the second layer against P."""
-    rows: list[dict[str, Any]] = []
     named = {"test error": t.measured.curve()}
     named |= {f"{name} sensitivity": t.measured.curve(name, _SECOND) for name in t.by_sensitivity}
-    for series, curve in named.items():
-        for p, values in curve.items():
-            mean = sum(values) / len(values)
-            rows.append({"P / P*": p / t.measured.p_star.value, "value": mean, "low": min(values), "high": max(values),
-                         "quantity": series})  # fmt: skip
-    return Figure(
-        f"{t.name}: what falls together", tuple(rows), "P / P*", "value", series="quantity", low="low", high="high",
-        log_x=True, y_title="error, and sensitivity of layer 2 (mean, range of 3 seeds)",
+    points = [
+        (p / t.measured.p_star.value, values, series) for series, curve in named.items() for p, values in curve.items()
+    ]
+    return figure_of(
+        f"{t.name}: what falls together", points, "P / P*", "value", "quantity", log_x=True,
+        y_title="error, and sensitivity of layer 2 (mean, range of 3 seeds)",
     )  # fmt: skip
 
 
@@ -123,13 +113,11 @@ def fully_connected_need_more(profile: Profile, progress: Progress) -> Finding:
     sizes = (7, 9) if full else (4, 5)
     guesses: dict[Learner, float] = {"cnn": 8.2, "lcn": 14.5, "fcn": 48.0 if full else 30.0}
     points: dict[tuple[str, int], Measured] = {}
-    for v in sizes:
-        for learner, guess in guesses.items():
-            setting = hierarchy_run(learner, v, 2, 1, width=256 if full else 64)
-            points[learner, v] = measure_p_star(
-                setting, guess * v**3, first_seed=FIRST_SEED, around=(0.5, 0.71, 1.0, 1.41), device=gpu_if_any()
-            )
-            progress.update(len(points), len(sizes) * len(guesses), f"{learner}, v={v}")
+    for v, learner in each(product(sizes, guesses), progress, "v={}, {}"):
+        setting = hierarchy_run(learner, v, 2, 1, width=256 if full else 64)
+        points[learner, v] = measure_p_star(
+            setting, guesses[learner] * v**3, first_seed=FIRST_SEED, around=(0.5, 0.71, 1.0, 1.41), device=gpu_if_any()
+        )
     return _judge_more(sizes, points)
 
 
@@ -143,9 +131,13 @@ def _judge_more(sizes: Sequence[int], points: dict[tuple[str, int], Measured]) -
     values = {
         f"P* over {net}, v={v}": points["fcn", v].p_star.value / points[net, v].p_star.value for net, v in intervals
     }
-    rows = [row for (learner, v), m in points.items() for row in m.rows(f"{learner.upper()}, v={v}")]
-    return Finding(
-        all_of(judge_at_least(intervals[net, last], bar) for net, bar in _MORE.items()),
+    curves = [
+        (p, errors, f"{learner.upper()}, v={v}")
+        for (learner, v), m in points.items()
+        for p, errors in m.curve().items()
+    ]
+    return finding_of(
+        [judge_at_least(intervals[net, last], bar) for net, bar in _MORE.items()],
         expected=f"at v={last} fully connected networks need at least 3 times the data of a CNN and 2 times that "
         "of a locally connected network (L=2, s0=1): supported if both intervals are at or above, refuted if one "
         "is wholly below",
@@ -153,10 +145,7 @@ def _judge_more(sizes: Sequence[int], points: dict[tuple[str, int], Measured]) -
             f"{name}: {value:.1f} ({interval.text()})"
             for (name, value), interval in zip(values.items(), intervals.values(), strict=True)
         ),
-        numbers={name: value for name, value in values.items() if math.isfinite(value)},
-        figures=(
-            Figure("Test error against training data", tuple(rows), "P", "error", series="series", low="low",
-                   high="high", log_x=True, y_title="test error (mean, range of 3 seeds)"),
-        ),
-
+        numbers=finite(values),
+        figures=figure_of("Test error against training data", curves, "P", "error", "series", low="low", high="high",
+                          log_x=True, y_title="test error (mean, range of 3 seeds)"),
     )  # fmt: skip

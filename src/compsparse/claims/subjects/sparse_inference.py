@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from compsparse.claims.claim import Finding, Outcome, Profile
-from compsparse.claims.rules import Interval, all_of, exponent_interval, judge_at_most
+from compsparse.claims.rules import Interval, all_of, fitted_exponent, judge_at_most
+from compsparse.claims.shapes import each, figure_of, finding_of
 from compsparse.claims.trials import Trials, code_draws, run_vector_trials
-from compsparse.measures import fit_law
 from compsparse.networks import dense
 from compsparse.progress import Progress
 from compsparse.report.figure import Figure
@@ -25,7 +25,6 @@ from compsparse.sparse import (
 )
 from compsparse.training import TrainingConfig
 
-_BRUNA = "Bruna, On sparse linear programming and neural networks"
 _EPS = 0.1
 _MOST_RIP = 0.6
 _STEEPEST = 3.0
@@ -53,12 +52,12 @@ def shallow_suffices(profile: Profile, progress: Progress) -> Finding:
     factors = (0.5, 1, 2, 4, 8, 16, 32) if full else (1, 2, 4, 8, 16)
     rows, steps = (60_000, 4000) if full else (8000, 800)
     settings = [_two_bases(d) for d in sizes] + [_gaussian(d) for d in sizes]
-    found: dict[str, dict[int, Trials]] = {}
-    for i, setting in enumerate(settings):
-        found[setting.name] = {
+    found = {
+        setting.name: {
             width: _shallow_error(setting, width, rows, steps) for width in (int(f * setting.d) for f in factors)
         }
-        progress.update(i + 1, len(settings), setting.name)
+        for setting in each(settings, progress, "{0.name}")
+    }
     return _judge_shallow(sizes, settings, found)
 
 
@@ -104,7 +103,7 @@ def _judge_shallow(sizes: Sequence[int], settings: list[_Setting], found: dict[s
         for s in settings
     ]
     half = len(sizes)
-    return Finding(
+    return finding_of(
         outcome,
         measured=f"width ~ d^{exponent:.2f} (misfit in log2 {power_rest:.2f}, of an exponential "
         f"{exponential_rest:.2f}); spikes and Hadamard: {'; '.join(listed[:half])}. "
@@ -127,7 +126,7 @@ def _judge_shallow(sizes: Sequence[int], settings: list[_Setting], found: dict[s
 
 def _polynomial(sizes: Sequence[int], widths: Sequence[float], power: float, exponential: float) -> Outcome:
     """By the interval of the exponent, and by which of the two curves fits."""
-    steepness = judge_at_most(exponent_interval(fit_law({"d": sizes}, widths), "d"), _STEEPEST)
+    steepness = judge_at_most(fitted_exponent(sizes, widths), _STEEPEST)
     return all_of([steepness, judge_at_most(Interval(power, power), exponential, refuted_above=2 * exponential)])
 
 
@@ -154,13 +153,10 @@ def _growth(sizes: Sequence[int], widths: Sequence[float]) -> tuple[float, float
 
 
 def _by_width(family: str, settings: list[_Setting], found: dict[str, dict[int, Trials]]) -> Figure:
-    rows = tuple(
-        {"width": width, "error": t.median, "low": t.low, "high": t.high, "d": f"d={s.d}, k={s.k}"}
-        for s in settings
-        for width, t in found[s.name].items()
-        if t.low > 1e-4
-    )
-    return Figure(
-        f"{family}: error of shallow networks", rows, "width", "error", series="d", low="low", high="high", log_x=True,
-        log_y=True, y_title="squared error of unit codes (median, range)",
+    points = [
+        (width, t.errors, f"d={s.d}, k={s.k}") for s in settings for width, t in found[s.name].items() if t.low > 1e-4
+    ]
+    return figure_of(
+        f"{family}: error of shallow networks", points, "width", "error", "d", middle=np.median, low="low", high="high",
+        log_x=True, log_y=True, y_title="squared error of unit codes (median, range)",
     )  # fmt: skip

@@ -10,6 +10,7 @@ import torch
 from compsparse.claims.claim import Finding, Outcome, Profile
 from compsparse.claims.rules import Interval, all_of, judge_at_most
 from compsparse.claims.seeds import FIRST_SEED, TEST_SEED
+from compsparse.claims.shapes import each, figure_of, finding_of
 from compsparse.claims.trials import Trials, code_draws, run_vector_trials, train_on_draws
 from compsparse.progress import Progress
 from compsparse.report.figure import Figure
@@ -18,7 +19,6 @@ from compsparse.sparse.signals import CodedSignals
 from compsparse.sparse.unrolled import UnrolledVariant
 from compsparse.training import TrainingConfig
 
-_BRUNA = "Bruna, On sparse linear programming and neural networks"
 _LAM = 0.1
 _SEEDS = 3
 _LEAST_GAIN = 0.05
@@ -43,13 +43,12 @@ def lista_beats_ista(profile: Profile, progress: Progress) -> Finding:
     task = SparseCodes(W, k)
     gap = _LassoGap(W, task)
     errors, gaps = _plain_errors(W, task, depths), _plain_gaps(W, gap, depths)
-    for depth in depths:
+    for depth in each(depths, progress, "{} layers"):
         for name, (variant, select, rate) in _FAMILIES.items():
             network = UnrolledNetwork(W, _LAM, depth, variant, select=select, n_replicas=_SEEDS)
             config = TrainingConfig(n_steps=steps, batch_size=256, learning_rate=rate, weight_decay=0)
             errors[name, depth] = run_vector_trials(network, code_draws(task), rows, config)
         gaps["SLISTA", depth] = _learned_steps(task, depth, gap, rows, steps)
-        progress.update(depths.index(depth) + 1, len(depths), f"{depth} layers")
     return _judge_unrolled(depths, errors, gaps)
 
 
@@ -57,8 +56,8 @@ def unrolled_starts_as_ista(profile: Profile, progress: Progress) -> Finding:
     """Answers of untrained networks against a plain loop of ISTA."""
     W = gaussian_dictionary(24, 48, random_state=FIRST_SEED)
     difference = _difference_at_start(W, SparseCodes(W, 4), 8)
-    return Finding(
-        Outcome.SUPPORTED if difference < 1e-12 else Outcome.REFUTED,
+    return finding_of(
+        difference < 1e-12,
         measured=f"largest difference {difference:.1g}",
         numbers={"difference before training": difference},
     )
@@ -155,8 +154,8 @@ def _judge_unrolled(
     }
     ahead["SLISTA"] = all_of(_ahead(gaps["SLISTA", depth], gaps["ISTA", depth]) for depth in deep)
     behind = [name for name, outcome in ahead.items() if outcome is not Outcome.SUPPORTED]
-    return Finding(
-        all_of(ahead.values()),
+    return finding_of(
+        ahead.values(),
         measured=f"error after {last} layers: "
         + ", ".join(f"{name} {errors[name, last].median:.2g}" for name in ("ISTA", "FISTA", *_FAMILIES))
         + f"; gap of the objective: ISTA {gaps['ISTA', last].median:.2g}, FISTA {gaps['FISTA', last].median:.2g}, "
@@ -180,10 +179,6 @@ def _ahead(ours: Trials, plain: Trials) -> Outcome:
 
 
 def _by_depth(title: str, values: dict[tuple[str, int], Trials], y_title: str) -> Figure:
-    rows = tuple(
-        {"layers": depth, "value": t.median, "low": t.low, "high": t.high, "method": name}
-        for (name, depth), t in values.items()
-    )
-    return Figure(
-        title, rows, "layers", "value", series="method", low="low", high="high", log_x=True, log_y=True, y_title=y_title
-    )
+    points = [(depth, t.errors, name) for (name, depth), t in values.items()]
+    return figure_of(title, points, "layers", "value", "method", middle=np.median, log_x=True, log_y=True,
+                     y_title=y_title)  # fmt: skip
