@@ -7,7 +7,7 @@ from compsparse.claims import Outcome, all_claims
 from compsparse.claims.laws import LawPart, law_finding
 from compsparse.claims.p_star import Measured
 from compsparse.claims.rules import StatedExponent
-from compsparse.claims.subjects import hierarchy_laws, hierarchy_learning, hierarchy_transfer
+from compsparse.claims.subjects import hierarchy_laws, hierarchy_transfer
 from compsparse.measures import Threshold
 from compsparse.report import Figure
 from compsparse.sweeps.kinds.hierarchy import HierarchyRun
@@ -91,12 +91,12 @@ def run(experiment):
 def test_sensitivities_are_judged_by_intervals_of_ratios(ratio, spread, outcome):
     setting = HierarchyRun(n_train=2)
     one_run = Measured(setting, at(100, 1.05), ((setting, {"test_error": 0.1, "synonym": [1.0, 1.0]}),))
-    together = hierarchy_learning._Together("CNN", one_run, {"synonym": at(100 * ratio, spread)})
-    assert hierarchy_learning._judge_together([together]).outcome is outcome
+    together = hierarchy_laws._Together("CNN", one_run, {"synonym": at(100 * ratio, spread)})
+    assert hierarchy_laws._judge_together([together]).outcome is outcome
 
 
 def test_a_sensitivity_that_never_falls_leaves_its_ratio_open_above():
-    together = hierarchy_learning._Together("CNN", measured(at(100)), {"synonym": at(np.inf, bracketed=False)})
+    together = hierarchy_laws._Together("CNN", measured(at(100)), {"synonym": at(np.inf, bracketed=False)})
     assert next(iter(together.ratios.values())).high == np.inf
 
 
@@ -107,7 +107,7 @@ def test_a_sensitivity_that_never_falls_leaves_its_ratio_open_above():
 def test_fully_connected_networks_are_judged_by_intervals(fcn, spread, outcome):
     points = {("cnn", 4): measured(at(100, spread)), ("lcn", 4): measured(at(140, spread))}
     points["fcn", 4] = measured(at(fcn, spread))
-    assert hierarchy_learning._judge_more((4,), points).outcome is outcome
+    assert hierarchy_laws._judge_more((4,), points).outcome is outcome
 
 
 def curve(p_star, noise=0.0):

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from compsparse.claims import Outcome
-from compsparse.claims.image_trials import ImageData
-from compsparse.claims.patch_trials import PatchData, l2, run_patches
-from compsparse.claims.subjects import embedded_convolution, unknown_graph
+from compsparse.claims.image_trials import ImageData, PatchData, l2, run_patches
+from compsparse.claims.subjects import unknown_graph
 from compsparse.measures import Locality
 from compsparse.training import TrainingConfig
 
@@ -78,10 +77,10 @@ def test_survival_is_judged_by_the_cost():
 def test_embedding_is_judged_at_the_time_that_other_rows_choose():
     def switched(share, error, chosen_by, spread=0.001, kept=0.2):
         noise = spread * np.array([-1, 1, 0.5, -0.5])
-        return embedded_convolution._Switched(share, np.full(4, chosen_by), error + noise, np.full(4, kept), 0.1)
+        return unknown_graph._Switched(share, np.full(4, chosen_by), error + noise, np.full(4, kept), 0.1)
 
     def outcome(*found):
-        return embedded_convolution._judge(list(found)).outcome
+        return unknown_graph._judge_embedded(list(found)).outcome
 
     assert outcome(switched(0.1, 0.3, 0.3), switched(0.5, 0.1, 0.1)) is Outcome.SUPPORTED
     assert outcome(switched(0.1, 0.3, 0.1), switched(0.5, 0.1, 0.3)) is Outcome.REFUTED

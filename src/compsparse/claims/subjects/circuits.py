@@ -105,7 +105,7 @@ def _size(family: str, graph: FunctionGraph, X: np.ndarray) -> _Size:
 
 def _judge_equivalence(found: list[_Size]) -> Finding:
     easy = sorted({size.family for size in found} - {"random"})
-    points = [(s.n, s.nodes, s.family) for s in found]
+    points: list[tuple[float, float, str]] = [(s.n, s.nodes, s.family) for s in found]
     fitted = fitted_exponents(points)
     exponents = {family: fitted[family] for family in easy}
     random = [s for s in found if s.family == "random"]

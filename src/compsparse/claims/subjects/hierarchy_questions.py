@@ -31,6 +31,7 @@ from compsparse.measures import (
 from compsparse.networks.replicas import select
 from compsparse.networks.symbols import HierarchicalCNN, SymbolNetwork
 from compsparse.progress import Progress
+from compsparse.report.figure import Figure
 from compsparse.sweeps.kinds.hierarchy import HierarchyRun, misclassified, train_runs
 from compsparse.tasks.hierarchy import HierarchySample, RandomHierarchy, SparseRandomHierarchy, exchange_synonyms
 from compsparse.tasks.hierarchy.continuous import real_places, seen_by_sensors, whole_places
@@ -227,10 +228,9 @@ def _judge_overfitting(rows: list[dict[str, Any]]) -> Finding:
         f"{highest:.2f}, of the {len(poor)} with error >= 0.3 "
         f"{of_poor:.2f}; correlation of error and sensitivity to synonyms {correlation:.2f}",
         numbers=finite({"highest, low error": highest, "highest, high error": of_poor, "correlation": correlation}),
-        figures=figure_of(
-            "Test error and sensitivity of networks that fitted their data",
-            [(row["error"], row["synonym"], row["labels"]) for row in rows], "error", "synonym", "labels",
-            mark="points", x_title="test error", y_title="sensitivity of the last layer to synonyms",
+        figures=Figure(
+            "Test error and sensitivity of networks that fitted their data", tuple(rows), "error", "synonym",
+            mark="points", series="labels", x_title="test error", y_title="sensitivity of the last layer to synonyms",
         ),
     )  # fmt: skip
 

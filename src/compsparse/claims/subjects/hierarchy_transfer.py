@@ -92,7 +92,9 @@ def carries_over_to_sparsity(profile: Profile, progress: Progress) -> Finding:
     full = profile == "full"
     v, n_seeds, narrow, wide = (9, 5, 1, 2) if full else (4, 3, 1, 2)
     learners: tuple[Learner, ...] = ("cnn", "plain-cnn", "residual-cnn") if full else ("cnn", "residual-cnn")
-    found = {learner: _shift(learner, v, n_seeds, narrow, wide, full, progress) for learner in each(learners, progress)}
+    found: dict[str, _Shift] = {
+        learner: _shift(learner, v, n_seeds, narrow, wide, full, progress) for learner in each(learners, progress)
+    }
     return _judge_sparsity(found, v, n_seeds, narrow, wide)
 
 

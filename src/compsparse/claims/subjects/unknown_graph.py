@@ -1,14 +1,22 @@
-"""Dense networks that are not told the graph: penalties and pruning, beside networks that are wired like the target."""
+"""Dense networks that are not told the graph: penalties, pruning, and a convolution that is let go."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from compsparse.claims.claim import Finding, Premise, Profile
-from compsparse.claims.image_trials import ImageData, ImageKind
-from compsparse.claims.patch_trials import PatchData, PatchTrial, l2, prox_l1, run_patches
+from compsparse.claims.image_trials import (
+    CLASSES,
+    ImageData,
+    ImageKind,
+    PatchData,
+    PatchTrial,
+    l2,
+    prox_l1,
+    run_patches,
+)
 from compsparse.claims.rules import (
     Interval,
     geometric_interval,
@@ -19,9 +27,11 @@ from compsparse.claims.rules import (
 )
 from compsparse.claims.seeds import FIRST_SEED
 from compsparse.claims.shapes import each, figure_of, finding_of
-from compsparse.measures import Locality, near_pairs
+from compsparse.claims.trials import placed
+from compsparse.measures import Locality, near_pairs, off_local_mass
+from compsparse.networks import ImageNetwork, embedded
 from compsparse.progress import Progress
-from compsparse.training import TrainingConfig
+from compsparse.training import CrossEntropy, TrainingConfig, TrainingData, train
 
 _QUICK = TrainingConfig(n_steps=500, batch_size=64, learning_rate=1e-2, weight_decay=0)
 _FULL = TrainingConfig(n_steps=3000, batch_size=128, learning_rate=3e-3, weight_decay=0)
@@ -162,5 +172,87 @@ def _judge_survival(dense: np.ndarray, pruned: np.ndarray, all_rounds: list[np.n
         figures=figure_of(
             "Error on images as weights go", enumerate(all_rounds), "round", "error",
             x_title="round of pruning (each drops 30% of the weights)", y_title="test error (mean, range of seeds)",
+        ),
+    )  # fmt: skip
+
+
+# ---- a convolution embedded in a dense network and trained on (eFCN) --------------------------------
+
+_TO_CHOOSE = 500
+_MOST_ERROR = 0.5 * (1 - 1 / CLASSES)
+"""Error of a network that learned the images: half of chance."""
+_LEAST_GAIN = 0.05
+"""Share of its errors that a network must lose to be said to win."""
+_FIRST = FIRST_SEED + 200
+"""Other seeds than those that showed smaller motifs to be beyond every network of this size."""
+
+
+@dataclass(frozen=True)
+class _Switched:
+    """Networks that were let go after a share of training, and the same ones kept convolutional; arrays are over seeds.
+
+    Attributes:
+        chosen_by: errors of those let go on rows that only choose.
+        error, kept: test errors of those let go, and of those kept.
+        off_local: share of the first layer's squared weights outside the windows in the end, where let go.
+    """
+
+    share: float
+    chosen_by: np.ndarray
+    error: np.ndarray
+    kept: np.ndarray
+    off_local: float
+
+
+def embedded_can_win(profile: Profile, progress: Progress) -> Finding:
+    """Test errors for several times at which the convolution is let go."""
+    rows, steps, n_seeds = (1500, 400, 5) if profile == "quick" else (10_000, 3000, 8)
+    images = ImageData("motifs", rows, n_seeds, _FIRST, to_choose=_TO_CHOOSE)
+    return _judge_embedded(
+        [_switched(share, images, steps) for share in each((0.1, 0.3, 0.6), progress, "let go after {:g} of training")]
+    )
+
+
+def _switched(share: float, images: ImageData, steps: int) -> _Switched:
+    network = ImageNetwork(
+        "convolutional", (1, *images.shape), CLASSES, 8, kernel=3, width=64, n_replicas=images.n_seeds,
+        random_state=_FIRST,
+    )  # fmt: skip
+    data, first = images.training(), round(share * steps)
+    _train_part(placed(network), data, first, _FIRST)
+    loose = embedded(network)
+    for one in (network, loose):
+        _train_part(one, data, steps - first, _FIRST + 1)
+    kept, wrong = (images.wrong(one) for one in (network, loose))
+    off = off_local_mass(loose, loose.local_mask()).value.mean()
+    chosen_by, error = wrong[:, :_TO_CHOOSE].mean(1), wrong[:, _TO_CHOOSE:].mean(1)
+    return _Switched(share, chosen_by, error, kept[:, _TO_CHOOSE:].mean(1), float(off))
+
+
+def _train_part(network: ImageNetwork, data: TrainingData, n_steps: int, seed: int) -> None:
+    """Both parts of training have a whole schedule each, whether the convolution is let go between them or not."""
+    config = TrainingConfig(n_steps=n_steps, batch_size=64, learning_rate=3e-3, weight_decay=1e-3)
+    train(network, data, config, loss=CrossEntropy(), random_state=seed)
+
+
+def _judge_embedded(found: list[_Switched]) -> Finding:
+    best = min(found, key=lambda f: float(f.chosen_by.mean()))
+    cost = mean_interval(best.error - best.kept)
+    points = [(f.share, e, name) for f in found for name, e in (("let go", f.error), ("kept convolutional", f.kept))]
+    return finding_of(
+        judge_at_most(cost, -_LEAST_GAIN * float(best.kept.mean()), refuted_above=0.0),
+        measured=f"{cost.text()} more wrong than {best.kept.mean():.3f} when let go after {best.share:g} of training; "
+        f"off-local mass in the end {best.off_local:.2g}",
+        numbers={
+            **{f"error_{f.share:g}": f.error for f in found},
+            **{f"kept_{f.share:g}": f.kept for f in found},
+            **{f"off_local_{f.share:g}": f.off_local for f in found},
+        },
+        figures=figure_of(
+            "A convolution that is let go", points, "share", "error", "network",
+            x_title="share of training before it is let go", y_title="test error (mean, range of seeds)",
+        ),
+        premises=Premise.at_most(
+            f"the error of the kept convolution (chance is {1 - 1 / CLASSES:g})", best.kept, _MOST_ERROR
         ),
     )  # fmt: skip
