@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import torch
 
 from compsparse.claims.claim import Finding, Outcome, Profile
 from compsparse.claims.rules import (
@@ -32,10 +31,10 @@ from compsparse.networks.replicas import select
 from compsparse.networks.symbols import HierarchicalCNN, SymbolNetwork
 from compsparse.progress import Progress
 from compsparse.report.figure import Figure
-from compsparse.sweeps.kinds.hierarchy import HierarchyRun, misclassified, train_runs
+from compsparse.sweeps.kinds.hierarchy import HierarchyRun, misclassified, train_runs, training_parts
 from compsparse.tasks.hierarchy import HierarchySample, RandomHierarchy, SparseRandomHierarchy, exchange_synonyms
 from compsparse.tasks.hierarchy.continuous import real_places, seen_by_sensors, whole_places
-from compsparse.training import CrossEntropy, TrainingConfig, TrainingData, train
+from compsparse.training import CrossEntropy, TrainingConfig, train
 
 _Curve = dict[float, list[float]]
 
@@ -53,13 +52,7 @@ def _fit(
     progress: Progress,
 ) -> None:  # fmt: skip
     """Replica r learns the r-th part."""
-    device = next(placed(network).parameters()).device
-    ends = np.cumsum([len(y) for y in labels]).tolist()
-    data = TrainingData(
-        torch.as_tensor(np.concatenate(inputs), device=device),
-        torch.as_tensor(np.concatenate(labels), device=device, dtype=torch.long),
-        train=tuple(torch.arange(end - len(y), end) for y, end in zip(labels, ends, strict=True)),
-    )
+    data = training_parts(placed(network), inputs, labels)
     train(network, data, config, loss=CrossEntropy(), random_state=FIRST_SEED, progress=progress)
 
 
