@@ -164,11 +164,7 @@ def _judge_failure(errors: np.ndarray, measured: SelectionMeasures, n_steps: int
         "parity of 3 takes: test error at least 0.4 by the 95% interval over seeds; refuted if all of it is below 0.1",
         measured=f"test error {errors.mean():.3f} ({interval.text()}), precision {precision.mean():.2f} (chance "
         f"{6 / _TOKENS:.2f}), mass {measured.mass.mean():.2f}",
-        numbers={
-            "error": errors,
-            "precision": precision,
-            "error on the parity of 3": control,
-        },
+        numbers={"error": errors, "precision": precision, "error on the parity of 3": control},
         premises=_learned("the same network's error on the parity of 3, after at most half of the steps", control),
     )
 

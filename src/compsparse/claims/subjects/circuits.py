@@ -10,13 +10,7 @@ import numpy as np
 import torch
 
 from compsparse.claims.claim import Finding, Profile
-from compsparse.claims.rules import (
-    StatedExponent,
-    fitted_exponent,
-    judge_at_least,
-    judge_at_most,
-    judge_exponent,
-)
+from compsparse.claims.rules import StatedExponent, fitted_exponent, judge_at_least, judge_at_most, judge_exponent
 from compsparse.claims.seeds import FIRST_SEED
 from compsparse.claims.shapes import each, figure_of, finding_of, fitted_exponents
 from compsparse.construct import compile_circuit
@@ -220,8 +214,7 @@ def _judge_machines(found: list[_Unrolled]) -> Finding:
 _FULL: dict[str, Callable[[int], FunctionGraph]] = {
     "conjunction": lambda n: circuit_of(_names(n), lambda b: {"y": b.all_of(*(b[x] for x in b.inputs))}),
     "inner product modulo 2": lambda n: circuit_of(
-        _names(n),
-        lambda b: {"y": b.parity_of(*(b.all_of(b[f"x{i}"], b[f"x{i + n // 2}"]) for i in range(n // 2)))},
+        _names(n), lambda b: {"y": b.parity_of(*(b.all_of(b[f"x{i}"], b[f"x{i + n // 2}"]) for i in range(n // 2)))}
     ),
     "majority": lambda n: majority_vote(n).graph,
     "parity": lambda n: parity_tree(n).graph,

@@ -27,13 +27,7 @@ from compsparse.claims.shapes import each, figure_of, finding_of
 from compsparse.construct.self_similar import takagi_network
 from compsparse.measures import fit_law
 from compsparse.progress import Progress
-from compsparse.representations.classical import (
-    InnerFunction,
-    ridge_count,
-    ridge_directions,
-    ridge_rank,
-    superpose,
-)
+from compsparse.representations.classical import InnerFunction, ridge_count, ridge_directions, ridge_rank, superpose
 from compsparse.tasks.takagi import hat_sum, takagi_coefficients
 
 _Function = Callable[[np.ndarray], np.ndarray]

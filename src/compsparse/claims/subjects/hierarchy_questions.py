@@ -10,23 +10,11 @@ from typing import Any
 import numpy as np
 
 from compsparse.claims.claim import Finding, Outcome, Profile
-from compsparse.claims.rules import (
-    Interval,
-    interval_if_known,
-    judge_at_least,
-    judge_at_most,
-    share_interval,
-)
+from compsparse.claims.rules import Interval, interval_if_known, judge_at_least, judge_at_most, share_interval
 from compsparse.claims.seeds import FIRST_SEED
 from compsparse.claims.shapes import each, figure_of, finding_of, finite
 from compsparse.claims.trials import answers_of, placed
-from compsparse.measures import (
-    Threshold,
-    diffeomorphism_sensitivity,
-    relative_change,
-    synonym_sensitivity,
-    threshold,
-)
+from compsparse.measures import Threshold, diffeomorphism_sensitivity, relative_change, synonym_sensitivity, threshold
 from compsparse.networks.replicas import select
 from compsparse.networks.symbols import HierarchicalCNN, SymbolNetwork
 from compsparse.progress import Progress

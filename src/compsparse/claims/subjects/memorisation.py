@@ -8,14 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from compsparse.claims.claim import Finding, Outcome, Profile
-from compsparse.claims.rules import (
-    Interval,
-    all_of,
-    geometric_interval,
-    interval_if_known,
-    judge_at_most,
-    judge_equal,
-)
+from compsparse.claims.rules import Interval, all_of, geometric_interval, interval_if_known, judge_at_most, judge_equal
 from compsparse.claims.seeds import FIRST_SEED
 from compsparse.claims.shapes import each, figure_of, finding_of
 from compsparse.progress import Progress

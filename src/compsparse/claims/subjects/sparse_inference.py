@@ -297,9 +297,7 @@ def _difference_at_start(W: np.ndarray, task: SparseCodes, depth: int) -> float:
 
 
 def _judge_unrolled(
-    depths: Sequence[int],
-    errors: dict[tuple[str, int], Trials],
-    gaps: dict[tuple[str, int], Trials],
+    depths: Sequence[int], errors: dict[tuple[str, int], Trials], gaps: dict[tuple[str, int], Trials]
 ) -> Finding:
     """A family is judged by its worst depth; all of them must be ahead, and one that is behind refutes."""
     deep, last = [depth for depth in depths if depth >= 2], depths[-1]

@@ -69,12 +69,7 @@ def _judge_known(l1_error: np.ndarray, l2_error: np.ndarray, l1_kept: np.ndarray
     return finding_of(
         [*(judge_at_most(i, 0.1) for i in both.values()), judge_at_most(ratio, 0.8)],
         measured=f"error {both['l1'].text()} (l1), {both['l2'].text()} (l2); weights kept by l1 over l2 {ratio.text()}",
-        numbers={
-            "error_l1": l1_error,
-            "error_l2": l2_error,
-            "kept_l1": l1_kept,
-            "kept_l2": l2_kept,
-        },
+        numbers={"error_l1": l1_error, "error_l2": l2_error, "kept_l1": l1_kept, "kept_l2": l2_kept},
     )
 
 
@@ -87,11 +82,7 @@ def l1_approaches_local(profile: Profile, progress: Progress) -> Finding:
     """A wired network, a dense one under L1 and a dense one under L2, each at its best strength."""
     config, seeds, rows = (_QUICK, 4, 2000) if profile == "quick" else (_FULL, 8, 2000)
     data = PatchData(rows, seeds)
-    ways = {
-        _WIRED: (l2, (0.3, 1.0), True),
-        _L1: (prox_l1, (0.3, 0.4), False),
-        _L2: (l2, (1.0, 3.0), False),
-    }
+    ways = {_WIRED: (l2, (0.3, 1.0), True), _L1: (prox_l1, (0.3, 0.4), False), _L2: (l2, (1.0, 3.0), False)}
     trials = {}
     for name in each(ways, progress):
         penalties, strengths, wired = ways[name]
