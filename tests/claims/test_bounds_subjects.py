@@ -23,7 +23,7 @@ def trained(gap=5.0, **complexities):
 
 def below(*ratios):
     found = [trained(golowich=r, degree_aware=1.0) for r in ratios]
-    return subject._judge_below({1: found, subject._DEPTH: found}).outcome
+    return subject.judge_below({1: found, subject._DEPTH: found}).outcome
 
 
 def test_orders_of_magnitude_are_judged_by_what_was_measured():
@@ -34,7 +34,7 @@ def test_orders_of_magnitude_are_judged_by_what_was_measured():
 
 def test_nearness_to_one_is_judged_by_what_was_measured():
     def outcome(*gaps):
-        return subject._judge_vacuous({1e-3: [trained(gap=900.0)] * 3, 1e-2: [trained(gap=g) for g in gaps]}).outcome
+        return subject.judge_vacuous({1e-3: [trained(gap=900.0)] * 3, 1e-2: [trained(gap=g) for g in gaps]}).outcome
 
     assert outcome(2, 2.5, 3) is Outcome.SUPPORTED
     assert outcome(100, 110, 120) is Outcome.REFUTED
@@ -43,7 +43,7 @@ def test_nearness_to_one_is_judged_by_what_was_measured():
 
 def test_overlap_is_judged_by_what_was_measured():
     def outcome(low, high):
-        return subject._judge_overlap({(2, 1): Interval(1.41, 1.42), (3, 1): Interval(low, high)}).outcome
+        return subject.judge_overlap({(2, 1): Interval(1.41, 1.42), (3, 1): Interval(low, high)}).outcome
 
     assert outcome(1.40, 1.42) is Outcome.SUPPORTED
     assert outcome(1.21, 1.24) is Outcome.REFUTED  # the printed factor
@@ -54,7 +54,7 @@ def test_locality_is_judged_by_what_was_measured():
     def outcome(dense, own, shared):
         values = {"dense": dense, "local, own weights": own, "local, shared weights": shared}
         jitter = np.array([0.99, 1.0, 1.01])
-        return subject._judge_locality({(16, 4): {name: value * jitter for name, value in values.items()}}).outcome
+        return subject.judge_layers({(16, 4): {name: value * jitter for name, value in values.items()}}).outcome
 
     assert outcome(4.0, 2.0, 1.9) is Outcome.SUPPORTED
     assert outcome(2.1, 2.0, 0.5) is Outcome.REFUTED
@@ -63,7 +63,7 @@ def test_locality_is_judged_by_what_was_measured():
 def test_the_memo_is_judged_by_what_was_measured():
     def outcome(low, high):
         ratios = {(2, "Gaussian"): Interval(0.1, 0.2), (3, "positive"): Interval(low, high)}
-        return subject._judge_memo(ratios, 0.4).outcome
+        return subject.judge_memo(ratios, 0.4).outcome
 
     assert outcome(0.3, 0.4) is Outcome.SUPPORTED
     assert outcome(1.1, 1.2) is Outcome.REFUTED

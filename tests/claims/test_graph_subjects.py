@@ -23,19 +23,19 @@ def test_depth_is_judged_by_what_was_measured():
             result.append(mirrored_networks._Point(n, "shallow", 400 * n**2, flat(error)))
         return result
 
-    assert mirrored_networks._judge_depth((4, 8, 16), points([0.005, 0.005, 0.005])).outcome is Outcome.SUPPORTED
-    assert mirrored_networks._judge_depth((4, 8, 16), points([0.005, 0.005, 0.5])).outcome is Outcome.SUPPORTED
+    assert mirrored_networks.judge_depth((4, 8, 16), points([0.005, 0.005, 0.005])).outcome is Outcome.SUPPORTED
+    assert mirrored_networks.judge_depth((4, 8, 16), points([0.005, 0.005, 0.5])).outcome is Outcome.SUPPORTED
     # where no shallow net meets the bar at the smallest n, the gap may have been as large there
-    assert mirrored_networks._judge_depth((4, 8, 16), points([0.5, 0.5, 0.5])).outcome is Outcome.INCONCLUSIVE
+    assert mirrored_networks.judge_depth((4, 8, 16), points([0.5, 0.5, 0.5])).outcome is Outcome.INCONCLUSIVE
     bounded = points([0.005, 0.005, 0.5])
     bounded = [p for p in bounded if (p.inputs, p.parameters) != (4, 6400)] + [
         mirrored_networks._Point(4, "shallow", 50_000, flat(0.005))
     ]
-    assert mirrored_networks._judge_depth((4, 8, 16), bounded).outcome is Outcome.INCONCLUSIVE
+    assert mirrored_networks.judge_depth((4, 8, 16), bounded).outcome is Outcome.INCONCLUSIVE
     equal = [mirrored_networks._Point(n, f, 100 * n, flat(0.001)) for n in (4, 8, 16) for f in ("mirrored", "shallow")]
-    assert mirrored_networks._judge_depth((4, 8, 16), equal).outcome is Outcome.REFUTED
+    assert mirrored_networks.judge_depth((4, 8, 16), equal).outcome is Outcome.REFUTED
     lost = [mirrored_networks._Point(n, f, 100 * n, flat(0.5)) for n in (4, 8, 16) for f in ("mirrored", "shallow")]
-    assert mirrored_networks._judge_depth((4, 8, 16), lost).outcome is Outcome.INCONCLUSIVE
+    assert mirrored_networks.judge_depth((4, 8, 16), lost).outcome is Outcome.INCONCLUSIVE
 
 
 def test_subgraphs_are_judged_by_what_was_measured():
@@ -50,14 +50,14 @@ def test_subgraphs_are_judged_by_what_was_measured():
     ]
 
     def outcome(*errors):
-        return mirrored_networks._judge_subgraph({n: flat(e) for n, e in zip(names, errors, strict=True)}).outcome
+        return mirrored_networks.judge_subgraph({n: flat(e) for n, e in zip(names, errors, strict=True)}).outcome
 
     assert outcome(1e-4, 1e-4, 2e-4, 2e-4, 0.1, 0.2, 0.05) is Outcome.SUPPORTED
     assert outcome(1e-4, 1e-2, 2e-2, 4e-2, 0.1, 0.2, 0.05) is Outcome.REFUTED
     assert outcome(1e-4, 1e-4, 1e-4, 1e-4, 1e-4, 1e-4, 0.05) is Outcome.REFUTED
     mixed = {n: flat(e) for n, e in zip(names, (1e-4, 1e-4, 2e-4, 2e-4, 0.1, 0.2, 0.05), strict=True)}
     mixed["+4 edges a node"] = Trials(np.array([1e-4, 1e-4, 1e-2]))
-    assert mirrored_networks._judge_subgraph(mixed).outcome is Outcome.INCONCLUSIVE
+    assert mirrored_networks.judge_subgraph(mixed).outcome is Outcome.INCONCLUSIVE
 
 
 def test_extra_and_lost_edges_are_what_they_say():
@@ -76,7 +76,7 @@ def test_locality_is_judged_by_what_was_measured():
             for name, e in zip(mirrored_networks._NAMES, (dense, local, shared), strict=True)
             for n in (100, 1000)
         }
-        return mirrored_networks._judge_locality((100, 1000), errors).outcome
+        return mirrored_networks.judge_locality((100, 1000), errors).outcome
 
     assert outcome(1e-1, 1e-3, 5e-4) is Outcome.SUPPORTED
     assert outcome(1e-1, 8e-2, 1e-4) is Outcome.REFUTED

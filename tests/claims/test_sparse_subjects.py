@@ -104,7 +104,7 @@ def test_unrolled_networks_are_judged_by_every_seed(learned, spread, outcome):
     plain = {(name, depth): three(0.1) for name in ("ISTA", "FISTA") for depth in depths}
     errors = plain | {(name, d): three(learned, spread) for name in sparse_inference._FAMILIES for d in depths}
     gaps = plain | {("SLISTA", depth): three(0.01) for depth in depths}
-    assert sparse_inference._judge_unrolled(depths, errors, gaps).outcome is outcome
+    assert sparse_inference.judge_unrolled(depths, errors, gaps).outcome is outcome
 
 
 def test_ista_and_fista_get_the_lambda_that_is_best_for_them_on_other_signals():
@@ -172,7 +172,7 @@ def test_shallow_errors_are_judged_as_they_grow(best, outcome):
 )
 def test_widths_are_judged_by_intervals_over_data_sets(wide, outcome):
     ratios = {2: [1.5, 1.4, np.inf], 5: [1.2, 1.3, 1.1], 20: [1.01, 1.02, 1.0], 80: wide}
-    assert memorisation._judge_widths(5, 4, ratios).outcome is outcome
+    assert memorisation.judge_widths(5, 4, ratios).outcome is outcome
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_widths_are_judged_by_intervals_over_data_sets(wide, outcome):
     ],
 )
 def test_label_noise_is_judged_by_intervals_over_data_sets(last, outcome):
-    assert memorisation._judge_label_noise({100: [2.5, 2.4, 2.6], 1000: last}, "three sets").outcome is outcome
+    assert memorisation.judge_label_noise({100: [2.5, 2.4, 2.6], 1000: last}, "three sets").outcome is outcome
 
 
 @pytest.mark.slow

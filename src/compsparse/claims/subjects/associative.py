@@ -43,14 +43,14 @@ def capacity(profile: Profile, progress: Progress) -> Finding:
             for name, (make, flipped) in makers.items():
                 keys = X * torch.where(torch.rand(_D, P, generator=rng) < flipped, -1.0, 1.0)
                 errors[name, P][seed] = float((torch.sign(make(X, Y)(keys)) != Y).double().mean())
-    return _judge_capacity(errors)
+    return judge_capacity(errors)
 
 
 def _signs(rng: torch.Generator, n: int) -> Tensor:
     return 2.0 * torch.randint(2, (_D, n), generator=rng) - 1
 
 
-def _judge_capacity(errors: dict[tuple[str, int], np.ndarray]) -> Finding:
+def judge_capacity(errors: dict[tuple[str, int], np.ndarray]) -> Finding:
     loads = sorted({P for _, P in errors})
     ratios = {P: interval_of_seeds(errors["Hebbian", P] / hebbian_bit_error(_D, P)) for P in loads if P >= 64}
     exact = [judge_at_most(interval_of_seeds(errors["pseudo-inverse", P]), 1e-3) for P in loads if P < _D]
@@ -86,10 +86,10 @@ def chains(profile: Profile, progress: Progress) -> Finding:
         for name, make in makers.items():
             states = recall_chain(make(patterns[:, :-1], patterns[:, 1:]), start, length - 1)
             errors[name][seed] = (torch.cat(states, dim=1) != patterns).double().mean(0).numpy()
-    return _judge_chains(errors)
+    return judge_chains(errors)
 
 
-def _judge_chains(errors: dict[str, np.ndarray]) -> Finding:
+def judge_chains(errors: dict[str, np.ndarray]) -> Finding:
     last = {name: e[:, -1] for name, e in errors.items()}
     points = [(t, float(error), name) for name, e in errors.items() for t, error in enumerate(e.mean(0))]
     return finding_of(

@@ -107,10 +107,10 @@ def selects_the_support(profile: Profile, progress: Progress) -> Finding:
     }
     runs = {name: _trained(tasks[name], n_seeds, 500) for name in each(tasks, progress)}
     used = {name: ablation(run.network, run.X, FIRST_SEED) for name, run in runs.items()}
-    return _judge_support({n: r.measures() for n, r in runs.items()}, runs, used)
+    return judge_support({n: r.measures() for n, r in runs.items()}, runs, used)
 
 
-def _judge_support(
+def judge_support(
     measured: dict[str, SelectionMeasures], runs: dict[str, _Run], used: dict[str, np.ndarray]
 ) -> Finding:
     precision = {name: m.precision[:, 0] for name, m in measured.items()}
@@ -153,10 +153,10 @@ def flat_parity_fails(profile: Profile, progress: Progress) -> Finding:
     # the same network, rate and data learn an easier parity in at most half of the steps, or they could learn none
     control = _trained(token_parity(_TOKENS, 3, random_state=FIRST_SEED), n_seeds, min(n_steps // 2, 500))
     progress.update(2, 2, "parity of 3")
-    return _judge_failure(run.errors, run.measures(), n_steps, control.errors)
+    return judge_failure(run.errors, run.measures(), n_steps, control.errors)
 
 
-def _judge_failure(errors: np.ndarray, measured: SelectionMeasures, n_steps: int, control: np.ndarray) -> Finding:
+def judge_failure(errors: np.ndarray, measured: SelectionMeasures, n_steps: int, control: np.ndarray) -> Finding:
     interval, precision = mean_interval(errors), measured.precision[:, 0]
     return finding_of(
         judge_at_least(interval, 0.4, refuted_below=0.1),
@@ -177,10 +177,10 @@ def entmax_is_sparse(profile: Profile, progress: Progress) -> Finding:
         name: _trained(task, n_seeds, 500, selection=name).measures()
         for name in each(("softmax", "sparsemax", "entmax15"), progress)
     }
-    return _judge_entmax(found)
+    return judge_entmax(found)
 
 
-def _judge_entmax(found: dict[str, SelectionMeasures]) -> Finding:
+def judge_entmax(found: dict[str, SelectionMeasures]) -> Finding:
     entmax = found["entmax15"]
     parts = [
         judge_at_least(mean_interval(entmax.mass[:, 0]), 0.6, refuted_below=0.5),
@@ -225,7 +225,7 @@ def thoughts_make_parity_learnable(profile: Profile, progress: Progress) -> Find
     rows = np.concatenate([test.X, test.y[:, :-1]], axis=1)
     weights = mean_attention(network, rows)
     edges = edge_auroc(weights, parent_matrix(task.graph, tokens))
-    return _judge_thoughts(flat.errors, errors, edges, weights.mean(0), k, n_steps)
+    return judge_thoughts(flat.errors, errors, edges, weights.mean(0), k, n_steps)
 
 
 def _trained_in_steps(task: TokenTask, n_seeds: int, n_steps: int) -> tuple[AttentionNetwork, np.ndarray]:
@@ -240,7 +240,7 @@ def _trained_in_steps(task: TokenTask, n_seeds: int, n_steps: int) -> tuple[Atte
     return network, _wrong(think(network, rows).cpu().numpy(), test.y)
 
 
-def _judge_thoughts(
+def judge_thoughts(
     flat: np.ndarray, steps: np.ndarray, edges: np.ndarray, weights: np.ndarray, k: int, n_steps: int
 ) -> Finding:
     parts = [
@@ -287,10 +287,10 @@ def rollout_finds_ancestors(profile: Profile, progress: Progress) -> Finding:
             edge_auroc(ablation(run.network, run.X[:500], FIRST_SEED), truth),
             run.errors,
         )
-    return _judge_rollout(found)
+    return judge_rollout(found)
 
 
-def _judge_rollout(found: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]]) -> Finding:
+def judge_rollout(found: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]]) -> Finding:
     by_rollout, by_ablation, errors = (np.concatenate(part) for part in zip(*found.values(), strict=True))
     learned = errors <= 0.05
     interval = mean_interval(by_rollout[learned]) if learned.sum() > 1 else Interval(0, 1)
@@ -322,10 +322,10 @@ def attends_to_siblings(profile: Profile, progress: Progress) -> Finding:
     _learn(network, sample.X, sample.y, n_steps, 64, 3e-3, loss=CrossEntropy(), progress=progress)
     answers = answers_of(network, test.X).argmax(-1)
     after = sibling_mass(network, test.X[:500], model.s)
-    return _judge_siblings(before, after, (answers != test.y).mean(1), 1 / (model.n_inputs - 1))
+    return judge_siblings(before, after, (answers != test.y).mean(1), 1 / (model.n_inputs - 1))
 
 
-def _judge_siblings(before: np.ndarray, after: np.ndarray, errors: np.ndarray, chance: float) -> Finding:
+def judge_siblings(before: np.ndarray, after: np.ndarray, errors: np.ndarray, chance: float) -> Finding:
     learned = errors <= 0.1
     interval = mean_interval(after[learned] / chance) if learned.sum() > 1 else Interval(0, np.inf)
     return finding_of(
@@ -352,10 +352,10 @@ def parallel_is_as_good(profile: Profile, progress: Progress) -> Finding:
         run = _trained(task, n_seeds, 300, n_layers=2, rows=100, width=32, batch_size=64, form=form,
                        learning_rate=2e-3)  # fmt: skip
         errors[form] += run.errors.tolist()
-    return _judge_forms({form: np.array(e) for form, e in errors.items()})
+    return judge_forms({form: np.array(e) for form, e in errors.items()})
 
 
-def _judge_forms(errors: dict[str, np.ndarray]) -> Finding:
+def judge_forms(errors: dict[str, np.ndarray]) -> Finding:
     gap = errors["parallel"] - errors["sequential"]
     interval = mean_interval(gap)
     return finding_of(
@@ -398,10 +398,10 @@ def learns_a_metric(profile: Profile, progress: Progress) -> Finding:
         return {"symmetry": score_symmetry(network).mean(1)}
 
     before, after, errors = _before_and_after(profile, progress, FIRST_SEED + 50, measure)
-    return _judge_metric(before["symmetry"], after["symmetry"], errors)
+    return judge_metric(before["symmetry"], after["symmetry"], errors)
 
 
-def _judge_metric(before: np.ndarray, after: np.ndarray, errors: np.ndarray) -> Finding:
+def judge_metric(before: np.ndarray, after: np.ndarray, errors: np.ndarray) -> Finding:
     interval = interval_if_known(after)
     return finding_of(
         judge_at_least(interval, 0.75, refuted_below=0.6),
@@ -424,10 +424,10 @@ def training_and_isometry(profile: Profile, progress: Progress) -> Finding:
         geometry = score_geometry(network, X)
         return {"coherence": geometry.coherence.mean(-1), "isometry": geometry.isometry.mean(-1)}
 
-    return _judge_isometry(*_before_and_after(profile, progress, FIRST_SEED, measure))
+    return judge_isometry(*_before_and_after(profile, progress, FIRST_SEED, measure))
 
 
-def _judge_isometry(before: _Measures, after: _Measures, errors: np.ndarray) -> Finding:
+def judge_isometry(before: _Measures, after: _Measures, errors: np.ndarray) -> Finding:
     change = interval_if_known(after["isometry"] - before["isometry"])
     both = {"before": before, "after": after}
     points = [(name, v[name], when) for when, v in both.items() for name in ("coherence", "isometry")]

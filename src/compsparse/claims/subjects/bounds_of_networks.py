@@ -126,10 +126,10 @@ def sparse_below_dense(profile: Profile, progress: Progress) -> Finding:
         depth: [train_on_digits(partial(convolutional_digits, width, depth), FIRST_SEED + s) for s in range(n_seeds)]
         for depth in each(depths, progress, "{} convolutions on digits")
     }
-    return _judge_below(found)
+    return judge_below(found)
 
 
-def _judge_below(found: dict[int, list[Trained]]) -> Finding:
+def judge_below(found: dict[int, list[Trained]]) -> Finding:
     ratios = {
         n: [t.table["Golowich"].complexity / t.table["degree-aware"].complexity for t in ts] for n, ts in found.items()
     }
@@ -168,10 +168,10 @@ def nearly_not_vacuous(profile: Profile, progress: Progress) -> Finding:
     make = partial(convolutional_digits, 16)
     for decay, seed in each(product(decays, range(n_seeds)), progress, "weight decay {:g}, seed {}"):
         found[decay].append(train_on_digits(make, FIRST_SEED + seed, weight_decay=decay))
-    return _judge_vacuous(found)
+    return judge_vacuous(found)
 
 
-def _judge_vacuous(found: dict[float, list[Trained]]) -> Finding:
+def judge_vacuous(found: dict[float, list[Trained]]) -> Finding:
     gaps = {decay: [t.table["block paths"].gap for t in trained] for decay, trained in found.items()}
     best = min(gaps, key=lambda decay: float(np.median(gaps[decay])))
     interval = geometric_interval(gaps[best])
@@ -207,7 +207,7 @@ def overlap_costs(profile: Profile, progress: Progress) -> Finding:
     The layer's units have norm at most 1, and so has the readout. All data stand on one input that most patches hold.
     """
     n_draws, rows = (64, 24) if profile == "full" else (24, 12)
-    return _judge_overlap(
+    return judge_overlap(
         {o: _overlap_factor(*o, rows, n_draws) for o in each(_OVERLAPS, progress, "kernel {}, overlap {}")}
     )
 
@@ -239,7 +239,7 @@ def _local_layer(patches: list[range], n_inputs: int) -> nn.Module:
     return nn.Sequential(prune.custom_from_mask(layer, "weight", mask), readout)  # type: ignore[no-untyped-call]
 
 
-def _judge_overlap(factors: dict[tuple[int, int], Interval]) -> Finding:
+def judge_overlap(factors: dict[tuple[int, int], Interval]) -> Finding:
     outcomes, points = [], []
     for (kernel, overlap), factor in factors.items():
         whole = math.sqrt(overlap_multiplicity(kernel, overlap))
@@ -274,7 +274,7 @@ def locality_and_sharing(profile: Profile, progress: Progress) -> Finding:
             ).maxima
             for name, network in _layers_of_equal_units(n_inputs, kernel).items()
         }
-    return _judge_locality(found)
+    return judge_layers(found)
 
 
 def _layers_of_equal_units(n_inputs: int, kernel: int) -> dict[str, nn.Module]:
@@ -294,7 +294,7 @@ def _layers_of_equal_units(n_inputs: int, kernel: int) -> dict[str, nn.Module]:
     }
 
 
-def _judge_locality(found: dict[tuple[int, int], dict[str, np.ndarray]]) -> Finding:
+def judge_layers(found: dict[tuple[int, int], dict[str, np.ndarray]]) -> Finding:
     points, outcomes, listed, numbers = [], [], [], {}
     for (n, k), maxima in found.items():
         dense, own, shared = (np.log(m) for m in maxima.values())
@@ -336,7 +336,7 @@ def memo_theorem(profile: Profile, progress: Progress) -> Finding:
             table = compare(network, X)
             ratios[depth, name] = mean_interval(found.maxima / table["block paths"].complexity)
             shares.append(found.value / table["memo, Theorem 12"].complexity)
-    return _judge_memo(ratios, max(shares))
+    return judge_memo(ratios, max(shares))
 
 
 def _binary_tree(depth: int) -> nn.Module:
@@ -348,7 +348,7 @@ def _binary_tree(depth: int) -> nn.Module:
     return nn.Sequential(nn.Unflatten(1, (1, 2**depth)), *hidden, kernels[-1], nn.Flatten())
 
 
-def _judge_memo(ratios: dict[tuple[int, str], Interval], share: float) -> Finding:
+def judge_memo(ratios: dict[tuple[int, str], Interval], share: float) -> Finding:
     points = [(depth, (r.low + r.high) / 2, data) for (depth, data), r in ratios.items()]
     largest = max(ratios.values(), key=lambda r: r.high)
     return finding_of(

@@ -77,7 +77,7 @@ def boolean_equivalence(profile: Profile, progress: Progress) -> Finding:
         _random_size(n) if family == "random" else _easy_size(family, n)
         for family, n in each(wanted, progress, "{}, {} inputs")
     ]
-    return _judge_equivalence(found)
+    return judge_equivalence(found)
 
 
 def _easy_size(family: str, n: int) -> _Size:
@@ -97,7 +97,7 @@ def _size(family: str, graph: FunctionGraph, X: np.ndarray) -> _Size:
     return _Size(family, graph.n_inputs, graph.size, network.size.units, exact)
 
 
-def _judge_equivalence(found: list[_Size]) -> Finding:
+def judge_equivalence(found: list[_Size]) -> Finding:
     easy = sorted({size.family for size in found} - {"random"})
     points: list[tuple[float, float, str]] = [(s.n, s.nodes, s.family) for s in found]
     fitted = fitted_exponents(points)
@@ -160,7 +160,7 @@ def machines_unroll(profile: Profile, progress: Progress) -> Finding:
         sizes = {name: (*ns, 128 if ns[-1] == 64 else 24) for name, ns in sizes.items()}
     wanted = [(name, n) for name, ns in sizes.items() for n in ns]
     found = [_unrolled(*case) for case in each(wanted, progress, "{}, {} bits")]
-    return _judge_machines(found)
+    return judge_machines(found)
 
 
 def _unrolled(name: str, n: int) -> _Unrolled:
@@ -187,7 +187,7 @@ def _strings(n: int, n_rows: int) -> np.ndarray:
     return np.concatenate([X, balanced.astype(np.uint8)])
 
 
-def _judge_machines(found: list[_Unrolled]) -> Finding:
+def judge_machines(found: list[_Unrolled]) -> Finding:
     points = [(u.time, u.gates, u.machine) for u in found]
     exponents = fitted_exponents(points)
     agree = all(u.agrees for u in found)
@@ -241,10 +241,10 @@ def full_spectra(profile: Profile, progress: Progress) -> Finding:
         graph = _FULL[family](n)
         table = evaluate_bits(graph, all_rows(n))[:, 0]
         found.append(_Spectral(family, n, spectrum(table).sparsity, graph.size))
-    return _judge_spectra(found)
+    return judge_spectra(found)
 
 
-def _judge_spectra(found: list[_Spectral]) -> Finding:
+def judge_spectra(found: list[_Spectral]) -> Finding:
     families = list(dict.fromkeys(s.family for s in found))
     full = [f for f in families if all(s.terms == 1 << s.n for s in found if s.family == f)]
     exponents = fitted_exponents((s.n, s.gates, s.family) for s in found if s.family in full)
@@ -315,10 +315,10 @@ def bits_approximate(profile: Profile, progress: Progress) -> Finding:
             small = binarise_graph(tree, [(-1, 1)] * 8, b, random_state=FIRST_SEED)
             error = float(np.abs(small(x) - tree(x)).max())
             found.append(_Error(name, 1 << b, error, small.n_table_values, np.inf))
-    return _judge_bits(found)
+    return judge_bits(found)
 
 
-def _judge_bits(found: list[_Error]) -> Finding:
+def judge_bits(found: list[_Error]) -> Finding:
     points = [(e.cells, e.error, e.target) for e in found]
     intervals = fitted_exponents(points)
     bounded = all(e.error <= e.bound for e in found)

@@ -45,7 +45,7 @@ def takagi_accuracy(profile: Profile, progress: Progress) -> Finding:
         off = [_takagi_value(x) - network.exact([x])[0] for x in points]
         seen[m] = (max(off), network.size.units) if min(off) >= 0 else (Fraction(10), network.size.units)
     splines = {m: _spline_error(units) for m, (_, units) in seen.items()}
-    return _judge_takagi(seen, splines)
+    return judge_takagi(seen, splines)
 
 
 def _rational_points(n: int) -> list[Fraction]:
@@ -78,7 +78,7 @@ def _spline_error(units: int) -> float:
     return float(np.abs(interpolated - hat_sum(x, coefficients)).max())
 
 
-def _judge_takagi(seen: dict[int, tuple[Fraction, int]], splines: dict[int, float]) -> Finding:
+def judge_takagi(seen: dict[int, tuple[Fraction, int]], splines: dict[int, float]) -> Finding:
     exact = all(error == Fraction(2, 3) / 2**m for m, (error, _) in seen.items())
     small = all(units <= 3 * m for m, (_, units) in seen.items())
     last = max(seen)
@@ -138,10 +138,10 @@ def kolmogorov_is_rough(profile: Profile, progress: Progress) -> Finding:
         for name, target in _TARGETS.items():
             found = superpose(target, inner, 20_000, random_state=0)
             costs.append(_Cost(name, n_families, found.n_units, found.error.value, found.variation))
-    return _judge_kolmogorov(rises, costs)
+    return judge_kolmogorov(rises, costs)
 
 
-def _judge_kolmogorov(rises: Sequence[_Rise], costs: Sequence[_Cost]) -> Finding:
+def judge_kolmogorov(rises: Sequence[_Rise], costs: Sequence[_Cost]) -> Finding:
     parts, orders = [], {}
     for base in sorted({r.base for r in rises}):
         mine = [r for r in rises if r.base == base]
@@ -183,10 +183,10 @@ def ridge_powers_span(profile: Profile, progress: Progress) -> Finding:
     for n, k in each(cases, progress, "degree {1} in {0} variables"):
         first, second = (ridge_directions(n, k, random_state=FIRST_SEED + s) for s in (0, 1))
         ranks[n, k] = (ridge_rank(first, k), ridge_rank(np.vstack([first, second]), k))
-    return _judge_spans(ranks)
+    return judge_spans(ranks)
 
 
-def _judge_spans(ranks: dict[tuple[int, int], tuple[int, int]]) -> Finding:
+def judge_spans(ranks: dict[tuple[int, int], tuple[int, int]]) -> Finding:
     wrong = [case for case, found in ranks.items() if found != (ridge_count(*case),) * 2]
     return finding_of(
         not wrong,
@@ -227,7 +227,7 @@ def polynomial_rates(profile: Profile, progress: Progress) -> Finding:
         _Degree(n, degree, _polynomial_error(n, degree))
         for n, degree in each(cases, progress, "degree {1} in {0} variables")
     ]
-    return _judge_rates(found)
+    return judge_rates(found)
 
 
 def _polynomial_error(n: int, degree: int) -> float:
@@ -251,7 +251,7 @@ def _polynomial_error(n: int, degree: int) -> float:
     return float(np.abs(values - exact).max())
 
 
-def _judge_rates(found: Sequence[_Degree]) -> Finding:
+def judge_rates(found: Sequence[_Degree]) -> Finding:
     parts, texts, numbers = [], [], {}
     for n in sorted({f.n_inputs for f in found}):
         mine = [f for f in found if f.n_inputs == n]
@@ -288,7 +288,7 @@ def straight_pieces_saturate(profile: Profile, progress: Progress) -> Finding:
     progress.update(1, 2, "straight pieces")
     deep = {m: _parabola_error(m) for m in range(1, 13)}
     progress.update(2, 2, "deep networks")
-    return _judge_pieces(pieces, deep)
+    return judge_pieces(pieces, deep)
 
 
 def _free_knot_error(function: _Function, second: _Function, n: int) -> float:
@@ -308,7 +308,7 @@ def _parabola_error(m: int) -> tuple[int, float]:
     return network.size.units, float(np.abs(found - x * (1 - x)).max())
 
 
-def _judge_pieces(pieces: dict[tuple[str, int], float], deep: dict[int, tuple[int, float]]) -> Finding:
+def judge_pieces(pieces: dict[tuple[str, int], float], deep: dict[int, tuple[int, float]]) -> Finding:
     parts, texts = [], []
     for name in dict.fromkeys(n for n, _ in pieces):
         mine = {n: e for (curve, n), e in pieces.items() if curve == name}

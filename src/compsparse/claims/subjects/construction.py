@@ -62,10 +62,10 @@ def compiled_counts(profile: Profile, progress: Progress) -> Finding:
         built = compile_graph(graph, _BOX, tol, "kuhn", n_points=50)
         shallow = shallow_log10_units(graph, built.domain, tol)
         counts.append(_Count(n, tol, float(np.log10(built.size.units)), shallow))
-    return _judge_counts(counts)
+    return judge_counts(counts)
 
 
-def _judge_counts(every: list[_Count]) -> Finding:
+def judge_counts(every: list[_Count]) -> Finding:
     sizes, counts = _JUDGED_SIZES, [c for c in every if c.inputs in _JUDGED_SIZES]
     deep, shallow = ({n: _slopes(counts, n, what) for n in sizes} for what in ("log10_deep", "log10_shallow"))
     outcomes = [judge_exponent(StatedExponent(1.0, rivals=(n / 2,), margin=0.15), s) for n, s in deep.items()]
@@ -129,10 +129,10 @@ def lemma_two(profile: Profile, progress: Progress) -> Finding:
             for points in (x, corners)
         )
         measured.append(_Measured(k, float(np.sqrt(np.mean(off**2))), float(max(off.max(), at_corners.max()))))
-    return _judge_lemma_two(measured)
+    return judge_lemma_two(measured)
 
 
-def _judge_lemma_two(measured: list[_Measured]) -> Finding:
+def judge_lemma_two(measured: list[_Measured]) -> Finding:
     k = np.array([m.cells for m in measured], dtype=float)
     steps = np.diff(np.log([m.l2 for m in measured])) / np.diff(np.log(k))
     rate = Interval(float(-steps.max()), float(-steps.min()))

@@ -204,10 +204,10 @@ def three_layers_can(profile: Profile, progress: Progress) -> Finding:
         built[d] = _built(target)
         shallow[d] = [_trained(target.draw, d, 2, int(f * built[d].parameters), rows, steps) for f in excess]
         known[d] = _best_along_known_directions(target, 50_000)
-    return _judge_can(built, shallow, known)
+    return judge_can(built, shallow, known)
 
 
-def _judge_can(built: dict[int, _Built], shallow: dict[int, list[_Trained]], known: dict[int, float]) -> Finding:
+def judge_can(built: dict[int, _Built], shallow: dict[int, list[_Trained]], known: dict[int, float]) -> Finding:
     sizes = tuple(built)
     trained = {d: min(t.trials.median for t in shallow[d]) for d in sizes}
     best = {d: min(trained[d], known[d]) for d in sizes}
@@ -269,10 +269,10 @@ def three_layers_learn(profile: Profile, progress: Progress) -> Finding:
     for d, layers in each(product(sizes, (2, 3)), progress, "d = {}, {} layers"):
         target = oscillation(d, FIRST_SEED)
         found[d, layers] = _trained(target.draw, d, layers, _built(target).parameters, rows, steps)
-    return _judge_learned(found, rows, steps)
+    return judge_learned(found, rows, steps)
 
 
-def _judge_learned(found: dict[tuple[int, int], _Trained], rows: int, steps: int) -> Finding:
+def judge_learned(found: dict[tuple[int, int], _Trained], rows: int, steps: int) -> Finding:
     sizes = list(dict.fromkeys(d for d, _ in found))
     learned = all(t.trials.high <= _EPS for (_, layers), t in found.items() if layers == 3)
     ahead = all(found[d, 3].trials.high <= 0.5 * found[d, 2].trials.low for d in sizes)

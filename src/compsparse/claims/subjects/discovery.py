@@ -80,7 +80,7 @@ def graph_can_be_found(profile: Profile, progress: Progress) -> Finding:
             boosted = HistGradientBoostingRegressor(random_state=seed).fit(sample.X, sample.y)
             errors.setdefault("boosted trees", []).append(_unexplained(test, boosted.predict(test.X)))
         points += [_Point(n, name, tuple(values)) for name, values in errors.items()]
-    return _judge(plan, points, exact)
+    return judge_found_graphs(plan, points, exact)
 
 
 def _fitted(
@@ -95,7 +95,7 @@ def _unexplained(test: Sample, predicted: np.ndarray) -> float:
     return float(np.mean((test.clean - predicted) ** 2) / np.var(test.clean))
 
 
-def _judge(plan: _Plan, points: list[_Point], exact: dict[int, int]) -> Finding:
+def judge_found_graphs(plan: _Plan, points: list[_Point], exact: dict[int, int]) -> Finding:
     error = {(p.model, p.rows): p.median for p in points}
     n = plan.sizes[-1]
     found = error["discovered graph", n]

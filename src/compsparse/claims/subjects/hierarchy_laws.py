@@ -252,7 +252,7 @@ def insensitivity_comes_with_learning(profile: Profile, progress: Progress) -> F
         levels = _LEVELS[learner]
         crossed = {name: _crossed(measured.curve(name, _SECOND), level) for name, level in levels.items()}
         found.append(_Together(f"{learner.upper()}, v={v}, s0={s0}", measured, crossed))
-    return _judge_together(found)
+    return judge_together(found)
 
 
 def _crossed(curve: dict[int, list[float]], level: float) -> Threshold:
@@ -262,7 +262,7 @@ def _crossed(curve: dict[int, list[float]], level: float) -> Threshold:
     return Threshold(math.inf, 0.0, math.inf, 0.9, bracketed=False)
 
 
-def _judge_together(found: Sequence[_Together]) -> Finding:
+def judge_together(found: Sequence[_Together]) -> Finding:
     intervals = {name: interval for t in found for name, interval in t.ratios.items()}
     values = {
         f"{t.name}: {name}": at.value / t.measured.p_star.value for t in found for name, at in t.by_sensitivity.items()
@@ -303,10 +303,10 @@ def fully_connected_need_more(profile: Profile, progress: Progress) -> Finding:
         points[learner, v] = measure_p_star(
             setting, guesses[learner] * v**3, first_seed=FIRST_SEED, around=(0.5, 0.71, 1.0, 1.41), device=gpu_if_any()
         )
-    return _judge_more(sizes, points)
+    return judge_more(sizes, points)
 
 
-def _judge_more(sizes: Sequence[int], points: dict[tuple[str, int], Measured]) -> Finding:
+def judge_more(sizes: Sequence[int], points: dict[tuple[str, int], Measured]) -> Finding:
     last = sizes[-1]
     intervals = {
         (net, v): _interval(points["fcn", v].p_star).over(_interval(points[net, v].p_star))

@@ -67,7 +67,7 @@ def continuous_moves(profile: Profile, progress: Progress) -> Finding:
         name: _learn_moves(models, sizes, name == "real", width, progress)
         for name in each(("whole", "real"), progress, "{} moves")
     }
-    return _judge_moves(found, n_seeds)
+    return judge_moves(found, n_seeds)
 
 
 def _learn_moves(
@@ -109,7 +109,7 @@ def _seen(sample: HierarchySample, real: bool, seed: int) -> np.ndarray:
     )
 
 
-def _judge_moves(found: dict[str, _Moves], n_seeds: int) -> Finding:
+def judge_moves(found: dict[str, _Moves], n_seeds: int) -> Finding:
     whole, real = (threshold(found[name].errors, confidence=0.95) for name in ("whole", "real"))
     largest = max(found["real"].errors)
     ratio = _range(real, largest).over(_range(whole, largest))
@@ -161,7 +161,7 @@ def overfitting_and_sensitivity(profile: Profile, progress: Progress) -> Finding
     for flipped in (0.0, 0.1):
         rows += _overfit(runs, flipped, progress)
         progress.update(len(rows), 2 * len(runs), f"{flipped:.0%} of the labels wrong")
-    return _judge_overfitting(rows)
+    return judge_overfitting(rows)
 
 
 def _overfit(runs: Sequence[HierarchyRun], flipped: float, progress: Progress) -> list[dict[str, Any]]:
@@ -190,7 +190,7 @@ def _with_wrong_labels(sample: HierarchySample, share: float, seed: int) -> Hier
     return replace(sample, y=np.where(wrong, other, sample.y))
 
 
-def _judge_overfitting(rows: list[dict[str, Any]]) -> Finding:
+def judge_overfitting(rows: list[dict[str, Any]]) -> Finding:
     """Among networks that fitted their training data: how often is a low error found with a high sensitivity?"""
     fitted = [row for row in rows if row["fitted"] >= 0.99]
     good = [max(row["synonym"], row["move"]) for row in fitted if row["error"] <= 0.1]
@@ -235,13 +235,13 @@ class _Shape:
 def depth_and_width(profile: Profile, progress: Progress) -> Finding:
     """One wide layer that sees all slots beside four narrow ones, with about as many weights."""
     curves, n_seeds = _curves((_Shape(2, 4, 32), _Shape(16, 1, 128)), profile, progress)
-    return _judge_shapes(curves, n_seeds, 2.0, "one wide layer", "Depth and width at equal numbers of weights")
+    return judge_shapes(curves, n_seeds, 2.0, "one wide layer", "Depth and width at equal numbers of weights")
 
 
 def filter_sizes(profile: Profile, progress: Progress) -> Finding:
     """Filters of the tuples' size beside filters of twice that size, with about as many weights."""
     curves, n_seeds = _curves((_Shape(2, 4, 32), _Shape(4, 2, 40)), profile, progress)
-    return _judge_shapes(curves, n_seeds, 1.25, "larger filters", "Filter sizes at equal numbers of weights")
+    return judge_shapes(curves, n_seeds, 1.25, "larger filters", "Filter sizes at equal numbers of weights")
 
 
 def _curves(shapes: Sequence[_Shape], profile: Profile, progress: Progress) -> tuple[dict[str, _Curve], int]:
@@ -262,7 +262,7 @@ def _curves(shapes: Sequence[_Shape], profile: Profile, progress: Progress) -> t
     return found, n_seeds
 
 
-def _judge_shapes(curves: dict[str, _Curve], n_seeds: int, bar: float, other: str, title: str) -> Finding:
+def judge_shapes(curves: dict[str, _Curve], n_seeds: int, bar: float, other: str, title: str) -> Finding:
     first, second = (threshold(curve, confidence=0.95) for curve in curves.values())
     largest = max(next(iter(curves.values())))
     ratio = _range(second, largest).over(_range(first, largest))

@@ -37,10 +37,10 @@ def carries_over_to_depth(profile: Profile, progress: Progress) -> Finding:
         for name, start in (("from scratch", None), ("from depth 2", teacher)):
             network, data = _trained(runs, progress, start)
             errors[name][n] = misclassified(network, [test for _, test in data])
-    return _judge_depth(errors, v, n_seeds)
+    return judge_transfer_to_depth(errors, v, n_seeds)
 
 
-def _judge_depth(errors: dict[str, dict[float, list[float]]], v: int, n_seeds: int) -> Finding:
+def judge_transfer_to_depth(errors: dict[str, dict[float, list[float]]], v: int, n_seeds: int) -> Finding:
     scratch, carried = (threshold(curve, confidence=0.95) for curve in errors.values())
     gain = scratch.value / carried.value
     # a first size that already did it bounds the gain from below
@@ -95,10 +95,10 @@ def carries_over_to_sparsity(profile: Profile, progress: Progress) -> Finding:
     found: dict[str, _Shift] = {
         learner: _shift(learner, v, n_seeds, narrow, wide, full, progress) for learner in each(learners, progress)
     }
-    return _judge_sparsity(found, v, n_seeds, narrow, wide)
+    return judge_sparsity(found, v, n_seeds, narrow, wide)
 
 
-def _judge_sparsity(found: dict[str, _Shift], v: int, n_seeds: int, narrow: int, wide: int) -> Finding:
+def judge_sparsity(found: dict[str, _Shift], v: int, n_seeds: int, narrow: int, wide: int) -> Finding:
     learned = [shift for shift in found.values() if np.mean(shift.seen) <= 0.1]
     outcomes = {judge_at_most(mean_interval(shift.unseen), 0.2) for shift in learned}
     points = [(name, errors, where) for name, shift in found.items() for where, errors in vars(shift).items()]

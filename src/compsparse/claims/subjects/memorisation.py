@@ -89,7 +89,7 @@ def width_drops_out(profile: Profile, progress: Progress) -> Finding:
             X, y, width=width, n_steps=n_steps, n_replicas=replicas, groups=groups, random_state=FIRST_SEED
         ).networks
         ratios[width] = [_best(runs[k * replicas : (k + 1) * replicas]) / optimum for k, optimum in enumerate(optima)]
-    return _judge_widths(n, replicas, ratios)
+    return judge_widths(n, replicas, ratios)
 
 
 def _best(runs: Sequence[Descended]) -> float:
@@ -97,7 +97,7 @@ def _best(runs: Sequence[Descended]) -> float:
     return min((run.cost for run in runs if run.residual <= 0.01), default=math.inf)
 
 
-def _judge_widths(n: int, replicas: int, ratios: dict[int, list[float]]) -> Finding:
+def judge_widths(n: int, replicas: int, ratios: dict[int, list[float]]) -> Finding:
     """By the interval, over data sets, of the best descent's cost over the optimum at the two largest widths."""
     fits = {width: [r for r in found if math.isfinite(r)] for width, found in ratios.items()}
     outcomes, intervals = [], {}
@@ -154,10 +154,10 @@ def label_noise_finds_the_sparse_optimum(profile: Profile, progress: Progress) -
         # the two runs of a data set are no independent cases
         by_length[steps] = [math.sqrt(a * b) for a, b in zip(ratios[::2], ratios[1::2], strict=True)]
     setting = f"{cases} sets of {n} points on a line, spread so that descent can fit them, width {width}"
-    return _judge_label_noise(by_length, setting)
+    return judge_label_noise(by_length, setting)
 
 
-def _judge_label_noise(by_length: dict[int, list[float]], setting: str) -> Finding:
+def judge_label_noise(by_length: dict[int, list[float]], setting: str) -> Finding:
     """By intervals, over data sets, of the penalty over its optimum after the longest runs and of its fall."""
     first, last = (by_length[steps] for steps in (min(by_length), max(by_length)))
     end = interval_if_known(last, geometric=True)

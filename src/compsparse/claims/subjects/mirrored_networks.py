@@ -46,7 +46,7 @@ def depth_beats_width(profile: Profile, progress: Progress) -> Finding:
     }
     rows, steps = (20_000, 3000) if full else (7000, 1300)
     cases = [(n, family, width) for n in sizes for family in widths for width in widths[family]]
-    return _judge_depth(
+    return judge_depth(
         sizes, [_measure(*case, rows, steps) for case in each(cases, progress, "{} inputs, {}, width {}")]
     )
 
@@ -70,7 +70,7 @@ def _shallow(n: int, width: int, n_replicas: int) -> MirrorNetwork:
     return dense(n, width, 1, n_replicas=n_replicas, random_state=0)
 
 
-def _judge_depth(sizes: tuple[int, ...], points: list[_Point]) -> Finding:
+def judge_depth(sizes: tuple[int, ...], points: list[_Point]) -> Finding:
     needed = {(n, f): _needed(points, n, f) for n in sizes for f in ("mirrored", "shallow")}
     largest = {n: max(p.parameters for p in points if p.inputs == n and p.family == "shallow") for n in sizes}
     # where no shallow net got there, the largest one tried bounds the ratio from below
@@ -143,7 +143,7 @@ def locality_not_sharing(profile: Profile, progress: Progress) -> Finding:
         (name, n): run_trials(makers[name], task, n, config, n_seeds=4, n_restarts=2)
         for name, n in each(product(makers, sizes), progress, "{}, {} rows")
     }
-    return _judge_locality(sizes, errors)
+    return judge_locality(sizes, errors)
 
 
 def _share(part: np.ndarray, rest: np.ndarray) -> np.ndarray:
@@ -152,7 +152,7 @@ def _share(part: np.ndarray, rest: np.ndarray) -> np.ndarray:
     return shares
 
 
-def _judge_locality(sizes: tuple[int, ...], errors: dict[tuple[str, int], Trials]) -> Finding:
+def judge_locality(sizes: tuple[int, ...], errors: dict[tuple[str, int], Trials]) -> Finding:
     """Splits the whole gain in log error from dense to shared into locality's part and sharing's."""
     parts, outcomes = {}, []
     for n in sizes:
@@ -220,10 +220,10 @@ def subgraph_suffices(profile: Profile, progress: Progress) -> Finding:
         width, depth = (64, 3) if name == "dense" else (16, 2)
         make = partial(_mirrored, networks[name], width, depth=depth)
         errors[name] = run_trials(make, task, rows, config, n_restarts=2)
-    return _judge_subgraph(errors)
+    return judge_subgraph(errors)
 
 
-def _judge_subgraph(errors: dict[str, Trials]) -> Finding:
+def judge_subgraph(errors: dict[str, Trials]) -> Finding:
     true, dense = errors["true graph"], errors["dense"]
     halfway = float(np.sqrt(true.median * dense.median))
     most_extra, one_lost = errors["+4 edges a node"], errors["1 edge lost"]

@@ -68,7 +68,7 @@ def shallow_suffices(profile: Profile, progress: Progress) -> Finding:
         }
         for setting in each(settings, progress, "{0.name}")
     }
-    return _judge_shallow(sizes, settings, found)
+    return judge_shallow(sizes, settings, found)
 
 
 def _two_bases(d: int) -> _Setting:
@@ -100,7 +100,7 @@ def _shallow_error(setting: _Setting, width: int, rows: int, steps: int) -> Tria
     return run_vector_trials(network, code_draws(task), rows, config)
 
 
-def _judge_shallow(sizes: Sequence[int], settings: list[_Setting], found: dict[str, dict[int, Trials]]) -> Finding:
+def judge_shallow(sizes: Sequence[int], settings: list[_Setting], found: dict[str, dict[int, Trials]]) -> Finding:
     needed = {s.name: _width_needed(found[s.name]) for s in settings}
     good = [s for s in settings if s.family != "Gaussian"]
     widths = [needed[s.name] for s in good]
@@ -204,7 +204,7 @@ def lista_beats_ista(profile: Profile, progress: Progress) -> Finding:
             config = TrainingConfig(n_steps=steps, batch_size=256, learning_rate=rate, weight_decay=0)
             errors[name, depth] = run_vector_trials(network, code_draws(task), rows, config)
         gaps["SLISTA", depth] = _learned_steps(task, depth, gap, rows, steps)
-    return _judge_unrolled(depths, errors, gaps)
+    return judge_unrolled(depths, errors, gaps)
 
 
 def unrolled_starts_as_ista(profile: Profile, progress: Progress) -> Finding:
@@ -296,7 +296,7 @@ def _difference_at_start(W: np.ndarray, task: SparseCodes, depth: int) -> float:
         return max(float(np.abs(network(torch.as_tensor(X)).numpy() - Z).max()) for network in networks)
 
 
-def _judge_unrolled(
+def judge_unrolled(
     depths: Sequence[int], errors: dict[tuple[str, int], Trials], gaps: dict[tuple[str, int], Trials]
 ) -> Finding:
     """A family is judged by its worst depth; all of them must be ahead, and one that is behind refutes."""

@@ -50,7 +50,7 @@ def l1_equals_l0(profile: Profile, progress: Progress) -> Finding:
         for point in _success_curve(name, dictionaries[name], 1000 if full else 100)
     ]
     l0 = _same_by_l0(dictionaries["spikes and Hadamard, 16 x 32"], 40 if full else 6)
-    return _judge_recovery(dictionaries, points, l0)
+    return judge_recovery(dictionaries, points, l0)
 
 
 def _success_curve(name: str, W: np.ndarray, draws: int) -> list[_Point]:
@@ -106,7 +106,7 @@ def _same_by_l0(W: np.ndarray, draws: int) -> float:
     return _share_same(np.stack([sparsest(z @ W.T, W).code for z in Z]), Z)
 
 
-def _judge_recovery(dictionaries: dict[str, np.ndarray], points: list[_Point], l0: float) -> Finding:
+def judge_recovery(dictionaries: dict[str, np.ndarray], points: list[_Point], l0: float) -> Finding:
     inside = [p for p in points if p.k <= p.certain]
     all_found = l0 == 1 and all(p.l1 == 1 and p.greedy == 1 for p in inside)
     halves = {name: _half(name, points) for name in dictionaries}

@@ -63,10 +63,10 @@ def decay_lowers_rho_and_rank(profile: Profile, progress: Progress) -> Finding:
     decays = (1e-6, 1e-5, 1e-4, 1e-3)
     found = {decay: _train(X, y, decay, n_seeds, n_steps) for decay in each(decays, progress, "weight decay {:g}")}
     ends = {decay: run.points[-1] for decay, run in found.items()}
-    return _judge_decay(ends, {decay: run.test_error for decay, run in found.items()})
+    return judge_decay(ends, {decay: run.test_error for decay, run in found.items()})
 
 
-def _judge_decay(ends: dict[float, Dynamics], test_errors: dict[float, np.ndarray]) -> Finding:
+def judge_decay(ends: dict[float, Dynamics], test_errors: dict[float, np.ndarray]) -> Finding:
     least, most = min(ends), max(ends)
     rhos = _over(ends[least].rho, ends[most].rho)
     rho = interval_if_known(rhos, geometric=True)
@@ -126,7 +126,7 @@ def rho_at_equilibrium(profile: Profile, progress: Progress) -> Finding:
         answers = torch.as_tensor(answers_of(run.network, X[:_TRAIN_ROWS]))
         margins = label_margins(answers, torch.as_tensor(y[:_TRAIN_ROWS])).double().numpy()
         ratios[decay] = np.array([_over_equilibrium(r, f, decay) for r, f in zip(end.rho, margins, strict=True)])
-    return _judge_equilibrium(ratios)
+    return judge_equilibrium(ratios)
 
 
 def _over_equilibrium(rho: float, margins: np.ndarray, decay: float) -> float:
@@ -135,7 +135,7 @@ def _over_equilibrium(rho: float, margins: np.ndarray, decay: float) -> float:
     return rho / said if said > 0 else math.nan
 
 
-def _judge_equilibrium(ratios: dict[float, np.ndarray]) -> Finding:
+def judge_equilibrium(ratios: dict[float, np.ndarray]) -> Finding:
     intervals = {decay: interval_if_known(r) for decay, r in ratios.items()}
     known = {decay: bool(np.isfinite(r).all()) for decay, r in ratios.items()}
     return finding_of(
@@ -168,10 +168,10 @@ def features_collapse(profile: Profile, progress: Progress) -> Finding:
     X, y = _digits()
     run = _train(X, y, 1e-4, n_seeds, n_steps)
     progress.update(1, 1, "digits")
-    return _judge_collapse(run.points)
+    return judge_collapse(run.points)
 
 
-def _judge_collapse(along: list[Dynamics]) -> Finding:
+def judge_collapse(along: list[Dynamics]) -> Finding:
     early, late = along[1], along[-1]
     signs = {
         "within": "NC1 within classes", "angles": "NC2 angles", "lengths": "NC2 lengths", "duality": "NC3 duality",

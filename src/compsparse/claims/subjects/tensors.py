@@ -35,7 +35,7 @@ class _Tree:
 def ranks_follow_the_tree(profile: Profile, progress: Progress) -> Finding:
     """Ranks at the modules of random functions and at other splits; evaluations along their tree and along others."""
     n_functions, d = (24, 8) if profile == "full" else (10, 6)
-    return _judge([_measure(d, FIRST_SEED + k) for k in each(range(n_functions), progress, "function {}")])
+    return judge_tensor_ranks([_measure(d, FIRST_SEED + k) for k in each(range(n_functions), progress, "function {}")])
 
 
 def _measure(d: int, seed: int) -> _Tree:
@@ -88,7 +88,7 @@ def _shuffled(tree: DimensionTree, rng: np.random.Generator) -> DimensionTree:
     return grown(tree)
 
 
-def _judge(found: list[_Tree]) -> Finding:
+def judge_tensor_ranks(found: list[_Tree]) -> Finding:
     ratios = [_mean_log(f.other_ranks) - _mean_log(f.module_ranks) for f in found]
     ranks = geometric_interval(np.exp(ratios))
     costs = geometric_interval([f.evaluations_elsewhere / f.evaluations for f in found])

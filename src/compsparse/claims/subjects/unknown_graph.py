@@ -52,7 +52,7 @@ def known_graph(profile: Profile, progress: Progress) -> Finding:
     data = PatchData(4000, seeds, first_seed=_KNOWN_SEED)
     ways = {"l1": (prox_l1, (0.1, 0.3)), "l2": (l2, (0.3, 1.0))}
     trials = {name: run_patches(data, *ways[name], config, width=256, wired=True) for name in each(ways, progress)}
-    return _judge_known(trials["l1"].error, trials["l2"].error, *(kept_weights(trials[n]) for n in ("l1", "l2")))
+    return judge_known(trials["l1"].error, trials["l2"].error, *(kept_weights(trials[n]) for n in ("l1", "l2")))
 
 
 def kept_weights(trial: PatchTrial) -> np.ndarray:
@@ -63,7 +63,7 @@ def kept_weights(trial: PatchTrial) -> np.ndarray:
     return kept
 
 
-def _judge_known(l1_error: np.ndarray, l2_error: np.ndarray, l1_kept: np.ndarray, l2_kept: np.ndarray) -> Finding:
+def judge_known(l1_error: np.ndarray, l2_error: np.ndarray, l1_kept: np.ndarray, l2_kept: np.ndarray) -> Finding:
     both = {"l1": mean_interval(l1_error), "l2": mean_interval(l2_error)}
     ratio = interval_if_known(np.divide(l1_kept, l2_kept, out=np.full(l1_kept.shape, np.nan), where=l2_kept > 0))
     return finding_of(
@@ -87,10 +87,10 @@ def l1_approaches_local(profile: Profile, progress: Progress) -> Finding:
     for name in each(ways, progress):
         penalties, strengths, wired = ways[name]
         trials[name] = run_patches(data, penalties, strengths, config, width=256, wired=wired)
-    return _judge_l1({n: t.error for n, t in trials.items()}, {n: t.locality for n, t in trials.items()})
+    return judge_l1({n: t.error for n, t in trials.items()}, {n: t.locality for n, t in trials.items()})
 
 
-def _judge_l1(errors: dict[str, np.ndarray], localities: dict[str, Locality]) -> Finding:
+def judge_l1(errors: dict[str, np.ndarray], localities: dict[str, Locality]) -> Finding:
     fails = geometric_interval(errors[_L2] / errors[_WIRED])
     better = geometric_interval(errors[_L2] / errors[_L1])
     local = interval_if_known(localities[_L1].value / localities[_L2].value, geometric=True)
@@ -126,10 +126,10 @@ def pruning_uncovers_locality(profile: Profile, progress: Progress) -> Finding:
         found = [near_pairs(r.network, data.shape, 1) for r in data.prune(_TO_ROUND).rounds]
         excess[kind] = np.mean([f.excess / f.null for f in found[_FROM_ROUND:]], axis=0)
         points += [(i, f.value / f.null, kind) for i, f in enumerate(found)]
-    return _judge_pruning(excess, points)
+    return judge_pruning(excess, points)
 
 
-def _judge_pruning(excess: dict[str, np.ndarray], points: list[tuple[int, np.ndarray, str]]) -> Finding:
+def judge_pruning(excess: dict[str, np.ndarray], points: list[tuple[int, np.ndarray, str]]) -> Finding:
     intervals = {kind: interval_if_known(e) for kind, e in excess.items()}
     images = intervals["motifs"]
     bar = float(np.nan_to_num(excess["motifs"].mean()).clip(min=0)) / 3
@@ -150,10 +150,10 @@ def networks_survive_pruning(profile: Profile, progress: Progress) -> Finding:
     data = ImageData("motifs", n_seeds=5 if profile == "quick" else 12)
     done = data.prune(4, progress)
     errors = [data.errors(r.network) for r in done.rounds]
-    return _judge_survival(errors[0], errors[3], errors)
+    return judge_survival(errors[0], errors[3], errors)
 
 
-def _judge_survival(dense: np.ndarray, pruned: np.ndarray, all_rounds: list[np.ndarray]) -> Finding:
+def judge_survival(dense: np.ndarray, pruned: np.ndarray, all_rounds: list[np.ndarray]) -> Finding:
     cost = mean_interval(pruned - dense)
     return finding_of(
         judge_at_most(cost, 0.03),
@@ -199,7 +199,7 @@ def embedded_can_win(profile: Profile, progress: Progress) -> Finding:
     """Test errors for several times at which the convolution is let go."""
     rows, steps, n_seeds = (1500, 400, 5) if profile == "quick" else (10_000, 3000, 8)
     images = ImageData("motifs", rows, n_seeds, _FIRST, to_choose=_TO_CHOOSE)
-    return _judge_embedded(
+    return judge_embedded(
         [_switched(share, images, steps) for share in each((0.1, 0.3, 0.6), progress, "let go after {:g} of training")]
     )
 
@@ -226,7 +226,7 @@ def _train_part(network: ImageNetwork, data: TrainingData, n_steps: int, seed: i
     train(network, data, config, loss=CrossEntropy(), random_state=seed)
 
 
-def _judge_embedded(found: list[_Switched]) -> Finding:
+def judge_embedded(found: list[_Switched]) -> Finding:
     best = min(found, key=lambda f: float(f.chosen_by.mean()))
     cost = mean_interval(best.error - best.kept)
     points = [(f.share, e, name) for f in found for name, e in (("let go", f.error), ("kept convolutional", f.kept))]
