@@ -14,8 +14,16 @@ import numpy as np
 import torch
 from _report import finish, median_seconds, print_table
 
-from compsparse.claims.image_trials import ImageData
-from compsparse.claims.patch_trials import DECAY_ABOVE, PatchData, PatchTrial, l2, patch_trial, prox_l1, run_patches
+from compsparse.claims.image_trials import (
+    DECAY_ABOVE,
+    ImageData,
+    PatchData,
+    PatchTrial,
+    l2,
+    patch_trial,
+    prox_l1,
+    run_patches,
+)
 from compsparse.measures import graph_f1, near_pairs, off_local_mass
 from compsparse.networks import ImageNetwork, layered
 from compsparse.tasks import MotifImages

@@ -128,7 +128,7 @@ def changed(name: str) -> Iterator[World]:
         for module, attribute, value in _globals():
             if any(value is entry for entry in entries):
                 patch.setattr(module, attribute, entries[value])
-            elif module.__name__.startswith(_JUDGES) and _judges(value):
+            elif module.__name__.startswith(_JUDGES) and value.__module__.startswith(_JUDGES) and _judges(value):
                 patch.setattr(module, attribute, _kept(value, world))
         hook = register_optimizer_step_pre_hook(partial(_without_gradients, world, shuffles))
         try:

@@ -37,7 +37,7 @@ def test_the_support_is_selected_in_every_seed(precision, outcome):
     run = SimpleNamespace(task=task, errors=np.zeros(5), network=None, X=None)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(attention, "mean_attention", lambda *_: weights)
-        finding = attention._judge_support({"parity": measured}, {"parity": run}, {"parity": weights})
+        finding = attention.judge_support({"parity": measured}, {"parity": run}, {"parity": weights})
     assert finding.outcome is outcome
 
 
@@ -46,7 +46,7 @@ def test_the_support_is_selected_in_every_seed(precision, outcome):
     [(0.5, 0.01, 0.0, S), (0.02, 0.01, 0.0, R), (0.35, 0.2, 0.0, U), (0.5, 0.01, 0.5, U), (0.02, 0.01, 0.5, U)],
 )
 def test_failure_counts_where_an_easier_task_is_learned(error, spread, control, outcome):
-    finding = attention._judge_failure(about(error, spread), selection(), 1000, np.full(5, control))
+    finding = attention.judge_failure(about(error, spread), selection(), 1000, np.full(5, control))
     assert finding.outcome is outcome
 
 
@@ -56,7 +56,7 @@ def test_failure_counts_where_an_easier_task_is_learned(error, spread, control, 
 )
 def test_entmax_is_judged_by_mass_and_non_zeros(mass, non_zeros, spread, outcome):
     found = {"softmax": selection(0.6, non_zeros=16, spread=1e-6), "entmax15": selection(mass, 1.0, non_zeros, spread)}
-    assert attention._judge_entmax(found).outcome is outcome
+    assert attention.judge_entmax(found).outcome is outcome
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_entmax_is_judged_by_mass_and_non_zeros(mass, non_zeros, spread, outcome
 )
 def test_thoughts_must_help_where_the_flat_task_fails(flat, steps, outcome):
     assert (
-        attention._judge_thoughts(
+        attention.judge_thoughts(
             np.full(5, flat), np.full(5, steps), np.ones(5), np.full((5, 20), 0.05), 6, 1000
         ).outcome
         is outcome
@@ -82,7 +82,7 @@ def test_steps_are_learned_and_then_taken_by_the_network_itself(monkeypatch):
 @pytest.mark.parametrize(("auroc", "error", "outcome"), [(0.98, 0.0, S), (0.5, 0.0, R), (0.85, 0.0, U), (0.98, 0.5, U)])
 def test_rollout_counts_where_the_tree_was_learned(auroc, error, outcome):
     found = {seed: (about(auroc, 0.005), about(0.9), np.full(5, error)) for seed in range(3)}
-    assert attention._judge_rollout(found).outcome is outcome
+    assert attention.judge_rollout(found).outcome is outcome
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_rollout_counts_where_the_tree_was_learned(auroc, error, outcome):
 def test_forms_are_judged_by_their_difference_where_one_learned(gap, spread, error, outcome):
     base = np.full(12, error)
     errors = {"sequential": base, "parallel": base + about(gap, spread, 12), "printed": base}
-    assert attention._judge_forms(errors).outcome is outcome
+    assert attention.judge_forms(errors).outcome is outcome
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_forms_are_judged_by_their_difference_where_one_learned(gap, spread, err
 def test_isometry_is_judged_by_its_change(change, spread, error, outcome):
     before = {name: about(0.8, 0.02, 12) for name in ("coherence", "isometry")}
     after = {name: values + about(change, spread, 12)[::-1] for name, values in before.items()}
-    assert attention._judge_isometry(before, after, np.full(12, error)).outcome is outcome
+    assert attention.judge_isometry(before, after, np.full(12, error)).outcome is outcome
 
 
 @pytest.mark.parametrize(
@@ -123,12 +123,12 @@ def test_isometry_is_judged_by_its_change(change, spread, error, outcome):
     [(0.9, 0.02, 0.0, S), (0.5, 0.02, 0.0, R), (0.68, 0.1, 0.0, U), (0.9, 0.02, 0.5, U)],
 )
 def test_a_metric_is_judged_by_symmetry(share, spread, error, outcome):
-    assert attention._judge_metric(about(0.5), about(share, spread, 8), np.full(8, error)).outcome is outcome
+    assert attention.judge_metric(about(0.5), about(share, spread, 8), np.full(8, error)).outcome is outcome
 
 
 @pytest.mark.parametrize(("mass", "error", "outcome"), [(0.5, 0.0, S), (0.14, 0.0, R), (0.23, 0.0, U), (0.5, 0.5, U)])
 def test_siblings_count_where_the_hierarchy_was_learned(mass, error, outcome):
-    finding = attention._judge_siblings(about(0.14), about(mass, 0.005), np.full(5, error), 1 / 7)
+    finding = attention.judge_siblings(about(0.14), about(mass, 0.005), np.full(5, error), 1 / 7)
     assert finding.outcome is outcome
 
 
@@ -147,13 +147,13 @@ def memories(hebbian=1.0, exact=0.0, beyond=0.1, soft=0.0):
     [({}, S), ({"hebbian": 1.3}, R), ({"exact": 0.01}, R), ({"beyond": 0.0}, R), ({"soft": 0.1}, R)],
 )
 def test_capacity_has_three_parts(settings, outcome):
-    assert associative._judge_capacity(memories(**settings)).outcome is outcome
+    assert associative.judge_capacity(memories(**settings)).outcome is outcome
 
 
 def test_chains_must_arrive():
     good, bad = np.zeros((5, 8)), np.full((5, 8), 0.3)
-    assert associative._judge_chains({"Hebbian": good, "softmax": good}).outcome is S
-    assert associative._judge_chains({"Hebbian": good, "softmax": bad}).outcome is R
+    assert associative.judge_chains({"Hebbian": good, "softmax": good}).outcome is S
+    assert associative.judge_chains({"Hebbian": good, "softmax": bad}).outcome is R
 
 
 def test_the_quick_memories_run():
@@ -178,14 +178,14 @@ def state(rho=1.0, ranks=5.0, collapse=1.0, spread=0.01, step=0, error=0.0):
 )
 def test_decay_must_lower_norms_and_ranks(rho, ranks, spread, outcome):
     ends = {1e-6: state(200, 5.0, spread=0.01), 1e-3: state(rho, ranks, spread=spread)}
-    assert square_loss._judge_decay(ends, {k: np.zeros(4) for k in ends}).outcome is outcome
+    assert square_loss.judge_decay(ends, {k: np.zeros(4) for k in ends}).outcome is outcome
 
 
 @pytest.mark.parametrize(
     ("ratio", "spread", "outcome"), [(1.0, 0.01, S), (1.3, 0.01, R), (1.0, 0.3, U), (np.nan, 0.01, U)]
 )
 def test_equilibrium_is_judged_within_a_margin(ratio, spread, outcome):
-    assert square_loss._judge_equilibrium({d: about(ratio, spread, 4) for d in (1e-3, 1e-2)}).outcome is outcome
+    assert square_loss.judge_equilibrium({d: about(ratio, spread, 4) for d in (1e-3, 1e-2)}).outcome is outcome
 
 
 @pytest.mark.parametrize(
@@ -201,4 +201,4 @@ def test_equilibrium_is_judged_within_a_margin(ratio, spread, outcome):
 )
 def test_collapse_is_judged_by_what_falls_in_networks_that_fitted(late, spread, error, outcome):
     points = [state(), state(step=1, error=error), state(collapse=late, spread=spread, step=2, error=error)]
-    assert square_loss._judge_collapse(points).outcome is outcome
+    assert square_loss.judge_collapse(points).outcome is outcome

@@ -8,7 +8,6 @@ from compsparse.bounds import Bound, BoundTable, lower
 from compsparse.certificate import Rigour
 from compsparse.claims import Interval, Outcome
 from compsparse.claims.subjects import bounds_of_networks as subject
-from compsparse.claims.subjects import kernel_norms
 
 
 def trained(gap=5.0, **complexities):
@@ -24,7 +23,7 @@ def trained(gap=5.0, **complexities):
 
 def below(*ratios):
     found = [trained(golowich=r, degree_aware=1.0) for r in ratios]
-    return subject._judge_below({1: found, subject._DEPTH: found}).outcome
+    return subject.judge_below({1: found, subject._DEPTH: found}).outcome
 
 
 def test_orders_of_magnitude_are_judged_by_what_was_measured():
@@ -35,7 +34,7 @@ def test_orders_of_magnitude_are_judged_by_what_was_measured():
 
 def test_nearness_to_one_is_judged_by_what_was_measured():
     def outcome(*gaps):
-        return subject._judge_vacuous({1e-3: [trained(gap=900.0)] * 3, 1e-2: [trained(gap=g) for g in gaps]}).outcome
+        return subject.judge_vacuous({1e-3: [trained(gap=900.0)] * 3, 1e-2: [trained(gap=g) for g in gaps]}).outcome
 
     assert outcome(2, 2.5, 3) is Outcome.SUPPORTED
     assert outcome(100, 110, 120) is Outcome.REFUTED
@@ -44,7 +43,7 @@ def test_nearness_to_one_is_judged_by_what_was_measured():
 
 def test_overlap_is_judged_by_what_was_measured():
     def outcome(low, high):
-        return subject._judge_overlap({(2, 1): Interval(1.41, 1.42), (3, 1): Interval(low, high)}).outcome
+        return subject.judge_overlap({(2, 1): Interval(1.41, 1.42), (3, 1): Interval(low, high)}).outcome
 
     assert outcome(1.40, 1.42) is Outcome.SUPPORTED
     assert outcome(1.21, 1.24) is Outcome.REFUTED  # the printed factor
@@ -55,7 +54,7 @@ def test_locality_is_judged_by_what_was_measured():
     def outcome(dense, own, shared):
         values = {"dense": dense, "local, own weights": own, "local, shared weights": shared}
         jitter = np.array([0.99, 1.0, 1.01])
-        return subject._judge_locality({(16, 4): {name: value * jitter for name, value in values.items()}}).outcome
+        return subject.judge_layers({(16, 4): {name: value * jitter for name, value in values.items()}}).outcome
 
     assert outcome(4.0, 2.0, 1.9) is Outcome.SUPPORTED
     assert outcome(2.1, 2.0, 0.5) is Outcome.REFUTED
@@ -64,7 +63,7 @@ def test_locality_is_judged_by_what_was_measured():
 def test_the_memo_is_judged_by_what_was_measured():
     def outcome(low, high):
         ratios = {(2, "Gaussian"): Interval(0.1, 0.2), (3, "positive"): Interval(low, high)}
-        return kernel_norms._judge_memo(ratios, 0.4).outcome
+        return subject.judge_memo(ratios, 0.4).outcome
 
     assert outcome(0.3, 0.4) is Outcome.SUPPORTED
     assert outcome(1.1, 1.2) is Outcome.REFUTED
@@ -76,7 +75,7 @@ def test_layers_of_equal_units_are_equal():
         (graph,) = lower(network, np.ones((2, 8))).members
         assert torch.allclose(graph.stages[0].unit_energies, torch.ones(1, dtype=torch.double))
         assert float(graph.stages[1].unit_energies) == pytest.approx(1.0)
-    (tree,) = lower(kernel_norms._binary_tree(3), np.ones((2, 8))).members
+    (tree,) = lower(subject._binary_tree(3), np.ones((2, 8))).members
     assert [stage.n_blocks for stage in tree.stages] == [4, 2, 1]
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from compsparse.claims import Outcome
-from compsparse.claims.subjects import bits, circuits
+from compsparse.claims.subjects import circuits
 from compsparse.claims.subjects.circuits import _Size, _Spectral, _Unrolled
 from compsparse.progress import Silent
 
@@ -36,7 +36,7 @@ def sizes(easy=1.0, random=1.0, units=1, exact=True, noise=0.0):
     ],
 )
 def test_equivalence_is_judged_by_growth(found, outcome):
-    assert circuits._judge_equivalence(found).outcome is outcome
+    assert circuits.judge_equivalence(found).outcome is outcome
 
 
 def machines(exponent=1.0, arity=3, agrees=True, noise=0.0):
@@ -58,7 +58,7 @@ def machines(exponent=1.0, arity=3, agrees=True, noise=0.0):
     ],
 )
 def test_machines_are_judged_by_their_exponent_in_time(found, outcome):
-    assert circuits._judge_machines(found).outcome is outcome
+    assert circuits.judge_machines(found).outcome is outcome
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_machines_are_judged_by_their_exponent_in_time(found, outcome):
 )
 def test_full_spectra_are_judged_by_the_gates_of_those_that_are_full(gates, terms, outcome):
     found = [_Spectral("f", n, terms(n), gates(n)) for n in (4, 8, 12, 16)]
-    assert circuits._judge_spectra(found).outcome is outcome
+    assert circuits.judge_spectra(found).outcome is outcome
 
 
 def test_correction_5_full_spectra_of_easy_functions():
@@ -110,11 +110,11 @@ def test_machines_and_sizes_are_measured():
 )
 def test_errors_on_bits_are_judged_by_their_exponent(exponent, bound, noise, outcome):
     found = [
-        bits._Error("f", k, float(k**exponent * (1 + noise * (-1) ** i)), k**2, bound)
+        circuits._Error("f", k, float(k**exponent * (1 + noise * (-1) ** i)), k**2, bound)
         for i, k in enumerate((8, 16, 32, 64, 128))
     ]
-    assert bits._judge_bits(found).outcome is outcome
+    assert circuits.judge_bits(found).outcome is outcome
 
 
 def test_the_walsh_expansion_is_exact():
-    assert bits.walsh_expansion("quick", Silent()).outcome is Outcome.SUPPORTED
+    assert circuits.walsh_expansion("quick", Silent()).outcome is Outcome.SUPPORTED

@@ -1,4 +1,4 @@
-"""The rules by which claims on tensors, the Takagi class, Kolmogorov's superposition and polynomials are judged."""
+"""The rules by which claims on tensors and classical representations are judged."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -7,14 +7,16 @@ import numpy as np
 import pytest
 
 from compsparse.claims import Outcome
-from compsparse.claims.subjects import classical, polynomials, tensors
+from compsparse.claims.subjects import classical, tensors
 from compsparse.tasks.takagi import hat_sum
 
 
 def test_tensor_ranks_are_judged_by_what_was_measured():
     def outcome(other, elsewhere, channels=1):
         tree = tensors._Tree([6, 7], [1, channels], other, [2, 3], 5000, elsewhere)
-        return tensors._judge([tree, replace(tree, evaluations=5100), replace(tree, evaluations=4900)]).outcome
+        return tensors.judge_tensor_ranks(
+            [tree, replace(tree, evaluations=5100), replace(tree, evaluations=4900)]
+        ).outcome
 
     assert outcome([20, 30], 40_000) is Outcome.SUPPORTED
     assert outcome([5, 6], 40_000) is Outcome.REFUTED
@@ -48,9 +50,9 @@ def test_the_takagi_series_at_rational_points(x):
 def test_takagi_sums_are_judged_by_what_was_measured():
     good = {m: (Fraction(2, 3) / 2**m, 3 * m - 1) for m in (1, 2, 3)}
     splines = dict.fromkeys(good, 0.1)
-    assert classical._judge_takagi(good, splines).outcome is Outcome.SUPPORTED
-    assert classical._judge_takagi(good | {3: (Fraction(1, 2), 8)}, splines).outcome is Outcome.REFUTED
-    assert classical._judge_takagi(good | {3: (Fraction(2, 24), 30)}, splines).outcome is Outcome.REFUTED
+    assert classical.judge_takagi(good, splines).outcome is Outcome.SUPPORTED
+    assert classical.judge_takagi(good | {3: (Fraction(1, 2), 8)}, splines).outcome is Outcome.REFUTED
+    assert classical.judge_takagi(good | {3: (Fraction(2, 24), 30)}, splines).outcome is Outcome.REFUTED
 
 
 def test_superpositions_are_judged_by_what_was_measured():
@@ -61,7 +63,7 @@ def test_superpositions_are_judged_by_what_was_measured():
             classical._Cost(t, 0, int(1e6 * np.exp(w) * (0.1 / e) ** power), e, 1.0)
             for (t, e), w in zip([(t, e) for t in ("f", "g") for e in (0.1, 0.05, 0.02)], wobble, strict=True)
         ]
-        return classical._judge_kolmogorov(rises, costs).outcome
+        return classical.judge_kolmogorov(rises, costs).outcome
 
     assert outcome(0.289, 3) is Outcome.SUPPORTED
     assert outcome(1.0, 3) is Outcome.REFUTED
@@ -70,32 +72,32 @@ def test_superpositions_are_judged_by_what_was_measured():
 
 
 def test_spans_are_judged_by_what_was_measured():
-    assert polynomials._judge_spans({(2, 2): (3, 3), (3, 2): (6, 6)}).outcome is Outcome.SUPPORTED
-    assert polynomials._judge_spans({(2, 2): (3, 3), (3, 2): (5, 6)}).outcome is Outcome.REFUTED
+    assert classical.judge_spans({(2, 2): (3, 3), (3, 2): (6, 6)}).outcome is Outcome.SUPPORTED
+    assert classical.judge_spans({(2, 2): (3, 3), (3, 2): (5, 6)}).outcome is Outcome.REFUTED
 
 
 def test_rates_are_judged_by_what_was_measured():
     def outcome(power, noise=0.0):
         wobble = np.random.default_rng(1).normal(size=6) * noise
-        points = [polynomials._Degree(2, k, 1.0) for k in (4, 8, 12, 16, 24, 32)]
+        points = [classical._Degree(2, k, 1.0) for k in (4, 8, 12, 16, 24, 32)]
         found = [replace(p, error=float(p.units**power * np.exp(w))) for p, w in zip(points, wobble, strict=True)]
-        return polynomials._judge_rates(found).outcome
+        return classical.judge_rates(found).outcome
 
     assert outcome(-1.5) is Outcome.SUPPORTED
     assert outcome(-1.0) is Outcome.REFUTED
     assert outcome(-1.5, noise=2.0) is Outcome.INCONCLUSIVE
 
 
-def test_polynomials_of_their_own_degree_are_exact(monkeypatch):
-    monkeypatch.setattr(polynomials, "_SMOOTHNESS", 4)
+def test_classical_of_their_own_degree_are_exact(monkeypatch):
+    monkeypatch.setattr(classical, "_SMOOTHNESS", 4)
     for n in (1, 2):
-        assert polynomials._polynomial_error(n, 4) < 1e-12
+        assert classical._polynomial_error(n, 4) < 1e-12
 
 
 def test_straight_pieces_are_judged_by_what_was_measured():
     def outcome(power, left=0.25):
         pieces = {("f", n): float(n) ** power for n in (8, 16, 32, 64)}
-        return polynomials._judge_pieces(pieces, {m: (3 * m - 1, left**m) for m in (1, 2, 3)}).outcome
+        return classical.judge_pieces(pieces, {m: (3 * m - 1, left**m) for m in (1, 2, 3)}).outcome
 
     assert outcome(-2) is Outcome.SUPPORTED
     assert outcome(-4) is Outcome.REFUTED
@@ -105,13 +107,13 @@ def test_straight_pieces_are_judged_by_what_was_measured():
 def test_straight_pieces_on_a_parabola_attain_an_eighth_of_the_square():
     # row 3 of the corrections: h^2/8 max|f''|, not h^2/2, so sqrt(M / (2 eps)) pieces on an interval of length 2
     for n in (4, 10, 50):
-        found = polynomials._free_knot_error(*polynomials._CURVES["x^2"], n)
+        found = classical._free_knot_error(*classical._CURVES["x^2"], n)
         assert found == pytest.approx((1 / n) ** 2 / 8 * 2, rel=1e-4)
         assert n == pytest.approx(0.5 * np.sqrt(2 / (2 * found)), rel=1e-4)
 
 
 def test_deep_networks_use_smoothness_that_one_layer_cannot():
     # row 4 of the corrections: with as many units, depth leaves 4^-(m+1), one layer about 1/(4 N^2) at best 1/(8 N^2)
-    units, error = polynomials._parabola_error(8)
+    units, error = classical._parabola_error(8)
     assert error == pytest.approx(4.0**-9, rel=1e-6)
     assert error < 0.05 / (8 * units**2)

@@ -26,7 +26,7 @@ def moves(p_star, sensitivity=0.02):
     [(900, 0.02, S), (900, 0.5, R), (9000, 0.02, R), (4000, 0.02, U), (1e9, 0.02, R)],
 )
 def test_real_moves_are_judged_by_data_and_sensitivity(real, sensitivity, outcome):
-    finding = questions._judge_moves({"whole": moves(450), "real": moves(real, sensitivity)}, 3)
+    finding = questions.judge_moves({"whole": moves(450), "real": moves(real, sensitivity)}, 3)
     assert finding.outcome is outcome
 
 
@@ -54,7 +54,7 @@ def row(error, sensitivity, fitted=1.0):
     ],
 )
 def test_networks_that_fitted_their_data_are_counted(rows, outcome):
-    assert questions._judge_overfitting(rows).outcome is outcome
+    assert questions.judge_overfitting(rows).outcome is outcome
 
 
 def test_wrong_labels_are_wrong_and_as_many_as_asked_for():
@@ -68,11 +68,11 @@ def test_wrong_labels_are_wrong_and_as_many_as_asked_for():
 @pytest.mark.parametrize(("other", "outcome"), [(2500, S), (300, R), (700, U), (1e9, S)])
 def test_shapes_are_judged_by_their_p_star(other, outcome):
     curves = {"deep": curve(450), "wide": curve(other)}
-    assert questions._judge_shapes(curves, 3, 2.0, "wide ones", "a").outcome is outcome
+    assert questions.judge_shapes(curves, 3, 2.0, "wide ones", "a").outcome is outcome
 
 
 def test_a_curve_that_begins_below_the_level_supports_nothing():
-    assert questions._judge_shapes({"deep": curve(1), "wide": curve(450)}, 3, 2.0, "b", "a").outcome is U
+    assert questions.judge_shapes({"deep": curve(1), "wide": curve(450)}, 3, 2.0, "b", "a").outcome is U
 
 
 def test_shapes_have_about_equally_many_weights():

@@ -7,7 +7,7 @@ from compsparse.claims import Outcome, all_claims
 from compsparse.claims.laws import LawPart, law_finding
 from compsparse.claims.p_star import Measured
 from compsparse.claims.rules import StatedExponent
-from compsparse.claims.subjects import hierarchy_laws, hierarchy_learning, hierarchy_transfer
+from compsparse.claims.subjects import hierarchy_laws, hierarchy_transfer
 from compsparse.measures import Threshold
 from compsparse.report import Figure
 from compsparse.sweeps.kinds.hierarchy import HierarchyRun
@@ -91,12 +91,12 @@ def run(experiment):
 def test_sensitivities_are_judged_by_intervals_of_ratios(ratio, spread, outcome):
     setting = HierarchyRun(n_train=2)
     one_run = Measured(setting, at(100, 1.05), ((setting, {"test_error": 0.1, "synonym": [1.0, 1.0]}),))
-    together = hierarchy_learning._Together("CNN", one_run, {"synonym": at(100 * ratio, spread)})
-    assert hierarchy_learning._judge_together([together]).outcome is outcome
+    together = hierarchy_laws._Together("CNN", one_run, {"synonym": at(100 * ratio, spread)})
+    assert hierarchy_laws.judge_together([together]).outcome is outcome
 
 
 def test_a_sensitivity_that_never_falls_leaves_its_ratio_open_above():
-    together = hierarchy_learning._Together("CNN", measured(at(100)), {"synonym": at(np.inf, bracketed=False)})
+    together = hierarchy_laws._Together("CNN", measured(at(100)), {"synonym": at(np.inf, bracketed=False)})
     assert next(iter(together.ratios.values())).high == np.inf
 
 
@@ -107,7 +107,7 @@ def test_a_sensitivity_that_never_falls_leaves_its_ratio_open_above():
 def test_fully_connected_networks_are_judged_by_intervals(fcn, spread, outcome):
     points = {("cnn", 4): measured(at(100, spread)), ("lcn", 4): measured(at(140, spread))}
     points["fcn", 4] = measured(at(fcn, spread))
-    assert hierarchy_learning._judge_more((4,), points).outcome is outcome
+    assert hierarchy_laws.judge_more((4,), points).outcome is outcome
 
 
 def curve(p_star, noise=0.0):
@@ -123,7 +123,7 @@ def curve(p_star, noise=0.0):
 )  # fmt: skip
 def test_what_carries_over_to_depth_is_judged_by_intervals(carried, noise, outcome):
     errors = {"from scratch": curve(1000, noise), "from depth 2": curve(carried, noise)}
-    assert hierarchy_transfer._judge_depth(errors, 4, 5).outcome is outcome
+    assert hierarchy_transfer.judge_transfer_to_depth(errors, 4, 5).outcome is outcome
 
 
 @pytest.mark.parametrize(
@@ -136,15 +136,15 @@ def test_what_carries_over_to_depth_is_judged_by_intervals(carried, noise, outco
 )
 def test_what_carries_over_to_sparsity_is_judged_by_intervals(unseen, outcome):
     shift = hierarchy_transfer._Shift([0.0, 0.01, 0.0], unseen)
-    assert hierarchy_transfer._judge_sparsity({"cnn": shift}, 4, 3, 1, 2).outcome is outcome
+    assert hierarchy_transfer.judge_sparsity({"cnn": shift}, 4, 3, 1, 2).outcome is outcome
     other = hierarchy_transfer._Shift([0.0, 0.0, 0.0], [0.6, 0.6, 0.61])
     mixed = Outcome.REFUTED if outcome is Outcome.REFUTED else Outcome.INCONCLUSIVE
-    assert hierarchy_transfer._judge_sparsity({"cnn": shift, "net": other}, 4, 3, 1, 2).outcome is mixed
+    assert hierarchy_transfer.judge_sparsity({"cnn": shift, "net": other}, 4, 3, 1, 2).outcome is mixed
 
 
 def test_networks_that_did_not_learn_say_nothing_of_sparsity():
     shift = hierarchy_transfer._Shift([0.5, 0.5, 0.5], [0.6, 0.7, 0.65])
-    assert hierarchy_transfer._judge_sparsity({"cnn": shift}, 4, 3, 1, 2).outcome is Outcome.INCONCLUSIVE
+    assert hierarchy_transfer.judge_sparsity({"cnn": shift}, 4, 3, 1, 2).outcome is Outcome.INCONCLUSIVE
 
 
 def test_spread_data_keep_to_the_first_slots_and_to_the_rules():

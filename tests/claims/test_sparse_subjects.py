@@ -10,7 +10,6 @@ from compsparse.claims.subjects import (
     memorisation,
     sparse_inference,
     sparse_recovery,
-    unrolled_networks,
 )
 from compsparse.claims.trials import Trials
 from compsparse.networks import dense
@@ -103,29 +102,29 @@ def three(centre, spread=1.01):
 def test_unrolled_networks_are_judged_by_every_seed(learned, spread, outcome):
     depths = (1, 2)
     plain = {(name, depth): three(0.1) for name in ("ISTA", "FISTA") for depth in depths}
-    errors = plain | {(name, d): three(learned, spread) for name in unrolled_networks._FAMILIES for d in depths}
+    errors = plain | {(name, d): three(learned, spread) for name in sparse_inference._FAMILIES for d in depths}
     gaps = plain | {("SLISTA", depth): three(0.01) for depth in depths}
-    assert unrolled_networks._judge_unrolled(depths, errors, gaps).outcome is outcome
+    assert sparse_inference.judge_unrolled(depths, errors, gaps).outcome is outcome
 
 
 def test_ista_and_fista_get_the_lambda_that_is_best_for_them_on_other_signals():
     W = gaussian_dictionary(16, 32, random_state=0)
     task = SparseCodes(W, 3)
-    found = unrolled_networks._plain_errors(W, task, (1, 4))
+    found = sparse_inference._plain_errors(W, task, (1, 4))
     fresh = task.sample(5000, random_state=7)
     for name, method in (("ISTA", ista), ("FISTA", fista)):
         for depth in (1, 4):
             errors = [
                 ((method(fresh.X, W, lam, depth).numpy() - fresh.Z) ** 2).sum() / (fresh.Z**2).sum()
-                for lam in unrolled_networks._LAMBDAS
+                for lam in sparse_inference._LAMBDAS
             ]
             assert found[name, depth].median == pytest.approx(min(errors), rel=0.03)
-            at_given = ((method(fresh.X, W, unrolled_networks._LAM, depth).numpy() - fresh.Z) ** 2).sum()
+            at_given = ((method(fresh.X, W, sparse_inference._LAM, depth).numpy() - fresh.Z) ** 2).sum()
             assert found[name, depth].median <= 1.01 * at_given / (fresh.Z**2).sum()
 
 
 def test_untrained_networks_are_ista():
-    assert unrolled_networks.unrolled_starts_as_ista("quick", Silent()).outcome is Outcome.SUPPORTED
+    assert sparse_inference.unrolled_starts_as_ista("quick", Silent()).outcome is Outcome.SUPPORTED
 
 
 @pytest.mark.parametrize(
@@ -173,7 +172,7 @@ def test_shallow_errors_are_judged_as_they_grow(best, outcome):
 )
 def test_widths_are_judged_by_intervals_over_data_sets(wide, outcome):
     ratios = {2: [1.5, 1.4, np.inf], 5: [1.2, 1.3, 1.1], 20: [1.01, 1.02, 1.0], 80: wide}
-    assert memorisation._judge_widths(5, 4, ratios).outcome is outcome
+    assert memorisation.judge_widths(5, 4, ratios).outcome is outcome
 
 
 @pytest.mark.parametrize(
@@ -186,7 +185,7 @@ def test_widths_are_judged_by_intervals_over_data_sets(wide, outcome):
     ],
 )
 def test_label_noise_is_judged_by_intervals_over_data_sets(last, outcome):
-    assert memorisation._judge_label_noise({100: [2.5, 2.4, 2.6], 1000: last}, "three sets").outcome is outcome
+    assert memorisation.judge_label_noise({100: [2.5, 2.4, 2.6], 1000: last}, "three sets").outcome is outcome
 
 
 @pytest.mark.slow

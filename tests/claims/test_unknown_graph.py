@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from compsparse.claims import Outcome
-from compsparse.claims.image_trials import ImageData
-from compsparse.claims.patch_trials import PatchData, l2, run_patches
-from compsparse.claims.subjects import embedded_convolution, unknown_graph
+from compsparse.claims.image_trials import ImageData, PatchData, l2, run_patches
+from compsparse.claims.subjects import unknown_graph
 from compsparse.measures import Locality
 from compsparse.training import TrainingConfig
 
@@ -19,13 +18,13 @@ def local(value):
 
 def test_a_known_graph_is_judged_by_errors_and_weights():
     def outcome(l1, l2_error, kept):
-        return unknown_graph._judge_known(l1 * NEAR, l2_error * NEAR, kept * NEAR, NEAR).outcome
+        return unknown_graph.judge_known(l1 * NEAR, l2_error * NEAR, kept * NEAR, NEAR).outcome
 
     assert outcome(0.02, 0.03, 0.5) is Outcome.SUPPORTED
     assert outcome(0.02, 0.3, 0.5) is Outcome.REFUTED
     assert outcome(0.02, 0.03, 1.0) is Outcome.REFUTED
     wide = np.array([0.01, 0.3, 0.02, 0.05])
-    assert unknown_graph._judge_known(wide, wide, 0.5 * NEAR, NEAR).outcome is Outcome.INCONCLUSIVE
+    assert unknown_graph.judge_known(wide, wide, 0.5 * NEAR, NEAR).outcome is Outcome.INCONCLUSIVE
 
 
 def test_l1_is_judged_by_errors_and_locality():
@@ -34,7 +33,7 @@ def test_l1_is_judged_by_errors_and_locality():
     def outcome(errors, places, spread=NEAR):
         by_name = dict(zip(names, errors, strict=True))
         where = dict(zip(names, (1.0, *places), strict=True))
-        return unknown_graph._judge_l1(
+        return unknown_graph.judge_l1(
             {n: e * spread for n, e in by_name.items()}, {n: local(v) for n, v in where.items()}
         ).outcome
 
@@ -43,7 +42,7 @@ def test_l1_is_judged_by_errors_and_locality():
     assert outcome((0.01, 0.1, 0.9), (0.2, 0.15)) is Outcome.REFUTED
     errors = {names[0]: 0.01 * NEAR, names[1]: np.array([0.01, 0.9, 0.1, 1.5]), names[2]: 0.9 * NEAR}
     places = {n: local(v) for n, v in zip(names, (1.0, 0.8, 0.15), strict=True)}
-    assert unknown_graph._judge_l1(errors, places).outcome is Outcome.INCONCLUSIVE
+    assert unknown_graph.judge_l1(errors, places).outcome is Outcome.INCONCLUSIVE
 
 
 def test_pruning_is_judged_against_every_control():
@@ -55,7 +54,7 @@ def test_pruning_is_judged_against_every_control():
             "twin": twin + noise,
             "Gaussian": white + noise,
         }
-        return unknown_graph._judge_pruning(excess, [{"round": 0, "near": 1, "data": "a", "low": 1, "high": 1}]).outcome
+        return unknown_graph.judge_pruning(excess, [(0, np.ones(1), "motifs")]).outcome
 
     assert outcome(0.2) is Outcome.SUPPORTED
     assert outcome(0.2, twin=0.2) is Outcome.REFUTED
@@ -67,7 +66,7 @@ def test_survival_is_judged_by_the_cost():
     def outcome(cost, spread=0.005, error=0.1):
         dense = np.full(4, error)
         pruned = dense + cost + spread * np.array([-1, 1, 0, 0])
-        return unknown_graph._judge_survival(dense, pruned, [dense, pruned]).outcome
+        return unknown_graph.judge_survival(dense, pruned, [dense, pruned]).outcome
 
     assert outcome(0.0) is Outcome.SUPPORTED
     assert outcome(0.1) is Outcome.REFUTED
@@ -78,10 +77,10 @@ def test_survival_is_judged_by_the_cost():
 def test_embedding_is_judged_at_the_time_that_other_rows_choose():
     def switched(share, error, chosen_by, spread=0.001, kept=0.2):
         noise = spread * np.array([-1, 1, 0.5, -0.5])
-        return embedded_convolution._Switched(share, np.full(4, chosen_by), error + noise, np.full(4, kept), 0.1)
+        return unknown_graph._Switched(share, np.full(4, chosen_by), error + noise, np.full(4, kept), 0.1)
 
     def outcome(*found):
-        return embedded_convolution._judge(list(found)).outcome
+        return unknown_graph.judge_embedded(list(found)).outcome
 
     assert outcome(switched(0.1, 0.3, 0.3), switched(0.5, 0.1, 0.1)) is Outcome.SUPPORTED
     assert outcome(switched(0.1, 0.3, 0.1), switched(0.5, 0.1, 0.3)) is Outcome.REFUTED

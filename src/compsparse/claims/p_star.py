@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -40,17 +40,8 @@ class Measured:
 
     def curve(self, of: str = "test_error", layer: int | None = None) -> dict[int, list[float]]:
         """A result at every training-set size, over seeds; of one layer where it has several."""
-        found: dict[int, list[float]] = {}
-        for run, result in self.runs:
-            found.setdefault(run.n_train, []).append(result[of] if layer is None else result[of][layer])
+        found = _by_size(self.runs, lambda result: result[of] if layer is None else result[of][layer])
         return dict(sorted(found.items()))
-
-    def rows(self, series: str) -> list[dict[str, Any]]:
-        """The learning curve as rows of a figure."""
-        return [
-            {"P": p, "error": sum(e) / len(e), "low": min(e), "high": max(e), "series": series}
-            for p, e in self.curve().items()
-        ]
 
 
 def measure_p_star(
@@ -90,7 +81,8 @@ def measure_p_star(
     for _ in range(_MOST_ROUNDS):
         specs = [replace(setting, n_train=n, seed=seed) for n in sizes for seed in seeds]
         runs += zip(specs, HierarchyRun.run(specs, device=device, progress=listener), strict=True)
-        found = Measured(setting, threshold(_errors(runs), _ERROR), tuple(runs))
+        errors = _by_size(runs, lambda result: result["test_error"])
+        found = Measured(setting, threshold(errors, _ERROR), tuple(runs))
         tried = {run.n_train for run, _ in runs}
         if found.p_star.bracketed:
             return found
@@ -106,8 +98,10 @@ def _within(sizes: Sequence[float], most: int) -> list[int]:
     return sorted({min(max(2, round(n)), most) for n in sizes})
 
 
-def _errors(runs: Sequence[tuple[HierarchyRun, dict[str, Any]]]) -> dict[int, list[float]]:
+def _by_size(
+    runs: Sequence[tuple[HierarchyRun, dict[str, Any]]], of: Callable[[dict[str, Any]], float]
+) -> dict[int, list[float]]:
     found: dict[int, list[float]] = {}
     for run, result in runs:
-        found.setdefault(run.n_train, []).append(result["test_error"])
+        found.setdefault(run.n_train, []).append(of(result))
     return found

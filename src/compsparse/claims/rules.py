@@ -100,6 +100,11 @@ def interval_if_known(values: Sequence[float] | np.ndarray, *, geometric: bool =
     return geometric_interval(x) if geometric else mean_interval(x)
 
 
+def interval_of_seeds(values: Sequence[float] | np.ndarray) -> Interval:
+    """The interval of the mean over seeds; a single number where all seeds agree."""
+    return Interval(float(values[0]), float(values[0])) if np.ptp(values) == 0 else mean_interval(values)
+
+
 # ---- laws ------------------------------------------------------------------------------------
 
 
@@ -166,6 +171,13 @@ def judge_exponent(stated: StatedExponent, interval: Interval) -> Outcome:
 def exponent_interval(law: Law, name: str) -> Interval:
     """The confidence interval of one exponent of a law."""
     return Interval(law.exponents[name] - law.errors[name], law.exponents[name] + law.errors[name])
+
+
+def fitted_exponent(x: Sequence[float], y: Sequence[float]) -> Interval:
+    """The confidence interval of the exponent with which y grows with x."""
+    from compsparse.measures import fit_law
+
+    return exponent_interval(fit_law({"x": x}, y), "x")
 
 
 def judge_law(law: Law, stated: Mapping[str, StatedExponent]) -> Outcome:

@@ -35,6 +35,19 @@ def gpu_if_any() -> str | None:
     return "cuda" if torch.cuda.is_available() else None
 
 
+def placed(network: _Network) -> _Network:
+    """The network where claims train."""
+    return network.to(gpu_if_any() or "cpu")
+
+
+@torch.no_grad()
+def answers_of(network: ReplicatedNetwork, X: np.ndarray) -> np.ndarray:
+    """What the network answers to rows of numbers or of symbols."""
+    rows = torch.as_tensor(X, device=next(network.parameters()).device)
+    answers: np.ndarray = network(rows.float() if rows.is_floating_point() else rows).cpu().numpy()
+    return answers
+
+
 @dataclass(frozen=True)
 class Trials:
     """Test errors over seeds, as shares of the target's variance or mean square."""
@@ -80,7 +93,7 @@ def run_trials(
     A fifth of each sample validates: it picks each replica's best weights, and the best of ``n_restarts`` replicas
     per seed.
     """
-    network = make(n_seeds * n_restarts).to(gpu_if_any() or "cpu")
+    network = placed(make(n_seeds * n_restarts))
     test = task.sample(_TEST_ROWS, random_state=TEST_SEED)
     scale, centre = float(test.clean.std()), float(test.clean.mean())
     samples = [task.sample(n, random_state=FIRST_SEED + seed) for seed in range(n_seeds)]
@@ -89,8 +102,7 @@ def run_trials(
     record = train(network, data, config, random_state=FIRST_SEED, progress=progress)
     if finish is not None:
         finish(network, data)
-    with torch.no_grad():
-        prediction = network(_tensor(test.X, network)).squeeze(-1).cpu().numpy()
+    prediction = answers_of(network, test.X).squeeze(-1)
     errors = ((prediction - (test.clean - centre) / scale) ** 2).mean(axis=1)
     chosen = record.validation_loss.reshape(n_seeds, n_restarts).argmin(axis=1) + n_restarts * np.arange(n_seeds)
     return Trials(errors[chosen])
@@ -126,7 +138,7 @@ def train_on_draws(
 
     A tenth of each sample validates: it picks each replica's best weights.
     """
-    network.to(gpu_if_any() or "cpu")
+    placed(network)
     drawn = [draw(rows, FIRST_SEED + seed) for seed in range(network.n_replicas)]
     data = _replica_data(network, drawn, n_validation=rows // 10)
     train(network, data, config, loss=loss, random_state=FIRST_SEED)

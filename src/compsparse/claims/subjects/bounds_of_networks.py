@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import torch
@@ -17,7 +17,6 @@ from compsparse.bounds import BoundTable, compare, empirical_rademacher, overlap
 from compsparse.claims.claim import Finding, Premise, Profile
 from compsparse.claims.rules import (
     Interval,
-    all_of,
     geometric_interval,
     judge_at_least,
     judge_at_most,
@@ -25,10 +24,10 @@ from compsparse.claims.rules import (
     mean_interval,
 )
 from compsparse.claims.seeds import FIRST_SEED
+from compsparse.claims.shapes import each, figure_of, finding_of
 from compsparse.networks import MaskedNetwork
 from compsparse.origin import Origin
 from compsparse.progress import Progress
-from compsparse.report.figure import Figure
 
 # ---- networks trained on digits -----------------------------------------------------------------
 
@@ -123,15 +122,14 @@ def sparse_below_dense(profile: Profile, progress: Progress) -> Finding:
     """Ratio of the bound by Frobenius norms to the degree-aware one, of one trained network."""
     n_seeds, width = (10, 32) if profile == "full" else (3, 8)
     depths = (1, 2, 3, 4, 5) if profile == "full" else (1, 2, 4)
-    found: dict[int, list[Trained]] = {}
-    for depth in depths:
-        make = partial(convolutional_digits, width, depth)
-        found[depth] = [train_on_digits(make, FIRST_SEED + seed) for seed in range(n_seeds)]
-        progress.update(len(found), len(depths), f"{depth} convolutions on digits")
-    return _judge_below(found)
+    found = {
+        depth: [train_on_digits(partial(convolutional_digits, width, depth), FIRST_SEED + s) for s in range(n_seeds)]
+        for depth in each(depths, progress, "{} convolutions on digits")
+    }
+    return judge_below(found)
 
 
-def _judge_below(found: dict[int, list[Trained]]) -> Finding:
+def judge_below(found: dict[int, list[Trained]]) -> Finding:
     ratios = {
         n: [t.table["Golowich"].complexity / t.table["degree-aware"].complexity for t in ts] for n, ts in found.items()
     }
@@ -141,25 +139,21 @@ def _judge_below(found: dict[int, list[Trained]]) -> Finding:
         for n, trained in found.items()
         for name in _SHOWN
     }
-    rows = tuple({"convolutions": n, "bound": name, "complexity": v} for (n, name), v in values.items())
+    points = [(n, v, name) for (n, name), v in values.items()]
     listed = ", ".join(f"{n}: {np.median(r):.3g}" for n, r in ratios.items())
-    return Finding(
+    return finding_of(
         judge_at_least(ratio, _ORDER),
-
         measured=f"ratio {ratio.text(3)}; by the number of convolutions {listed}; test error "
         f"{np.mean([t.test_error for t in found[_DEPTH]]):.1%}",
         numbers={
             **{f"ratio, {n} convolutions": float(np.median(r)) for n, r in ratios.items()},
             **{f"{name}, {_DEPTH} convolutions": values[_DEPTH, name] for name in _SHOWN},
         },
-        figures=(
-            Figure(
-                "Bounds on the Rademacher complexity of networks on digits", rows, "convolutions", "complexity",
-                series="bound", log_y=True, y_title="complexity (median over seeds)",
-            ),
+        figures=figure_of(
+            "Bounds on the Rademacher complexity of networks on digits", points, "convolutions", "complexity",
+            "bound", log_y=True, y_title="complexity (median over seeds)",
         ),
-
-        premises=(Premise.at_most("the test error", [t.test_error for t in found[_DEPTH]], _LEARNED),),
+        premises=Premise.at_most("the test error", [t.test_error for t in found[_DEPTH]], _LEARNED),
     )  # fmt: skip
 
 
@@ -171,26 +165,23 @@ def nearly_not_vacuous(profile: Profile, progress: Progress) -> Finding:
     n_seeds = 10 if profile == "full" else 3
     decays = (1e-3, 1e-2)
     found: dict[float, list[Trained]] = {decay: [] for decay in decays}
-    for decay, trained in found.items():
-        for seed in range(n_seeds):
-            make = partial(convolutional_digits, 16)
-            trained.append(train_on_digits(make, FIRST_SEED + seed, weight_decay=decay))
-            progress.update(sum(map(len, found.values())), n_seeds * len(decays), f"weight decay {decay:g}")
-    return _judge_vacuous(found)
+    make = partial(convolutional_digits, 16)
+    for decay, seed in each(product(decays, range(n_seeds)), progress, "weight decay {:g}, seed {}"):
+        found[decay].append(train_on_digits(make, FIRST_SEED + seed, weight_decay=decay))
+    return judge_vacuous(found)
 
 
-def _judge_vacuous(found: dict[float, list[Trained]]) -> Finding:
+def judge_vacuous(found: dict[float, list[Trained]]) -> Finding:
     gaps = {decay: [t.table["block paths"].gap for t in trained] for decay, trained in found.items()}
     best = min(gaps, key=lambda decay: float(np.median(gaps[decay])))
     interval = geometric_interval(gaps[best])
-    rows = tuple(
-        {"weight decay": f"{decay:g}", "bound": name, "gap": float(np.median([t.table[name].gap for t in trained]))}
+    points = [
+        (name, float(np.median([t.table[name].gap for t in trained])), f"{decay:g}")
         for decay, trained in found.items()
         for name in ("block paths", "degree-aware", "Golowich", "parameter counting", "PAC-Bayes, Gaussian")
-    )
-    return Finding(
+    ]
+    return finding_of(
         judge_at_most(interval, _ORDER),
-
         measured=f"gap {interval.text(3)} at weight decay {best:g}; the published program, which leaves out a "
         f"degree, has {np.median([t.table['published code'].gap for t in found[best]]):.3g}; "
         + "; ".join(
@@ -199,11 +190,8 @@ def _judge_vacuous(found: dict[float, list[Trained]]) -> Finding:
             for decay, trained in found.items()
         ),
         numbers={f"gap, weight decay {decay:g}": float(np.median(values)) for decay, values in gaps.items()},
-        figures=(
-            Figure("Gap between expected and training loss that bounds allow", rows, "bound", "gap",
-                   series="weight decay", mark="bars", log_y=True, y_title="gap (median over seeds)"),
-        ),
-
+        figures=figure_of("Gap between expected and training loss that bounds allow", points, "bound", "gap",
+                          "weight decay", mark="bars", log_y=True, y_title="gap (median over seeds)"),
     )  # fmt: skip
 
 
@@ -219,11 +207,9 @@ def overlap_costs(profile: Profile, progress: Progress) -> Finding:
     The layer's units have norm at most 1, and so has the readout. All data stand on one input that most patches hold.
     """
     n_draws, rows = (64, 24) if profile == "full" else (24, 12)
-    factors: dict[tuple[int, int], Interval] = {}
-    for i, (kernel, overlap) in enumerate(_OVERLAPS):
-        factors[kernel, overlap] = _overlap_factor(kernel, overlap, rows, n_draws)
-        progress.update(i + 1, len(_OVERLAPS), f"kernel {kernel}, overlap {overlap}")
-    return _judge_overlap(factors)
+    return judge_overlap(
+        {o: _overlap_factor(*o, rows, n_draws) for o in each(_OVERLAPS, progress, "kernel {}, overlap {}")}
+    )
 
 
 def _overlap_factor(kernel: int, overlap: int, rows: int, n_draws: int) -> Interval:
@@ -253,29 +239,23 @@ def _local_layer(patches: list[range], n_inputs: int) -> nn.Module:
     return nn.Sequential(prune.custom_from_mask(layer, "weight", mask), readout)  # type: ignore[no-untyped-call]
 
 
-def _judge_overlap(factors: dict[tuple[int, int], Interval]) -> Finding:
-    outcomes, rows = [], []
+def judge_overlap(factors: dict[tuple[int, int], Interval]) -> Finding:
+    outcomes, points = [], []
     for (kernel, overlap), factor in factors.items():
         whole = math.sqrt(overlap_multiplicity(kernel, overlap))
         outcomes.append(judge_within(factor, 0.97 * whole, 1.03 * whole))
         name = f"kernel {kernel}, overlap {overlap}"
-        rows += [
-            {"patches": name, "factor": value, "": of}
-            for of, value in (
-                ("found", math.sqrt(factor.low * factor.high)),
-                ("root of ceil(K/(K-O))", whole),
-                ("root of K/(K-O), as printed", math.sqrt(kernel / (kernel - overlap))),
-            )
+        points += [
+            (name, math.sqrt(factor.low * factor.high), "found"),
+            (name, whole, "root of ceil(K/(K-O))"),
+            (name, math.sqrt(kernel / (kernel - overlap)), "root of K/(K-O), as printed"),
         ]
     listed = ", ".join(f"K={k}, O={o}: {f.text(3)}" for (k, o), f in factors.items())
-    return Finding(
-        all_of(outcomes),
-
+    return finding_of(
+        outcomes,
         measured=listed,
         numbers={f"K={k}, O={o}": math.sqrt(f.low * f.high) for (k, o), f in factors.items()},
-        figures=(Figure("What overlap costs a locally connected layer", tuple(rows), "patches", "factor", series="",
-                        mark="bars"),),
-
+        figures=figure_of("What overlap costs a locally connected layer", points, "patches", "factor", "", mark="bars"),
     )  # fmt: skip
 
 
@@ -286,8 +266,7 @@ def locality_and_sharing(profile: Profile, progress: Progress) -> Finding:
     """Complexities of a dense, a locally connected and a convolutional layer whose units have equal norms."""
     n_draws, rows = (64, 64) if profile == "full" else (16, 32)
     found: dict[tuple[int, int], dict[str, np.ndarray]] = {}
-    settings = ((16, 4), (32, 4), (32, 8))
-    for n_inputs, kernel in settings:
+    for n_inputs, kernel in each(((16, 4), (32, 4), (32, 8)), progress, "{} inputs, kernel {}"):
         X = np.random.default_rng(FIRST_SEED + n_inputs).normal(size=(rows, n_inputs))
         found[n_inputs, kernel] = {
             name: empirical_rademacher(
@@ -295,8 +274,7 @@ def locality_and_sharing(profile: Profile, progress: Progress) -> Finding:
             ).maxima
             for name, network in _layers_of_equal_units(n_inputs, kernel).items()
         }
-        progress.update(len(found), len(settings), f"{n_inputs} inputs, kernel {kernel}")
-    return _judge_locality(found)
+    return judge_layers(found)
 
 
 def _layers_of_equal_units(n_inputs: int, kernel: int) -> dict[str, nn.Module]:
@@ -316,8 +294,8 @@ def _layers_of_equal_units(n_inputs: int, kernel: int) -> dict[str, nn.Module]:
     }
 
 
-def _judge_locality(found: dict[tuple[int, int], dict[str, np.ndarray]]) -> Finding:
-    rows, outcomes, listed, numbers = [], [], [], {}
+def judge_layers(found: dict[tuple[int, int], dict[str, np.ndarray]]) -> Finding:
+    points, outcomes, listed, numbers = [], [], [], {}
     for (n, k), maxima in found.items():
         dense, own, shared = (np.log(m) for m in maxima.values())
         locality, sharing = dense - own, own - shared
@@ -325,17 +303,63 @@ def _judge_locality(found: dict[tuple[int, int], dict[str, np.ndarray]]) -> Find
         listed.append(f"n={n}, k={k}: {np.exp(locality.mean()):.2f} and {np.exp(sharing.mean()):.2f}")
         numbers[f"locality, n={n}, k={k}"] = float(np.exp(locality.mean()))
         numbers[f"sharing, n={n}, k={k}"] = float(np.exp(sharing.mean()))
-        rows += [
-            {"inputs": f"n={n}, k={k}", "complexity": float(m.mean()), "layer": name} for name, m in maxima.items()
-        ]
-    return Finding(
-        all_of(outcomes),
-
+        points += [(f"n={n}, k={k}", float(m.mean()), name) for name, m in maxima.items()]
+    return finding_of(
+        outcomes,
         measured="factors of locality and of sharing: " + "; ".join(listed),
         numbers=numbers,
-        figures=(
-            Figure("Rademacher complexity of layers of equal units, found by search", tuple(rows), "inputs",
-                   "complexity", series="layer", mark="bars"),
+        figures=figure_of(
+            "Rademacher complexity of layers of equal units, found by search", points, "inputs", "complexity",
+            "layer", mark="bars",
         ),
+    )  # fmt: skip
 
+
+# ---- norms of kernels ---------------------------------------------------------------------------
+
+
+def memo_theorem(profile: Profile, progress: Progress) -> Finding:
+    """The complexity of binary-tree networks, found by search, over what is proved and what Theorem 12 allows."""
+    n_draws, rows = (64, 40) if profile == "full" else (16, 20)
+    depths = (2, 3, 4, 5) if profile == "full" else (2, 3, 4)
+    ratios: dict[tuple[int, str], Interval] = {}
+    shares: list[float] = []
+    for depth in each(depths, progress, "{} layers"):
+        rng = np.random.default_rng(FIRST_SEED + depth)
+        normal = rng.normal(size=(rows, 2**depth))
+        data = {"Gaussian": normal, "positive": np.abs(normal), "one input": normal * np.eye(2**depth)[0]}
+        for name, X in data.items():
+            network = _binary_tree(depth)
+            found = empirical_rademacher(
+                network, X, weight_class="blocks", n_draws=n_draws, n_restarts=6, n_steps=120, random_state=FIRST_SEED
+            )
+            table = compare(network, X)
+            ratios[depth, name] = mean_interval(found.maxima / table["block paths"].complexity)
+            shares.append(found.value / table["memo, Theorem 12"].complexity)
+    return judge_memo(ratios, max(shares))
+
+
+def _binary_tree(depth: int) -> nn.Module:
+    """Kernels of two places with stride two and norm 1, one channel, shared on each layer."""
+    kernels = [nn.Conv1d(1, 1, 2, 2, bias=False) for _ in range(depth)]
+    for kernel in kernels:
+        nn.init.constant_(kernel.weight, math.sqrt(0.5))
+    hidden = [layer for kernel in kernels[:-1] for layer in (kernel, nn.ReLU())]
+    return nn.Sequential(nn.Unflatten(1, (1, 2**depth)), *hidden, kernels[-1], nn.Flatten())
+
+
+def judge_memo(ratios: dict[tuple[int, str], Interval], share: float) -> Finding:
+    points = [(depth, (r.low + r.high) / 2, data) for (depth, data), r in ratios.items()]
+    largest = max(ratios.values(), key=lambda r: r.high)
+    return finding_of(
+        [judge_at_most(ratio, 1.0) for ratio in ratios.values()],
+        measured=f"the largest share of what is proved is {largest.text(3)}, and of Theorem 12 {share:.2f}",
+        numbers={
+            **{f"found / proved, {depth} layers, {data}": middle for depth, middle, data in points},
+            "found / Theorem 12, largest": share,
+        },
+        figures=figure_of(
+            "What a search finds of what is proved, binary-tree networks", points, "layers", "found / proved",
+            "data",
+        ),
     )  # fmt: skip

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from compsparse.claims.claim import Finding, Profile
-from compsparse.claims.rules import Interval, StatedExponent, all_of, judge_at_least, judge_exponent
+from compsparse.claims.rules import Interval, StatedExponent, judge_at_least, judge_exponent
 from compsparse.claims.seeds import FIRST_SEED
+from compsparse.claims.shapes import each, figure_of, finding_of
 from compsparse.construct import compile as compile_graph
 from compsparse.construct import indicator_network, indicator_units, shallow_log10_units
 from compsparse.graph import Constituent, FunctionGraph, Node
@@ -44,6 +45,10 @@ class _Count:
     log10_deep: float
     log10_shallow: float
 
+    @property
+    def both(self) -> dict[str, float]:
+        return {"a grid a node": self.log10_deep, "one grid": self.log10_shallow}
+
 
 def compiled_counts(profile: Profile, progress: Progress) -> Finding:
     """Units of compiled trees, a grid a node, and of one grid over all inputs, against the tolerance."""
@@ -51,16 +56,15 @@ def compiled_counts(profile: Profile, progress: Progress) -> Finding:
     tols = (0.01, 0.005, 0.0025)
     wanted = [(n, tol) for n in _JUDGED_SIZES for tol in tols] + [(n, tols[0]) for n in (2, 16)]
     counts = []
-    for n, tol in wanted:
+    for n, tol in each(wanted, progress, "{} inputs, tol {:g}"):
         graph = _tree(n)
         built = compile_graph(graph, _BOX, tol, "kuhn", n_points=50)
         shallow = shallow_log10_units(graph, built.domain, tol)
         counts.append(_Count(n, tol, float(np.log10(built.size.units)), shallow))
-        progress.update(len(counts), len(wanted), f"{n} inputs, tol {tol:g}")
-    return _judge_counts(counts)
+    return judge_counts(counts)
 
 
-def _judge_counts(every: list[_Count]) -> Finding:
+def judge_counts(every: list[_Count]) -> Finding:
     sizes, counts = _JUDGED_SIZES, [c for c in every if c.inputs in _JUDGED_SIZES]
     deep, shallow = ({n: _slopes(counts, n, what) for n in sizes} for what in ("log10_deep", "log10_shallow"))
     outcomes = [judge_exponent(StatedExponent(1.0, rivals=(n / 2,), margin=0.15), s) for n, s in deep.items()]
@@ -69,32 +73,26 @@ def _judge_counts(every: list[_Count]) -> Finding:
     ]
     gap = {n: min(c.log10_shallow - c.log10_deep for c in counts if c.inputs == n) for n in sizes}
     outcomes.append(judge_at_least(Interval(gap[sizes[-1]], gap[sizes[-1]]), 1.0))
-    rows = tuple(
-        {"tol": c.tol, "log10 of units": value, "network": f"{kind}, n={c.inputs}"}
-        for c in counts
-        for kind, value in (("a grid a node", c.log10_deep), ("one grid", c.log10_shallow))
-    )
-    by_tol = Figure("Units against the tolerance", rows, "tol", "log10 of units", series="network", log_x=True)
+    points = [(c.tol, value, f"{kind}, n={c.inputs}") for c in counts for kind, value in c.both.items()]
     listed = [f"n={n}: deep {deep[n].text(2)}, shallow {shallow[n].text(2)}" for n in sizes]
-    return Finding(
-        all_of(outcomes),
+    return finding_of(
+        outcomes,
         measured="exponents between neighbouring tolerances: " + "; ".join(listed),
         numbers={f"log10_gap_{n}": gap[n] for n in sizes},
-        figures=(by_tol, _by_inputs(every)),
+        figures=(
+            figure_of("Units against the tolerance", points, "tol", "log10 of units", "network", log_x=True),
+            _by_inputs(every),
+        ),
     )
 
 
 def _by_inputs(counts: list[_Count]) -> Figure:
     """The counts at the tolerance that every size has, against the number of inputs."""
     tol = max(c.tol for c in counts)
-    rows = tuple(
-        {"inputs": c.inputs, "log10 of units": value, "network": kind}
-        for c in sorted(counts, key=lambda c: c.inputs)
-        for kind, value in (("a grid a node", c.log10_deep), ("one grid", c.log10_shallow))
-        if c.tol == tol
-    )
+    shown = sorted((c for c in counts if c.tol == tol), key=lambda c: c.inputs)
+    points = [(c.inputs, value, kind) for c in shown for kind, value in c.both.items()]
     title = f"Units against the number of inputs, tolerance {tol:g}"
-    return Figure(title, rows, "inputs", "log10 of units", series="network")
+    return figure_of(title, points, "inputs", "log10 of units", "network")
 
 
 def _slopes(counts: list[_Count], n: int, what: str) -> Interval:
@@ -121,8 +119,7 @@ def lemma_two(profile: Profile, progress: Progress) -> Finding:
     formula = parse_formula("sin(2*a - b + a*b)", ["a", "b"])
     rng = np.random.default_rng(FIRST_SEED)
     measured = []
-    sizes = (6, 12, 24)
-    for k in sizes:
+    for k in each((6, 12, 24), progress, "{} cells a side"):
         found = indicator_network(formula, [_BOX, _BOX], k, ramp=0.2 / k)
         x = rng.uniform(*_BOX, (4000, 2))
         corners = np.stack(np.meshgrid(*[np.linspace(*_BOX, k + 1)[1:-1]] * 2), axis=-1).reshape(-1, 2)
@@ -130,28 +127,21 @@ def lemma_two(profile: Profile, progress: Progress) -> Finding:
             np.abs(found.network.values(points)[:, 0] - formula_value(formula, *points.T)) for points in (x, corners)
         )
         measured.append(_Measured(k, float(np.sqrt(np.mean(off**2))), float(max(off.max(), at_corners.max()))))
-        progress.update(len(measured), len(sizes), f"{k} cells a side")
-    return _judge_lemma_two(measured)
+    return judge_lemma_two(measured)
 
 
-def _judge_lemma_two(measured: list[_Measured]) -> Finding:
+def judge_lemma_two(measured: list[_Measured]) -> Finding:
     k = np.array([m.cells for m in measured], dtype=float)
     steps = np.diff(np.log([m.l2 for m in measured])) / np.diff(np.log(k))
     rate = Interval(float(-steps.max()), float(-steps.min()))
     sup = Interval(min(m.sup for m in measured), max(m.sup for m in measured))
-    rows = tuple(
-        {"cells a side": m.cells, "error": value, "norm": norm}
-        for m in measured
-        for norm, value in (("L2", m.l2), ("sup", m.sup))
-    )
-    return Finding(
-        all_of([judge_exponent(StatedExponent(1.0, rivals=(0.5, 2.0), margin=0.2), rate), judge_at_least(sup, 0.5)]),
+    points = [(m.cells, error, norm) for m in measured for norm, error in (("L2", m.l2), ("sup", m.sup))]
+    return finding_of(
+        [judge_exponent(StatedExponent(1.0, rivals=(0.5, 2.0), margin=0.2), rate), judge_at_least(sup, 0.5)],
         measured=f"L2 exponent {rate.text(2)}; sup error {sup.text(2)}",
         numbers={f"sup_{m.cells}": m.sup for m in measured} | {f"l2_{m.cells}": m.l2 for m in measured},
-        figures=(
-            Figure(
-                "Lemma 2: error against cells", rows, "cells a side", "error", series="norm", log_x=True, log_y=True
-            ),
+        figures=figure_of(
+            "Lemma 2: error against cells", points, "cells a side", "error", "norm", log_x=True, log_y=True
         ),
         caveats=(
             f"the printed count O(L eps^-2) is short of a factor L: {indicator_units(measured[-1].cells):,} units at "

@@ -12,14 +12,13 @@ from scipy.sparse.linalg import lsmr
 
 from compsparse.claims.claim import Finding, Outcome, Premise, Profile
 from compsparse.claims.seeds import FIRST_SEED
+from compsparse.claims.shapes import each, figure_of, finding_of
 from compsparse.claims.trials import Draw, Trials, run_vector_trials
 from compsparse.networks import count, dense
 from compsparse.networks.mirroring import MirrorNetwork
 from compsparse.progress import Progress
-from compsparse.report.figure import Figure
 from compsparse.training import TrainingConfig, TrainingData, solve_last_layer
 
-_SOURCE = "Bruna, On sparse linear programming and neural networks, theorem on depth separation (Bruna et al. 2021)"
 _EPS = 0.1
 _FAILS = 0.5
 _LEARNS = 0.9
@@ -200,20 +199,24 @@ def three_layers_can(profile: Profile, progress: Progress) -> Finding:
     built: dict[int, _Built] = {}
     shallow: dict[int, list[_Trained]] = {}
     known: dict[int, float] = {}
-    for i, d in enumerate(sizes):
+    for d in each(sizes, progress, "d = {}"):
         target = oscillation(d, FIRST_SEED)
         built[d] = _built(target)
         shallow[d] = [_trained(target.draw, d, 2, int(f * built[d].parameters), rows, steps) for f in excess]
         known[d] = _best_along_known_directions(target, 50_000)
-        progress.update(i + 1, len(sizes), f"d = {d}")
-    return _judge_can(built, shallow, known)
+    return judge_can(built, shallow, known)
 
 
-def _judge_can(built: dict[int, _Built], shallow: dict[int, list[_Trained]], known: dict[int, float]) -> Finding:
+def judge_can(built: dict[int, _Built], shallow: dict[int, list[_Trained]], known: dict[int, float]) -> Finding:
     sizes = tuple(built)
     trained = {d: min(t.trials.median for t in shallow[d]) for d in sizes}
     best = {d: min(trained[d], known[d]) for d in sizes}
-    reached = all(built[d].error <= _EPS for d in sizes)
+    errors = {
+        "3 layers, built": {d: built[d].error for d in sizes},
+        "shallow, trained": trained,
+        "shallow, known directions": known,
+    }
+    reached = all(error <= _EPS for error in errors["3 layers, built"].values())
     outcome = _outcome(sizes, best) if reached else Outcome.INCONCLUSIVE
     exponent = float(np.polyfit(np.log(sizes), np.log([built[d].parameters for d in sizes]), 1)[0])
     listed = (
@@ -221,7 +224,7 @@ def _judge_can(built: dict[int, _Built], shallow: dict[int, list[_Trained]], kno
         f"{known[d]:.2f} along known directions"
         for d in sizes
     )
-    return Finding(
+    return finding_of(
         outcome,
         expected=f"three-layer networks written down by hand reach a squared error of {_EPS} of the target's; the "
         f"error of the best shallow network grows with d, to more than {_FAILS} at d = {sizes[-1]}: of trained ones of "
@@ -231,24 +234,21 @@ def _judge_can(built: dict[int, _Built], shallow: dict[int, list[_Trained]], kno
         measured=f"three layers against shallow: {'; '.join(listed)}; parameters of three layers ~ d^{exponent:.1f}",
         numbers={
             "exponent": exponent,
-            **{f"error of three layers, d={d}": built[d].error for d in sizes},
+            **{f"error of three layers, d={d}": e for d, e in errors["3 layers, built"].items()},
             **{f"parameters of three layers, d={d}": float(built[d].parameters) for d in sizes},
             **{f"error of trained shallow, d={d}": trained[d] for d in sizes},
             **{f"error of shallow along known directions, d={d}": known[d] for d in sizes},
         },
-        figures=(
-            _by_dimension(
-                {
-                    "3 layers, built": {d: built[d].error for d in sizes},
-                    "shallow, trained": trained,
-                    "shallow, known directions": known,
-                }
-            ),
+        figures=figure_of(
+            "Error as the dimension grows",
+            [(d, e, name) for name, by_d in errors.items() for d, e in by_d.items()],
+            "d",
+            "error",
+            "network",
+            y_title="squared error, share of the target's",
         ),
-        premises=(
-            Premise.at_most(
-                f"the error of the best trained shallow network at d = {sizes[0]}", trained[sizes[0]], _LEARNS
-            ),
+        premises=Premise.at_most(
+            f"the error of the best trained shallow network at d = {sizes[0]}", trained[sizes[0]], _LEARNS
         ),
     )
 
@@ -262,37 +262,24 @@ def _outcome(sizes: tuple[int, ...], best: dict[int, float]) -> Outcome:
     return Outcome.SUPPORTED if apart else Outcome.INCONCLUSIVE
 
 
-def _by_dimension(errors: dict[str, dict[int, float]]) -> Figure:
-    rows = tuple({"d": d, "error": e, "network": name} for name, by_d in errors.items() for d, e in by_d.items())
-    return Figure("Error as the dimension grows", rows, "d", "error", series="network",
-                  y_title="squared error, share of the target's")  # fmt: skip
-
-
 def three_layers_learn(profile: Profile, progress: Progress) -> Finding:
     """Errors of trained networks of three layers and of shallow ones with as many parameters."""
     sizes, rows, steps = _sizes(profile)
     found: dict[tuple[int, int], _Trained] = {}
-    for d in sizes:
+    for d, layers in each(product(sizes, (2, 3)), progress, "d = {}, {} layers"):
         target = oscillation(d, FIRST_SEED)
-        parameters = _built(target).parameters
-        for layers in (2, 3):
-            found[d, layers] = _trained(target.draw, d, layers, parameters, rows, steps)
-            progress.update(len(found), 2 * len(sizes), f"d = {d}, {layers} layers")
-    return _judge_learned(found, rows, steps)
+        found[d, layers] = _trained(target.draw, d, layers, _built(target).parameters, rows, steps)
+    return judge_learned(found, rows, steps)
 
 
-def _judge_learned(found: dict[tuple[int, int], _Trained], rows: int, steps: int) -> Finding:
+def judge_learned(found: dict[tuple[int, int], _Trained], rows: int, steps: int) -> Finding:
     sizes = list(dict.fromkeys(d for d, _ in found))
     learned = all(t.trials.high <= _EPS for (_, layers), t in found.items() if layers == 3)
     ahead = all(found[d, 3].trials.high <= 0.5 * found[d, 2].trials.low for d in sizes)
     neither = all(found[d, 3].trials.low >= _FAILS for d in sizes[1:])
     outcome = Outcome.REFUTED if neither else Outcome.INCONCLUSIVE
-    rows_ = tuple(
-        {"d": d, "error": t.trials.median, "low": t.trials.low, "high": t.trials.high,
-         "network": "shallow" if layers == 2 else "3 layers"}
-        for (d, layers), t in found.items()
-    )  # fmt: skip
-    return Finding(
+    points = [(d, t.trials.errors, "shallow" if layers == 2 else "3 layers") for (d, layers), t in found.items()]
+    return finding_of(
         Outcome.SUPPORTED if learned and ahead else outcome,
         expected=f"trained three-layer networks reach a squared error of {_EPS} and half that of shallow ones with as "
         f"many parameters, at every d and in every seed; refuted if for d >= {sizes[1]} theirs stays above {_FAILS} in "
@@ -300,21 +287,17 @@ def _judge_learned(found: dict[tuple[int, int], _Trained], rows: int, steps: int
         measured="error of three layers against shallow: "
         + "; ".join(f"d={d}: {found[d, 3].trials.text()} against {found[d, 2].trials.text()}" for d in sizes),
         numbers={f"error, d={d}, {layers} layers": t.trials.median for (d, layers), t in found.items()},
-        figures=(
-            Figure("Trained at equal parameters", rows_, "d", "error", series="network", low="low", high="high",
-                   y_title="squared error, share of the target's (median, range)"),
+        figures=figure_of(
+            "Trained at equal parameters", points, "d", "error", "network", middle=np.median,
+            y_title="squared error, share of the target's (median, range)",
         ),
-        premises=(
-            Premise.at_most(
-                f"the error of the better of both at d = {sizes[0]}",
-                min(found[sizes[0], layers].trials.median for layers in (2, 3)),
-                _LEARNS,
-            ),
+        premises=Premise.at_most(
+            f"the error of the better of both at d = {sizes[0]}",
+            min(found[sizes[0], layers].trials.median for layers in (2, 3)),
+            _LEARNS,
         ),
         caveats=(
-
             f"{rows:,} rows and {steps:,} steps of Adam at the better of two learning rates; more of both help three "
             "layers in few dimensions",
-
         ),
     )  # fmt: skip

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from sklearn.ensemble import HistGradientBoostingRegressor
 
 from compsparse.claims.claim import Finding, Outcome, Premise, Profile
 from compsparse.claims.seeds import FIRST_SEED, TEST_SEED
+from compsparse.claims.shapes import each, figure_of, finding_of
 from compsparse.claims.trials import gpu_if_any
 from compsparse.discovery.data.strategy import from_data
 from compsparse.graph import FunctionGraph, compare, single_node
 from compsparse.models import FittedGraph, fit_model
 from compsparse.progress import Progress
-from compsparse.report.figure import Figure
 from compsparse.tasks import Sample, Task, sincos_tree, tanh_tree
 from compsparse.training import FitConfig, TrainingConfig
 
@@ -22,6 +24,7 @@ _FEWER = 4
 _AHEAD = 0.8
 """Share of the dense models' error that a graph may have to be ahead of them."""
 _TEST_ROWS = 10_000
+_DENSE = ("dense network", "boosted trees")
 
 
 @dataclass(frozen=True)
@@ -60,8 +63,7 @@ def graph_can_be_found(profile: Profile, progress: Progress) -> Finding:
     sizes = sorted({*plan.sizes, *(_FEWER * n for n in plan.sizes)})
     points: list[_Point] = []
     exact: dict[int, int] = {}
-    for done, n in enumerate(sizes):
-        progress.update(done, len(sizes), f"{n} rows")
+    for n in each(sizes, progress, "{} rows"):
         errors: dict[str, list[float]] = {}
         for seed in range(FIRST_SEED, FIRST_SEED + plan.n_seeds):
             sample, test = plan.task.sample(n, seed), plan.task.sample(_TEST_ROWS, TEST_SEED + seed)
@@ -75,12 +77,10 @@ def graph_can_be_found(profile: Profile, progress: Progress) -> Finding:
             for name, graph in graphs.items():
                 model = _fitted(graph, sample, plan, seed, device, width=64 if name == "dense network" else 24)
                 errors.setdefault(name, []).append(_unexplained(test, model.predict(test.X)))
-            boosted = _boosted(sample, test, seed)
-            if boosted is not None:
-                errors.setdefault("boosted trees", []).append(boosted)
+            boosted = HistGradientBoostingRegressor(random_state=seed).fit(sample.X, sample.y)
+            errors.setdefault("boosted trees", []).append(_unexplained(test, boosted.predict(test.X)))
         points += [_Point(n, name, tuple(values)) for name, values in errors.items()]
-    progress.update(len(sizes), len(sizes))
-    return _judge(plan, points, exact)
+    return judge_found_graphs(plan, points, exact)
 
 
 def _fitted(
@@ -95,52 +95,35 @@ def _unexplained(test: Sample, predicted: np.ndarray) -> float:
     return float(np.mean((test.clean - predicted) ** 2) / np.var(test.clean))
 
 
-def _boosted(sample: Sample, test: Sample, seed: int) -> float | None:
-    try:
-        from sklearn.ensemble import HistGradientBoostingRegressor
-    except ImportError:
-        return None
-    return _unexplained(test, HistGradientBoostingRegressor(random_state=seed).fit(sample.X, sample.y).predict(test.X))
-
-
-def _judge(plan: _Plan, points: list[_Point], exact: dict[int, int]) -> Finding:
+def judge_found_graphs(plan: _Plan, points: list[_Point], exact: dict[int, int]) -> Finding:
     error = {(p.model, p.rows): p.median for p in points}
-    dense = [name for name in ("dense network", "boosted trees") if (name, plan.sizes[-1]) in error]
     n = plan.sizes[-1]
     found = error["discovered graph", n]
-    at_same, at_more = (min(error[name, m] for name in dense) for m in (n, _FEWER * n))
-    outcome = _outcome(points, dense, n)
-    figure = Figure(
-        f"Error against samples ({plan.task.name} tree of {plan.task.graph.n_inputs} inputs)",
-        tuple(
-            {"samples": p.rows, "error": p.median, "low": min(p.errors), "high": max(p.errors), "model": p.model}
-            for p in points
-        ), "samples", "error", series="model", low="low", high="high", log_x=True, log_y=True,
-        y_title="unexplained variance on test rows",
-    )  # fmt: skip
+    at_same, at_more = (min(error[name, m] for name in _DENSE) for m in (n, _FEWER * n))
     rates = ", ".join(f"N={m}: {exact[m]} of {plan.n_seeds} exact" for m in plan.sizes)
-    return Finding(
-        outcome,
+    return finding_of(
+        _outcome(points, _DENSE, n),
         expected=f"with N={n} samples the discovered graph has at most {_AHEAD:g} of the error of the best dense model "
         f"with {_FEWER * n}, in every seed; refuted if in every seed its error is above those of dense ones with {n}",
         measured=f"unexplained variance {found:.2g} discovered, {error['true graph', n]:.2g} with the true graph, "
         f"{at_same:.2g} best dense with {n}, {at_more:.2g} with {_FEWER * n}; {rates}",
         numbers={f"{p.model}, {p.rows}": p.median for p in points},
-        figures=(figure,),
+        figures=figure_of(
+            f"Error against samples ({plan.task.name} tree of {plan.task.graph.n_inputs} inputs)",
+            [(p.rows, p.errors, p.model) for p in points], "samples", "error", "model", middle=np.median, log_x=True,
+            log_y=True, y_title="unexplained variance on test rows",
+        ),
         premises=(
             Premise.at_most(f"the error with the true graph and N={n}", error["true graph", n], 0.5),
             Premise.at_most(
                 f"the error of dense networks with N={_FEWER * n}", error["dense network", _FEWER * n], 0.9
             ),
         ),
-        caveats=(
-            f"one target ({plan.task.name} tree), {plan.n_seeds} seed{'s' if plan.n_seeds > 1 else ''}",
-            *(() if "boosted trees" in dense else ("boosted trees are left out: scikit-learn is not installed",)),
-        ),
-    )
+        caveats=(f"one target ({plan.task.name} tree), {plan.n_seeds} seed{'s' if plan.n_seeds > 1 else ''}",),
+    )  # fmt: skip
 
 
-def _outcome(points: list[_Point], dense: list[str], n: int) -> Outcome:
+def _outcome(points: list[_Point], dense: Sequence[str], n: int) -> Outcome:
     """Every seed against the best dense model of four times the data; against the worst of as many to refute."""
     errors = {(p.model, p.rows): p.errors for p in points}
     found = errors["discovered graph", n]

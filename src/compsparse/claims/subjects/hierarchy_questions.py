@@ -2,39 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import torch
 
 from compsparse.claims.claim import Finding, Outcome, Profile
-from compsparse.claims.rules import (
-    Interval,
-    all_of,
-    interval_if_known,
-    judge_at_least,
-    judge_at_most,
-    share_interval,
-)
+from compsparse.claims.rules import Interval, interval_if_known, judge_at_least, judge_at_most, share_interval
 from compsparse.claims.seeds import FIRST_SEED
-from compsparse.claims.trials import gpu_if_any
-from compsparse.measures import (
-    Threshold,
-    diffeomorphism_sensitivity,
-    relative_change,
-    synonym_sensitivity,
-    threshold,
-)
+from compsparse.claims.shapes import each, figure_of, finding_of, finite
+from compsparse.claims.trials import answers_of, placed
+from compsparse.measures import Threshold, diffeomorphism_sensitivity, relative_change, synonym_sensitivity, threshold
 from compsparse.networks.replicas import select
 from compsparse.networks.symbols import HierarchicalCNN, SymbolNetwork
 from compsparse.progress import Progress
 from compsparse.report.figure import Figure
-from compsparse.sweeps.kinds.hierarchy import HierarchyRun, misclassified, train_runs
+from compsparse.sweeps.kinds.hierarchy import HierarchyRun, misclassified, train_runs, training_parts
 from compsparse.tasks.hierarchy import HierarchySample, RandomHierarchy, SparseRandomHierarchy, exchange_synonyms
 from compsparse.tasks.hierarchy.continuous import real_places, seen_by_sensors, whole_places
-from compsparse.training import CrossEntropy, TrainingConfig, TrainingData, train
+from compsparse.training import CrossEntropy, TrainingConfig, train
 
 _Curve = dict[float, list[float]]
 
@@ -52,21 +40,8 @@ def _fit(
     progress: Progress,
 ) -> None:  # fmt: skip
     """Replica r learns the r-th part."""
-    network.to(gpu_if_any() or "cpu")
-    device = next(network.parameters()).device
-    ends = np.cumsum([len(y) for y in labels]).tolist()
-    data = TrainingData(
-        torch.as_tensor(np.concatenate(inputs), device=device),
-        torch.as_tensor(np.concatenate(labels), device=device, dtype=torch.long),
-        train=tuple(torch.arange(end - len(y), end) for y, end in zip(labels, ends, strict=True)),
-    )
+    data = training_parts(placed(network), inputs, labels)
     train(network, data, config, loss=CrossEntropy(), random_state=FIRST_SEED, progress=progress)
-
-
-@torch.no_grad()
-def _errors(network: SymbolNetwork, X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    rows = torch.as_tensor(X, device=next(network.parameters()).device)
-    return np.asarray((network(rows).argmax(-1).cpu().numpy() != y).mean(-1))
 
 
 # ---- real moves ---------------------------------------------------------------------------------
@@ -88,11 +63,11 @@ def continuous_moves(profile: Profile, progress: Progress) -> Finding:
     first = FIRST_SEED + 100  # three seeds from FIRST_SEED on were looked at, and decided nothing
     models = [SparseRandomHierarchy(v, n_empty=1, rules_seed=first + seed) for seed in range(n_seeds)]
     sizes = [round(models[0].natural_size * 2.0**k) for k in range(1, 9 if full else 8)]
-    found = {}
-    for name in ("whole", "real"):
-        found[name] = _learn_moves(models, sizes, name == "real", width, progress)
-        progress.update(len(found), 2, f"{name} moves")
-    return _judge_moves(found, n_seeds)
+    found = {
+        name: _learn_moves(models, sizes, name == "real", width, progress)
+        for name in each(("whole", "real"), progress, "{} moves")
+    }
+    return judge_moves(found, n_seeds)
 
 
 def _learn_moves(
@@ -111,7 +86,7 @@ def _learn_moves(
         test = m.sample(2000, random_state=10**6 + m.rules_seed)
         one, places = select(network, [r]), _places(test, real, 10**6)
         X = seen_by_sensors(test.symbols[0], places, m.n_inputs, m.v)
-        errors[n].append(float(_errors(one, X, test.y)[0]))
+        errors[n].append(float((answers_of(one, X).argmax(-1) != test.y).mean()))
         if n == sizes[-1]:
             moved = seen_by_sensors(test.symbols[0], _places(test, real, 10**6 + 1), m.n_inputs, m.v)
             other = exchange_synonyms(test, 1, 10**6)
@@ -134,38 +109,27 @@ def _seen(sample: HierarchySample, real: bool, seed: int) -> np.ndarray:
     )
 
 
-def _judge_moves(found: dict[str, _Moves], n_seeds: int) -> Finding:
+def judge_moves(found: dict[str, _Moves], n_seeds: int) -> Finding:
     whole, real = (threshold(found[name].errors, confidence=0.95) for name in ("whole", "real"))
     largest = max(found["real"].errors)
     ratio = _range(real, largest).over(_range(whole, largest))
     learned = judge_at_most(ratio, 4, refuted_above=16) if whole.bracketed else Outcome.INCONCLUSIVE
     stable = judge_at_most(interval_if_known(found["real"].move), 0.1, refuted_above=0.3)
-    rows = tuple(
-        {"P": n, "error": float(np.mean(e)), "low": min(e), "high": max(e), "moves": name}
-        for name, moves in found.items()
-        for n, e in moves.errors.items()
-    )
-    return Finding(
-        all_of([learned, stable]),
-
+    points = [(n, e, name) for name, moves in found.items() for n, e in moves.errors.items()]
+    return finding_of(
+        [learned, stable],
         measured=f"P* {whole.value:.0f} with whole moves, {real.value:.0f} with real ones (a factor {ratio.text()}), "
         f"at the largest size sensitivity to moves {found['whole'].move.mean():.3f} (whole) and "
         f"{found['real'].move.mean():.3f} (real), to synonyms {found['whole'].synonym.mean():.3f} and "
         f"{found['real'].synonym.mean():.3f}",
-        numbers={
-            name: value
-            for name, value in (
-                ("P*, whole", whole.value),
-                ("P*, real", real.value),
-                ("sensitivity to real moves", float(found["real"].move.mean())),
-            )
-            if np.isfinite(value)
-        },
-        figures=(
-            Figure("Whole and real moves", rows, "P", "error", series="moves", low="low", high="high", log_x=True,
-                   x_title="training data P", y_title=f"test error (mean, range of {n_seeds} seeds)"),
+        numbers=finite({
+            "P*, whole": whole.value, "P*, real": real.value,
+            "sensitivity to real moves": float(found["real"].move.mean()),
+        }),
+        figures=figure_of(
+            "Whole and real moves", points, "P", "error", "moves", log_x=True, x_title="training data P",
+            y_title=f"test error (mean, range of {n_seeds} seeds)",
         ),
-
     )  # fmt: skip
 
 
@@ -197,14 +161,14 @@ def overfitting_and_sensitivity(profile: Profile, progress: Progress) -> Finding
     for flipped in (0.0, 0.1):
         rows += _overfit(runs, flipped, progress)
         progress.update(len(rows), 2 * len(runs), f"{flipped:.0%} of the labels wrong")
-    return _judge_overfitting(rows)
+    return judge_overfitting(rows)
 
 
 def _overfit(runs: Sequence[HierarchyRun], flipped: float, progress: Progress) -> list[dict[str, Any]]:
     data = [run.split() for run in runs]
-    network = runs[0].network(n_replicas=len(runs), seeds=[r.seed for r in runs]).to(gpu_if_any() or "cpu")
+    network = runs[0].network(n_replicas=len(runs), seeds=[r.seed for r in runs])
     parts = [_with_wrong_labels(part, flipped, run.seed) for (part, _), run in zip(data, runs, strict=True)]
-    train_runs(network, runs, parts, progress)
+    train_runs(placed(network), runs, parts, progress)
     errors = misclassified(network, [test for _, test in data])
     fitted = 1 - np.array(misclassified(network, parts))
     rows = []
@@ -226,38 +190,30 @@ def _with_wrong_labels(sample: HierarchySample, share: float, seed: int) -> Hier
     return replace(sample, y=np.where(wrong, other, sample.y))
 
 
-def _judge_overfitting(rows: list[dict[str, Any]]) -> Finding:
+def judge_overfitting(rows: list[dict[str, Any]]) -> Finding:
     """Among networks that fitted their training data: how often is a low error found with a high sensitivity?"""
     fitted = [row for row in rows if row["fitted"] >= 0.99]
     good = [max(row["synonym"], row["move"]) for row in fitted if row["error"] <= 0.1]
     poor = [max(row["synonym"], row["move"]) for row in fitted if row["error"] >= 0.3]
     # counted, so that no single network decides; what is neither high nor low counts against either verdict
     high, not_low = (share_interval(sum(s >= bar for s in good), len(good)) for bar in (_HIGH, _LOW))
-    outcome = judge_at_least(Interval(high.low, not_low.high), _OFTEN)
-    correlation = float(np.corrcoef([r["error"] for r in fitted], [r["synonym"] for r in fitted])[0, 1]) if len(
-        fitted) > 2 else float("nan")  # fmt: skip
-    figure = Figure(
-        "Test error and sensitivity of networks that fitted their data", tuple(rows), "error", "synonym",
-        mark="points", series="labels", x_title="test error", y_title="sensitivity of the last layer to synonyms",
-    )  # fmt: skip
-    return Finding(
-        outcome,
+    highest, of_poor = (max(found, default=math.nan) for found in (good, poor))
+    correlation = math.nan
+    if len(fitted) > 2:
+        correlation = float(np.corrcoef([r["error"] for r in fitted], [r["synonym"] for r in fitted])[0, 1])
+    return finding_of(
+        judge_at_least(Interval(high.low, not_low.high), _OFTEN),
         measured=f"{len(fitted)} of {len(rows)} networks fitted their labels; {sum(s >= _HIGH for s in good)} of the "
         f"{len(good)} with error <= 0.1 have a sensitivity of {_HIGH:g} ({high.text()}), "
         f"{sum(s >= _LOW for s in good)} one of {_LOW:g} ({not_low.text()}); the highest is "
-        f"{max(good, default=float('nan')):.2f}, of the {len(poor)} with error >= 0.3 "
-        f"{max(poor, default=float('nan')):.2f}; correlation of error and sensitivity to synonyms {correlation:.2f}",
-        numbers={
-            name: value
-            for name, value in (
-                ("highest, low error", max(good, default=float("nan"))),
-                ("highest, high error", max(poor, default=float("nan"))),
-                ("correlation", correlation),
-            )
-            if np.isfinite(value)
-        },
-        figures=(figure,),
-    )
+        f"{highest:.2f}, of the {len(poor)} with error >= 0.3 "
+        f"{of_poor:.2f}; correlation of error and sensitivity to synonyms {correlation:.2f}",
+        numbers=finite({"highest, low error": highest, "highest, high error": of_poor, "correlation": correlation}),
+        figures=Figure(
+            "Test error and sensitivity of networks that fitted their data", tuple(rows), "error", "synonym",
+            mark="points", series="labels", x_title="test error", y_title="sensitivity of the last layer to synonyms",
+        ),
+    )  # fmt: skip
 
 
 # ---- depth and filter size ----------------------------------------------------------------------
@@ -279,13 +235,13 @@ class _Shape:
 def depth_and_width(profile: Profile, progress: Progress) -> Finding:
     """One wide layer that sees all slots beside four narrow ones, with about as many weights."""
     curves, n_seeds = _curves((_Shape(2, 4, 32), _Shape(16, 1, 128)), profile, progress)
-    return _judge_shapes(curves, n_seeds, 2.0, "one wide layer", "Depth and width at equal numbers of weights")
+    return judge_shapes(curves, n_seeds, 2.0, "one wide layer", "Depth and width at equal numbers of weights")
 
 
 def filter_sizes(profile: Profile, progress: Progress) -> Finding:
     """Filters of the tuples' size beside filters of twice that size, with about as many weights."""
     curves, n_seeds = _curves((_Shape(2, 4, 32), _Shape(4, 2, 40)), profile, progress)
-    return _judge_shapes(curves, n_seeds, 1.25, "larger filters", "Filter sizes at equal numbers of weights")
+    return judge_shapes(curves, n_seeds, 1.25, "larger filters", "Filter sizes at equal numbers of weights")
 
 
 def _curves(shapes: Sequence[_Shape], profile: Profile, progress: Progress) -> tuple[dict[str, _Curve], int]:
@@ -296,40 +252,31 @@ def _curves(shapes: Sequence[_Shape], profile: Profile, progress: Progress) -> t
     runs = [(m, n) for n in sizes for m in models]
     drawn = [m.split(n, 2000, random_state=np.random.default_rng([m.rules_seed, n])) for m, n in runs]
     found: dict[str, _Curve] = {}
-    for shape in shapes:
+    for shape in each(shapes, progress, "{0.name}"):
         network = HierarchicalCNN(
             16, 3, 3, shape.patch, shape.n_layers, shape.width, n_replicas=len(runs), random_state=FIRST_SEED
         )
         _fit(network, [t.X for t, _ in drawn], [t.y for t, _ in drawn], _sgd(shape.width, 60), progress)
         wrong = misclassified(network, [test for _, test in drawn])
         found[shape.name] = {n: wrong[i * n_seeds : (i + 1) * n_seeds] for i, n in enumerate(sizes)}
-        progress.update(len(found), len(shapes), shape.name)
     return found, n_seeds
 
 
-def _judge_shapes(curves: dict[str, _Curve], n_seeds: int, bar: float, other: str, title: str) -> Finding:
+def judge_shapes(curves: dict[str, _Curve], n_seeds: int, bar: float, other: str, title: str) -> Finding:
     first, second = (threshold(curve, confidence=0.95) for curve in curves.values())
     largest = max(next(iter(curves.values())))
     ratio = _range(second, largest).over(_range(first, largest))
-    outcome = judge_at_least(ratio, bar, refuted_below=1.0) if first.bracketed else Outcome.INCONCLUSIVE
     names = list(curves)
-    rows = tuple(
-        {"P": n, "error": float(np.mean(e)), "low": min(e), "high": max(e), "network": name}
-        for name, curve in curves.items()
-        for n, e in curve.items()
-    )
-    return Finding(
-        outcome,
+    points = [(n, e, name) for name, curve in curves.items() for n, e in curve.items()]
+    return finding_of(
+        judge_at_least(ratio, bar, refuted_below=1.0) if first.bracketed else Outcome.INCONCLUSIVE,
         expected=f"on hierarchies of depth 4 (s = 2, v = 3), {other} ({names[1]}) need at least {bar:g} times the data "
         f"of {names[0]}, by the 95% interval of P*; refuted if by all of it they need fewer",
         measured=f"P* {first.value:.0f} and {_bound(second)}: a factor {ratio.text()}",
-        numbers={
-            f"P*, {name}": found.value for name, found in zip(names, (first, second), strict=True)
-            if np.isfinite(found.value)
-        },
-        figures=(
-            Figure(title, rows, "P", "error", series="network", low="low", high="high", log_x=True,
-                   x_title="training data P", y_title=f"test error (mean, range of {n_seeds} seeds)"),
+        numbers=finite({f"P*, {name}": found.value for name, found in zip(names, (first, second), strict=True)}),
+        figures=figure_of(
+            title, points, "P", "error", "network", log_x=True, x_title="training data P",
+            y_title=f"test error (mean, range of {n_seeds} seeds)",
         ),
         caveats=("widths are chosen for about 6,500 weights each; other widths move both curves",),
     )  # fmt: skip

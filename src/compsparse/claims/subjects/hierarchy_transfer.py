@@ -11,18 +11,15 @@ import torch
 from compsparse.claims.claim import Finding, Outcome, Profile
 from compsparse.claims.rules import Interval, judge_at_least, judge_at_most, mean_interval
 from compsparse.claims.seeds import FIRST_SEED
-from compsparse.claims.subjects.hierarchy_laws import TOMASINI
-from compsparse.claims.trials import gpu_if_any
+from compsparse.claims.shapes import each, figure_of, finding_of, finite
+from compsparse.claims.trials import placed
 from compsparse.measures import Threshold, threshold
 from compsparse.networks.symbols import SymbolNetwork
 from compsparse.progress import Progress
-from compsparse.report.figure import Figure
 from compsparse.sweeps.kinds.hierarchy import HierarchyRun, Learner, misclassified, train_runs
 from compsparse.sweeps.kinds.paper import rhm_protocol
 from compsparse.tasks.hierarchy import HierarchySample, SparseRandomHierarchy
 from compsparse.tasks.hierarchy.trees import write
-
-_SOURCE = f"the first check proposed on {TOMASINI}"
 
 
 def carries_over_to_depth(profile: Profile, progress: Progress) -> Finding:
@@ -35,36 +32,31 @@ def carries_over_to_depth(profile: Profile, progress: Progress) -> Finding:
     teacher, _ = _trained([replace(shallow, seed=seed) for seed in seeds], progress)
     sizes = [round(v**2 * 2.0**k) for k in range(9)]
     errors: dict[str, dict[float, list[float]]] = {"from scratch": {}, "from depth 2": {}}
-    for i, n in enumerate(sizes):
+    for n in each(sizes, progress, "{} data of depth 3"):
         runs = [replace(deep, n_train=n, seed=seed) for seed in seeds]
         for name, start in (("from scratch", None), ("from depth 2", teacher)):
             network, data = _trained(runs, progress, start)
             errors[name][n] = misclassified(network, [test for _, test in data])
-        progress.update(i + 1, len(sizes), f"{n} data of depth 3")
-    return _judge_depth(errors, v, n_seeds)
+    return judge_transfer_to_depth(errors, v, n_seeds)
 
 
-def _judge_depth(errors: dict[str, dict[float, list[float]]], v: int, n_seeds: int) -> Finding:
+def judge_transfer_to_depth(errors: dict[str, dict[float, list[float]]], v: int, n_seeds: int) -> Finding:
     scratch, carried = (threshold(curve, confidence=0.95) for curve in errors.values())
     gain = scratch.value / carried.value
     # a first size that already did it bounds the gain from below
     least = Interval(carried.low if carried.bracketed else 0.0, carried.high)
     interval = Interval(scratch.low, scratch.high).over(least) if scratch.bracketed else Interval(0, np.inf)
-    return Finding(
+    points = [(p, e, name) for name, curve in errors.items() for p, e in curve.items()]
+    return finding_of(
         judge_at_least(interval, 4, refuted_below=2),
         measured=f"P* {scratch.value:.0f} from scratch, {_text(carried)} from depth 2: a factor {gain:.1f} "
         f"({interval.text()})",
-        numbers={
-            name: value
-            for name, value in (
-                ("P* from scratch", scratch.value),
-                ("P* from depth 2", carried.value),
-                ("factor", gain),
-            )
-            if np.isfinite(value)
-        },
-        figures=(_figure(f"Depth 3 after depth 2 (v={v})", errors, "P at depth 3", n_seeds),),
-    )
+        numbers=finite({"P* from scratch": scratch.value, "P* from depth 2": carried.value, "factor": gain}),
+        figures=figure_of(
+            f"Depth 3 after depth 2 (v={v})", points, "P at depth 3", "error", "series", log_x=True,
+            y_title=f"test error (mean, range of {n_seeds} seeds)",
+        ),
+    )  # fmt: skip
 
 
 def _text(found: Threshold) -> str:
@@ -82,7 +74,7 @@ def _trained(
                 new.weight.copy_(old.weight)
                 new.bias.copy_(old.bias)
     data = [run.split() for run in runs]
-    train_runs(network.to(gpu_if_any() or "cpu"), runs, [train for train, _ in data], progress)
+    train_runs(placed(network), runs, [train for train, _ in data], progress)
     return network, data
 
 
@@ -100,40 +92,32 @@ def carries_over_to_sparsity(profile: Profile, progress: Progress) -> Finding:
     full = profile == "full"
     v, n_seeds, narrow, wide = (9, 5, 1, 2) if full else (4, 3, 1, 2)
     learners: tuple[Learner, ...] = ("cnn", "plain-cnn", "residual-cnn") if full else ("cnn", "residual-cnn")
-    found: dict[str, _Shift] = {}
-    for i, learner in enumerate(learners):
-        found[learner] = _shift(learner, v, n_seeds, narrow, wide, full, progress)
-        progress.update(i + 1, len(learners), learner)
-    return _judge_sparsity(found, v, n_seeds, narrow, wide)
+    found: dict[str, _Shift] = {
+        learner: _shift(learner, v, n_seeds, narrow, wide, full, progress) for learner in each(learners, progress)
+    }
+    return judge_sparsity(found, v, n_seeds, narrow, wide)
 
 
-def _judge_sparsity(found: dict[str, _Shift], v: int, n_seeds: int, narrow: int, wide: int) -> Finding:
+def judge_sparsity(found: dict[str, _Shift], v: int, n_seeds: int, narrow: int, wide: int) -> Finding:
     learned = [shift for shift in found.values() if np.mean(shift.seen) <= 0.1]
     outcomes = {judge_at_most(mean_interval(shift.unseen), 0.2) for shift in learned}
-    rows = [
-        {"learner": name, "error": float(np.mean(errors)), "low": min(errors), "high": max(errors), "positions": where}
-        for name, shift in found.items()
-        for where, errors in (("seen", shift.seen), ("unseen", shift.unseen))
-    ]
+    points = [(name, errors, where) for name, shift in found.items() for where, errors in vars(shift).items()]
     listed = "; ".join(
         f"{n} {np.mean(s.seen):.3f} seen, {np.mean(s.unseen):.3f} unseen ({mean_interval(s.unseen).text()})"
         for n, s in found.items()
     )
-    return Finding(
+    return finding_of(
         outcomes.pop() if len(outcomes) == 1 else Outcome.INCONCLUSIVE,
         expected=f"networks that learned symbols spread over {narrow + 1} slots each (error at most 0.1) err at most "
         f"0.2 when each is spread over {wide + 1}, by the 95% interval over seeds of every one; refuted if every one "
         "errs more, otherwise inconclusive",
         measured=f"test error: {listed} (chance {1 - 1 / v:.2f})",
-        numbers={f"{name}, {where}": float(np.mean(e)) for name, s in found.items() for where, e in vars(s).items()},
-        figures=(
-            Figure("Positions seen and unseen in training", tuple(rows), "learner", "error", mark="bars",
-                   series="positions", low="low", high="high", y_title=f"test error (mean, range of {n_seeds} seeds)"),
+        numbers={f"{name}, {where}": errors for name, errors, where in points},
+        figures=figure_of(
+            "Positions seen and unseen in training", points, "learner", "error", "positions", mark="bars",
+            y_title=f"test error (mean, range of {n_seeds} seeds)",
         ),
-        caveats=(
-            f"data of s0={narrow} are laid out in the patches of s0={wide}, so that both fit one network",
-
-        ),
+        caveats=(f"data of s0={narrow} are laid out in the patches of s0={wide}, so that both fit one network",),
     )  # fmt: skip
 
 
@@ -146,8 +130,8 @@ def _shift(learner: Learner, v: int, n_seeds: int, narrow: int, wide: int, full:
     seeds = range(FIRST_SEED, FIRST_SEED + n_seeds)
     runs = [replace(base, seed=seed) for seed in seeds]
     data = [_spread(run, narrow, n_train) for run in runs]
-    network = base.network(n_replicas=n_seeds, seeds=seeds).to(gpu_if_any() or "cpu")
-    train_runs(network, runs, [train for train, _ in data], progress)
+    network = base.network(n_replicas=n_seeds, seeds=seeds)
+    train_runs(placed(network), runs, [train for train, _ in data], progress)
     fresh = [run.model.sample(base.n_test, random_state=10_000 + run.seed) for run in runs]
     return _Shift(misclassified(network, [test for _, test in data]), misclassified(network, fresh))
 
@@ -171,16 +155,3 @@ def _spread(run: HierarchyRun, narrow: int, n_train: int) -> tuple[HierarchySamp
         return write(wide, sample.y, sample.choices, slots)
 
     return moved(parts[0]), moved(parts[1])
-
-
-# ---- both ----------------------------------------------------------------------------------------
-
-
-def _figure(title: str, errors: dict[str, dict[float, list[float]]], x: str, n_seeds: int) -> Figure:
-    rows = [
-        {x: p, "error": float(np.mean(e)), "low": min(e), "high": max(e), "series": name}
-        for name, curve in errors.items()
-        for p, e in curve.items()
-    ]
-    return Figure(title, tuple(rows), x, "error", series="series", low="low", high="high", log_x=True,
-                  y_title=f"test error (mean, range of {n_seeds} seeds)")  # fmt: skip

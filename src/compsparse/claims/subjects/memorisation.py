@@ -4,25 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from compsparse.claims.claim import Finding, Outcome, Profile
-from compsparse.claims.rules import (
-    Interval,
-    all_of,
-    geometric_interval,
-    interval_if_known,
-    judge_at_most,
-    judge_equal,
-)
+from compsparse.claims.rules import Interval, all_of, geometric_interval, interval_if_known, judge_at_most, judge_equal
 from compsparse.claims.seeds import FIRST_SEED
+from compsparse.claims.shapes import each, figure_of, finding_of
 from compsparse.progress import Progress
 from compsparse.report.figure import Figure
 from compsparse.sparse.memorisation import Descended, Memorised, count_cells, descend, generic_count, memorise
 
-DE_DIOS = "de Dios and Bruna 2020, On sparsity for overparametrised ReLU networks"
 _NEAR = 0.02
 _LEAST_FALL = 0.05
 """Share by which more steps must lower the penalty to be said to lower it."""
@@ -45,50 +37,42 @@ def at_most_n_neurons(profile: Profile, progress: Progress) -> Finding:
     cases = [(n, d) for d in (1, 2, 3) for n in ((8, 16, 24) if d < 3 else (8, 12, 16))]
     cases += [(n, 2) for n in (40, 80)] if profile == "quick" else [(n, 2) for n in (60, 120, 240)]
     nets: list[tuple[int, int, Memorised]] = []
-    for i, (n, d) in enumerate(cases):
+    for n, d in each(cases, progress, "n={}, d={}"):
         nets += [(n, d, memorise(*_points(n, d, seed), time_limit=None)) for seed in range(3 if n <= 24 else 1)]
-        progress.update(i + 1, len(cases), f"n={n}, d={d}")
     solved = all(net.certificate.holds and net.gap <= 1e-6 and net.residual <= 1e-6 for *_, net in nets)
     most = max(net.n_neurons / n for n, _, net in nets)
-    rows = tuple({"n": n, "neurons": net.n_neurons, "dimension": f"d={d}"} for n, d, net in nets)
     within = Outcome.SUPPORTED if most <= 1 else Outcome.REFUTED
-    return Finding(
+    return finding_of(
         within if solved else Outcome.INCONCLUSIVE,
-
         measured=f"{len(nets)} optima, largest gap {max(net.gap for *_, net in nets):.1e}; neurons over n at most "
         f"{most:.2f}, on average {np.mean([net.n_neurons / n for n, _, net in nets]):.2f}",
         numbers={"most neurons over n": most, "largest gap": max(net.gap for *_, net in nets)},
-        figures=(
-            Figure("Neurons of the smallest network", rows, "n", "neurons", mark="points", series="dimension",
-                   diagonal=True, x_title="points n"),
+        figures=figure_of(
+            "Neurons of the smallest network", [(n, net.n_neurons, f"d={d}") for n, d, net in nets], "n", "neurons",
+            "dimension", mark="points", diagonal=True, x_title="points n",
         ),
-
     )  # fmt: skip
 
 
 def cells_are_polynomial(profile: Profile, progress: Progress) -> Finding:
     """Cells of the arrangement against the formula and its bound."""
     sizes = {1: (10, 40, 160), 2: (10, 30, 90), 3: (8, 16, 32), 4: (8, 12, 18)}
-    rows: list[dict[str, Any]] = []
+    points: list[tuple[int, int, str]] = []
     wrong, slopes, shares = 0, {}, []
-    for d, ns in sizes.items():
+    for d in each(sizes, progress, "d={}"):
+        ns = sizes[d]
         counts = [count_cells(_points(n, d, 0)[0]) for n in ns]
         wrong += sum(c != generic_count(n, d) for n, c in zip(ns, counts, strict=True))
         shares += [c / (2 * (math.e * (n - 1) / d) ** d) for n, c in zip(ns, counts, strict=True)]
         slopes[d] = math.log(counts[-1] / counts[-2]) / math.log(ns[-1] / ns[-2])
-        rows += [{"n": n, "cells": c, "dimension": f"d={d}"} for n, c in zip(ns, counts, strict=True)]
-        progress.update(d, len(sizes), f"d={d}")
-    return Finding(
-        Outcome.SUPPORTED if wrong == 0 and max(shares) <= 1 else Outcome.REFUTED,
-
-        measured=f"{wrong} of {len(rows)} counts differ; at most {max(shares):.2f} of the bound; slopes between the "
+        points += [(n, c, f"d={d}") for n, c in zip(ns, counts, strict=True)]
+    return finding_of(
+        wrong == 0 and max(shares) <= 1,
+        measured=f"{wrong} of {len(points)} counts differ; at most {max(shares):.2f} of the bound; slopes between the "
         "two largest n " + ", ".join(f"{s:.2f} (d={d})" for d, s in slopes.items()),
         numbers={"largest share of the bound": max(shares), **{f"slope, d={d}": s for d, s in slopes.items()}},
-        figures=(
-            Figure("Cells of the arrangement", tuple(rows), "n", "cells", series="dimension", log_x=True, log_y=True,
-                   x_title="points n"),
-        ),
-
+        figures=figure_of("Cells of the arrangement", points, "n", "cells", "dimension", log_x=True, log_y=True,
+                          x_title="points n"),
     )  # fmt: skip
 
 
@@ -100,13 +84,12 @@ def width_drops_out(profile: Profile, progress: Progress) -> Finding:
     X, y, groups = _together(data)
     optima = [memorise(*points, time_limit=None).value for points in data]
     ratios: dict[int, list[float]] = {}
-    for i, width in enumerate(widths):
+    for width in each(widths, progress, "width {}"):
         runs = descend(
             X, y, width=width, n_steps=n_steps, n_replicas=replicas, groups=groups, random_state=FIRST_SEED
         ).networks
         ratios[width] = [_best(runs[k * replicas : (k + 1) * replicas]) / optimum for k, optimum in enumerate(optima)]
-        progress.update(i + 1, len(widths), f"width {width}")
-    return _judge_widths(n, replicas, ratios)
+    return judge_widths(n, replicas, ratios)
 
 
 def _best(runs: Sequence[Descended]) -> float:
@@ -114,7 +97,7 @@ def _best(runs: Sequence[Descended]) -> float:
     return min((run.cost for run in runs if run.residual <= 0.01), default=math.inf)
 
 
-def _judge_widths(n: int, replicas: int, ratios: dict[int, list[float]]) -> Finding:
+def judge_widths(n: int, replicas: int, ratios: dict[int, list[float]]) -> Finding:
     """By the interval, over data sets, of the best descent's cost over the optimum at the two largest widths."""
     fits = {width: [r for r in found if math.isfinite(r)] for width, found in ratios.items()}
     outcomes, intervals = [], {}
@@ -124,8 +107,7 @@ def _judge_widths(n: int, replicas: int, ratios: dict[int, list[float]]) -> Find
         outcomes.append(judge_equal(np.log(fits[width]), math.log(1 + 5 * _NEAR)) if known else Outcome.INCONCLUSIVE)
     lowest = min((r for found in fits.values() for r in found), default=math.inf)
     medians = {w: float(np.median(found)) for w, found in fits.items() if found}
-    rows = [{"width": w, "cost / optimum": m, "low": min(fits[w]), "high": max(fits[w])} for w, m in medians.items()]
-    return Finding(
+    return finding_of(
         all_of(outcomes) if lowest >= 1 - _NEAR else Outcome.INCONCLUSIVE,
         expected=f"at the two largest widths, both at least n={n}, the best of {replicas} descents with weight decay "
         f"(residual at most 0.01) costs at most {5 * _NEAR:.0%} more than the optimum over any width, by the 95% "
@@ -137,11 +119,11 @@ def _judge_widths(n: int, replicas: int, ratios: dict[int, list[float]]) -> Find
         + ", ".join(f"{i.text(4)} (M={w})" for w, i in intervals.items())
         + f"; lowest {lowest:.3f}",
         numbers={f"cost over optimum, M={w}": m for w, m in medians.items()},
-        figures=(
-            Figure("Best descent against the optimum", tuple(rows), "width", "cost / optimum", low="low", high="high",
-                   log_x=True, x_title="width M", y_title="cost over optimum (median, range of data sets)"),
+        figures=figure_of(
+            "Best descent against the optimum", [(w, fits[w]) for w in medians], "width", "cost / optimum",
+            middle=np.median, low="low", high="high", log_x=True, x_title="width M",
+            y_title="cost over optimum (median, range of data sets)",
         ),
-
     )  # fmt: skip
 
 
@@ -159,17 +141,11 @@ def label_noise_finds_the_sparse_optimum(profile: Profile, progress: Progress) -
     data = [_on_a_line(n, FIRST_SEED + seed) for seed in range(cases)]
     X, y, groups = _together(data)
     by_length: dict[int, list[float]] = {}
-    for i, steps in enumerate(lengths):
+    for steps in each(lengths, progress, "{} steps"):
         runs = descend(
-            X,
-            y,
-            width=width,
-            regulariser="label-noise",
-            n_steps=steps,
-            n_replicas=2,
-            groups=groups,
+            X, y, width=width, regulariser="label-noise", n_steps=steps, n_replicas=2, groups=groups,
             random_state=FIRST_SEED,
-        ).networks
+        ).networks  # fmt: skip
         ratios = []
         for r, run in enumerate(runs):
             points = data[r // 2][0]
@@ -177,12 +153,11 @@ def label_noise_finds_the_sparse_optimum(profile: Profile, progress: Progress) -
             ratios.append(run.label_noise_penalty(points) / max(optimum, 1e-12))
         # the two runs of a data set are no independent cases
         by_length[steps] = [math.sqrt(a * b) for a, b in zip(ratios[::2], ratios[1::2], strict=True)]
-        progress.update(i + 1, len(lengths), f"{steps} steps")
-    return _judge_label_noise(by_length, f"{cases} sets of {n} points on a line, spread so that descent can fit them, "
-                              f"width {width}")  # fmt: skip
+    setting = f"{cases} sets of {n} points on a line, spread so that descent can fit them, width {width}"
+    return judge_label_noise(by_length, setting)
 
 
-def _judge_label_noise(by_length: dict[int, list[float]], setting: str) -> Finding:
+def judge_label_noise(by_length: dict[int, list[float]], setting: str) -> Finding:
     """By intervals, over data sets, of the penalty over its optimum after the longest runs and of its fall."""
     first, last = (by_length[steps] for steps in (min(by_length), max(by_length)))
     end = interval_if_known(last, geometric=True)
@@ -195,15 +170,12 @@ def _judge_label_noise(by_length: dict[int, list[float]], setting: str) -> Findi
         for steps, found in by_length.items()
         for low, high in [np.quantile(found, [0.25, 0.75])]
     )
-    return Finding(
+    return finding_of(
         outcome if lowest >= 1 - _NEAR else Outcome.INCONCLUSIVE,
-
         measured=f"after {max(by_length)} steps {end.text(3)}, over that after {min(by_length)} {fall.text(3)}; median "
         "ratio " + ", ".join(f"{m:.3f} ({s} steps)" for s, m in medians.items()) + f"; lowest {lowest:.4f}",
         numbers={"lowest ratio": lowest, **{f"median ratio, {s} steps": m for s, m in medians.items()}},
-        figures=(
-            Figure("Label-noise SGD against the exact optimum", rows, "steps", "penalty / optimum", low="low",
-                   high="high", log_x=True, y_title="penalty over optimum (median, quartiles)"),
-        ),
-        caveats=(setting, ),
+        figures=Figure("Label-noise SGD against the exact optimum", rows, "steps", "penalty / optimum", low="low",
+                       high="high", log_x=True, y_title="penalty over optimum (median, quartiles)"),
+        caveats=(setting,),
     )  # fmt: skip

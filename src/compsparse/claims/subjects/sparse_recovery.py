@@ -9,9 +9,10 @@ from itertools import combinations, product
 import numpy as np
 from scipy.optimize import minimize
 
-from compsparse.claims.claim import Finding, Outcome, Profile
+from compsparse.claims.claim import Finding, Profile
 from compsparse.claims.rules import Interval, judge_within
 from compsparse.claims.seeds import FIRST_SEED
+from compsparse.claims.shapes import each, figure_of, finding_of
 from compsparse.progress import Progress
 from compsparse.report.figure import Figure
 from compsparse.sparse import (
@@ -27,7 +28,6 @@ from compsparse.sparse import (
     weak_threshold,
 )
 
-_BRUNA = "Bruna, On sparse linear programming and neural networks"
 _SAME = 1e-5
 """Codes nearer than this, relative to the true one, are the true one."""
 
@@ -44,13 +44,13 @@ def l1_equals_l0(profile: Profile, progress: Progress) -> Finding:
         "equiangular, 28 x 64": equiangular_frame(28, 64),
         "spikes and Hadamard, 64 x 128": spikes_and_hadamard(64),
     }
-    draws = 1000 if full else 100
-    points: list[_Point] = []
-    for i, (name, W) in enumerate(dictionaries.items()):
-        points += _success_curve(name, W, draws)
-        progress.update(i + 1, len(dictionaries), name)
+    points = [
+        point
+        for name in each(dictionaries, progress)
+        for point in _success_curve(name, dictionaries[name], 1000 if full else 100)
+    ]
     l0 = _same_by_l0(dictionaries["spikes and Hadamard, 16 x 32"], 40 if full else 6)
-    return _judge_recovery(dictionaries, points, l0)
+    return judge_recovery(dictionaries, points, l0)
 
 
 def _success_curve(name: str, W: np.ndarray, draws: int) -> list[_Point]:
@@ -106,12 +106,12 @@ def _same_by_l0(W: np.ndarray, draws: int) -> float:
     return _share_same(np.stack([sparsest(z @ W.T, W).code for z in Z]), Z)
 
 
-def _judge_recovery(dictionaries: dict[str, np.ndarray], points: list[_Point], l0: float) -> Finding:
+def judge_recovery(dictionaries: dict[str, np.ndarray], points: list[_Point], l0: float) -> Finding:
     inside = [p for p in points if p.k <= p.certain]
     all_found = l0 == 1 and all(p.l1 == 1 and p.greedy == 1 for p in inside)
     halves = {name: _half(name, points) for name in dictionaries}
-    return Finding(
-        Outcome.SUPPORTED if all_found else Outcome.REFUTED,
+    return finding_of(
+        all_found,
         measured=f"found below the bound: l1 {min(p.l1 for p in inside):.2%}, OMP {min(p.greedy for p in inside):.2%} "
         f"of {sum(p.signals for p in inside):,} codes, l0 {l0:.0%}; beyond it l1 finds half of random codes up to "
         + ", ".join(
@@ -134,11 +134,9 @@ def _half(name: str, points: list[_Point]) -> int:
 
 def _success(name: str, points: list[_Point]) -> Figure:
     mine = [p for p in points if p.dictionary == name]
-    rows = [{"k": p.k, "share found": share, "by": by} for p in mine for by, share in (("l1", p.l1), ("OMP", p.greedy))]
-    return Figure(
-        f"{name}: certain up to k = {mine[0].certain}", tuple(rows), "k", "share found", series="by",
-        x_title="entries of the code, k", y_title="share of codes found",
-    )  # fmt: skip
+    shares = [(p.k, share, by) for p in mine for by, share in (("l1", p.l1), ("OMP", p.greedy))]
+    return figure_of(f"{name}: certain up to k = {mine[0].certain}", shares, "k", "share found", "by",
+                     x_title="entries of the code, k", y_title="share of codes found")  # fmt: skip
 
 
 # ---- the phase transition -----------------------------------------------------------------
@@ -167,7 +165,7 @@ def phase_transition(profile: Profile, progress: Progress) -> Finding:
     at = {delta: logistic_midpoint([(rho, found[delta, rho]) for rho in rhos]) for delta in deltas}
     worst = max(abs(at[d] - curve[d]) for d in at if 0.2 <= d <= 0.8)
     cells = ({"delta": d, "rho": r, "share found": f, "threshold": curve[d]} for (d, r), f in found.items())
-    return Finding(
+    return finding_of(
         judge_within(interval, predicted - tolerance, predicted + tolerance),
         expected=f"at delta = {_HALF} and {n} columns half of the codes are found at rho = {predicted:.5f}, within "
         f"{tolerance}: supported if the whole 95% interval is, refuted if none of it is",
@@ -178,15 +176,12 @@ def phase_transition(profile: Profile, progress: Progress) -> Finding:
             "difference at delta = 0.5": half - predicted,
             **{f"rho on the map, delta={d:g}": r for d, r in at.items()},
         },
-        figures=(
-            Figure(
-                f"Share of codes that l1 finds ({map_columns} columns; dashed: Donoho and Tanner)", tuple(cells),
-                "delta", "rho", mark="heat", value="share found", curve="threshold", x_title="delta = d/n",
-                y_title="rho = k/d",
-            ),
+        figures=Figure(
+            f"Share of codes that l1 finds ({map_columns} columns; dashed: Donoho and Tanner)", tuple(cells),
+            "delta", "rho", mark="heat", value="share found", curve="threshold", x_title="delta = d/n",
+            y_title="rho = k/d",
         ),
         caveats=(
-
             f"{draws} codes for every rho at delta = {_HALF}, {map_draws} in every cell of the map, with a Gaussian "
             f"dictionary for every {_PER_DICTIONARY}",
         ),

@@ -9,24 +9,17 @@ import numpy as np
 import torch
 
 from compsparse.claims.claim import Finding, Outcome, Premise, Profile
-from compsparse.claims.rules import (
-    all_of,
-    interval_if_known,
-    judge_at_least,
-    judge_at_most,
-    judge_equal,
-)
+from compsparse.claims.rules import interval_if_known, judge_at_least, judge_at_most, judge_equal
 from compsparse.claims.seeds import FIRST_SEED
-from compsparse.claims.trials import gpu_if_any
+from compsparse.claims.shapes import each, figure_of, finding_of
+from compsparse.claims.trials import answers_of, gpu_if_any, placed
 from compsparse.measures import Dynamics, DynamicsLog, equilibrium_rho
 from compsparse.measures.dynamics import label_margins
 from compsparse.networks import HomogeneousNetwork
 from compsparse.progress import Progress
-from compsparse.report.figure import Figure
 from compsparse.training import SquaredNorm, TrainingConfig, train, training_data
 
 _TRAIN_ROWS = 1000
-_XU = "Xu et al. 2022 (CBMM Memo 117), Poggio 2022 section 4"
 
 
 def _digits() -> tuple[np.ndarray, np.ndarray]:
@@ -48,10 +41,9 @@ class _Trained:
 def _train(X: np.ndarray, y: np.ndarray, decay: float, n_seeds: int, n_steps: int, n_outputs: int = 10) -> _Trained:
     """Two hidden layers without biases, Adam, the square loss with targets 0 and 1 (or -1 and 1) and weight decay."""
     network = HomogeneousNetwork(64, n_outputs, width=64, depth=2, n_replicas=n_seeds, random_state=FIRST_SEED)
-    network.to(gpu_if_any() or "cpu")
     targets = np.eye(n_outputs)[y] if n_outputs > 1 else 2.0 * y - 1
     log = DynamicsLog(X[:_TRAIN_ROWS], y[:_TRAIN_ROWS])
-    log.look(network, 0)
+    log.look(placed(network), 0)
     data = training_data(X[:_TRAIN_ROWS], targets[:_TRAIN_ROWS], device=gpu_if_any())
     config = TrainingConfig(
         n_steps=n_steps, batch_size=200, learning_rate=3e-3, weight_decay=0.0, schedule="cosine",
@@ -68,15 +60,13 @@ def decay_lowers_rho_and_rank(profile: Profile, progress: Progress) -> Finding:
     """Norms and stable ranks at the end of training, over decays of four sizes."""
     n_seeds, n_steps = (4, 1500) if profile == "quick" else (8, 10_000)
     X, y = _digits()
-    found = {}
-    for decay in (1e-6, 1e-5, 1e-4, 1e-3):
-        found[decay] = _train(X, y, decay, n_seeds, n_steps)
-        progress.update(len(found), 4, f"weight decay {decay:g}")
+    decays = (1e-6, 1e-5, 1e-4, 1e-3)
+    found = {decay: _train(X, y, decay, n_seeds, n_steps) for decay in each(decays, progress, "weight decay {:g}")}
     ends = {decay: run.points[-1] for decay, run in found.items()}
-    return _judge_decay(ends, {decay: run.test_error for decay, run in found.items()})
+    return judge_decay(ends, {decay: run.test_error for decay, run in found.items()})
 
 
-def _judge_decay(ends: dict[float, Dynamics], test_errors: dict[float, np.ndarray]) -> Finding:
+def judge_decay(ends: dict[float, Dynamics], test_errors: dict[float, np.ndarray]) -> Finding:
     least, most = min(ends), max(ends)
     rhos = _over(ends[least].rho, ends[most].rho)
     rho = interval_if_known(rhos, geometric=True)
@@ -84,17 +74,17 @@ def _judge_decay(ends: dict[float, Dynamics], test_errors: dict[float, np.ndarra
         interval_if_known(_over(ends[least].stable_ranks[:, i], ends[most].stable_ranks[:, i]), geometric=True)
         for i in (0, 1)
     ]
-    rows = tuple(
-        {"weight decay": decay, "value": float(values.mean()), "low": float(values.min()), "high": float(values.max()),
-         "measure": name}
+    points = [
+        (decay, values, name)
         for decay, end in ends.items()
         for name, values in (
-            ("rho", end.rho), ("stable rank, layer 1", end.stable_ranks[:, 0]),
+            ("rho", end.rho),
+            ("stable rank, layer 1", end.stable_ranks[:, 0]),
             ("stable rank, layer 2", end.stable_ranks[:, 1]),
         )
-    )  # fmt: skip
-    return Finding(
-        all_of([judge_at_least(rho, 3, refuted_below=1), *(judge_at_least(r, 1.25, refuted_below=1) for r in ranks)]),
+    ]
+    return finding_of(
+        [judge_at_least(rho, 3, refuted_below=1), *(judge_at_least(r, 1.25, refuted_below=1) for r in ranks)],
         premises=tuple(
             Premise.at_most(f"the test error at weight decay {decay:g}", e, 0.2) for decay, e in test_errors.items()
         ),
@@ -109,14 +99,12 @@ def _judge_decay(ends: dict[float, Dynamics], test_errors: dict[float, np.ndarra
         + "; test error "
         + ", ".join(f"{e.mean():.3f} at {decay:g}" for decay, e in test_errors.items()),
         numbers={
-            "rho ratio": float(rhos.mean()),
-            **{f"rho at {decay:g}": float(end.rho.mean()) for decay, end in ends.items()},
-            **{f"test error at {decay:g}": float(e.mean()) for decay, e in test_errors.items()},
+            "rho ratio": rhos,
+            **{f"rho at {decay:g}": end.rho for decay, end in ends.items()},
+            **{f"test error at {decay:g}": e for decay, e in test_errors.items()},
         },
-        figures=(
-            Figure("Norms and ranks after training on digits", rows, "weight decay", "value", series="measure",
-                   low="low", high="high", log_x=True, log_y=True, y_title="value (mean, range over seeds)"),
-        ),
+        figures=figure_of("Norms and ranks after training on digits", points, "weight decay", "value", "measure",
+                          log_x=True, log_y=True, y_title="value (mean, range over seeds)"),
     )  # fmt: skip
 
 
@@ -132,16 +120,13 @@ def rho_at_equilibrium(profile: Profile, progress: Progress) -> Finding:
     X, digits = _digits()
     y = digits % 2
     ratios = {}
-    for decay in (3e-4, 1e-3, 3e-3):
+    for decay in each((3e-4, 1e-3, 3e-3), progress, "weight decay {:g}"):
         run = _train(X, y, decay, n_seeds, n_steps, n_outputs=1)
         end = run.points[-1]
-        with torch.no_grad():
-            rows = torch.as_tensor(X[:_TRAIN_ROWS], dtype=torch.float32, device=next(run.network.parameters()).device)
-            labels = torch.as_tensor(y[:_TRAIN_ROWS], device=rows.device)
-            margins = label_margins(run.network(rows), labels).cpu().double().numpy()
+        answers = torch.as_tensor(answers_of(run.network, X[:_TRAIN_ROWS]))
+        margins = label_margins(answers, torch.as_tensor(y[:_TRAIN_ROWS])).double().numpy()
         ratios[decay] = np.array([_over_equilibrium(r, f, decay) for r, f in zip(end.rho, margins, strict=True)])
-        progress.update(len(ratios), 3, f"weight decay {decay:g}")
-    return _judge_equilibrium(ratios)
+    return judge_equilibrium(ratios)
 
 
 def _over_equilibrium(rho: float, margins: np.ndarray, decay: float) -> float:
@@ -150,21 +135,16 @@ def _over_equilibrium(rho: float, margins: np.ndarray, decay: float) -> float:
     return rho / said if said > 0 else math.nan
 
 
-def _judge_equilibrium(ratios: dict[float, np.ndarray]) -> Finding:
+def judge_equilibrium(ratios: dict[float, np.ndarray]) -> Finding:
     intervals = {decay: interval_if_known(r) for decay, r in ratios.items()}
     known = {decay: bool(np.isfinite(r).all()) for decay, r in ratios.items()}
-    rows = tuple(
-        {"weight decay": decay, "ratio": float(r.mean()), "low": float(r.min()), "high": float(r.max())}
-        for decay, r in ratios.items()
-    )
-    return Finding(
-        all_of(judge_equal(r - 1, 0.05) if known[decay] else Outcome.INCONCLUSIVE for decay, r in ratios.items()),
-
+    return finding_of(
+        [judge_equal(r - 1, 0.05) if known[decay] else Outcome.INCONCLUSIVE for decay, r in ratios.items()],
         measured="rho over the formula: " + ", ".join(f"{i.text(3)} at {decay:g}" for decay, i in intervals.items()),
-        numbers={f"ratio at {decay:g}": float(r.mean()) for decay, r in ratios.items()},
-        figures=(
-            Figure("Rho over its equilibrium, odd against even digits", rows, "weight decay", "ratio", mark="points",
-                   low="low", high="high", log_x=True, y_title="rho / formula (mean, range over seeds)"),
+        numbers={f"ratio at {decay:g}": r for decay, r in ratios.items()},
+        figures=figure_of(
+            "Rho over its equilibrium, odd against even digits", ratios.items(), "weight decay", "ratio", mark="points",
+            log_x=True, y_title="rho / formula (mean, range over seeds)",
         ),
         premises=tuple(
             Premise(
@@ -175,7 +155,6 @@ def _judge_equilibrium(ratios: dict[float, np.ndarray]) -> Finding:
             )
             for decay, is_known in known.items()
         ),
-
     )  # fmt: skip
 
 
@@ -189,30 +168,24 @@ def features_collapse(profile: Profile, progress: Progress) -> Finding:
     X, y = _digits()
     run = _train(X, y, 1e-4, n_seeds, n_steps)
     progress.update(1, 1, "digits")
-    return _judge_collapse(run.points)
+    return judge_collapse(run.points)
 
 
-def _judge_collapse(points: list[Dynamics]) -> Finding:
-    early, late = points[1], points[-1]
-    names = ("within", "angles", "lengths", "duality", "nearest")
+def judge_collapse(along: list[Dynamics]) -> Finding:
+    early, late = along[1], along[-1]
+    signs = {
+        "within": "NC1 within classes", "angles": "NC2 angles", "lengths": "NC2 lengths", "duality": "NC3 duality",
+        "nearest": "NC4 nearest mean",
+    }  # fmt: skip
     falls = {
         name: interval_if_known(
             (getattr(late.collapse, name) + 1e-6) / (getattr(early.collapse, name) + 1e-6), geometric=True
         )
-        for name in names[:4]
+        for name in ("within", "angles", "lengths", "duality")
     }
-    rows = tuple(
-        {"step": p.step, "value": float(getattr(p.collapse, name).mean()), "sign": sign}
-        for p in points
-        for name, sign in zip(
-            names, ("NC1 within classes", "NC2 angles", "NC2 lengths", "NC3 duality", "NC4 nearest mean"), strict=True
-        )
-    )
-    return Finding(
-        all_of(
-            judge_at_most(falls[name], 1 - _LEAST_FALL, refuted_above=1.0) for name in ("within", "angles", "duality")
-        ),
-
+    points = [(p.step, float(getattr(p.collapse, name).mean()), sign) for p in along for name, sign in signs.items()]
+    return finding_of(
+        [judge_at_most(falls[name], 1 - _LEAST_FALL, refuted_above=1.0) for name in ("within", "angles", "duality")],
         premises=(
             Premise.at_most("the training error after a fifth of training", early.error, 0.1),
             Premise.at_most("the training error at the end", late.error, 0.01),
@@ -220,8 +193,7 @@ def _judge_collapse(points: list[Dynamics]) -> Finding:
         measured=f"training error {early.error.mean():.3f} then {late.error.mean():.3f}; factors: "
         + ", ".join(f"{name} {i.text()}" for name, i in falls.items())
         + f"; NC4 {late.collapse.nearest.mean():.3f}",
-        numbers={name: float(getattr(late.collapse, name).mean()) for name in names},
-        figures=(
-            Figure("Neural collapse on digits", rows, "step", "value", series="sign", y_title="distance from collapse"),
-        ),
+        numbers={name: getattr(late.collapse, name) for name in signs},
+        figures=figure_of("Neural collapse on digits", points, "step", "value", "sign",
+                          y_title="distance from collapse"),
     )  # fmt: skip

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from compsparse.claims.claim import Finding, Profile
-from compsparse.claims.rules import Interval, all_of, geometric_interval, judge_at_least, judge_at_most
+from compsparse.claims.rules import Interval, geometric_interval, judge_at_least, judge_at_most
 from compsparse.claims.seeds import FIRST_SEED
+from compsparse.claims.shapes import each, figure_of, finding_of
 from compsparse.graph import FunctionGraph, random_tree
 from compsparse.progress import Progress
-from compsparse.report.figure import Figure
 from compsparse.representations.tensors import DimensionTree, Grid, cut_ranks, tucker_from_function
 from compsparse.tasks import random_target
 
@@ -35,11 +35,7 @@ class _Tree:
 def ranks_follow_the_tree(profile: Profile, progress: Progress) -> Finding:
     """Ranks at the modules of random functions and at other splits; evaluations along their tree and along others."""
     n_functions, d = (24, 8) if profile == "full" else (10, 6)
-    found = []
-    for k in range(n_functions):
-        found.append(_measure(d, FIRST_SEED + k))
-        progress.update(k + 1, n_functions, f"function {k + 1}")
-    return _judge(found)
+    return judge_tensor_ranks([_measure(d, FIRST_SEED + k) for k in each(range(n_functions), progress, "function {}")])
 
 
 def _measure(d: int, seed: int) -> _Tree:
@@ -61,8 +57,7 @@ def _measure(d: int, seed: int) -> _Tree:
         [c.channels for c in mine],
         [c.matricisation for c in theirs],
         [c.channels for c in theirs],
-        costs[0].n_evaluations if costs[0].is_converged else _MOST_EVALUATIONS,
-        costs[1].n_evaluations if costs[1].is_converged else _MOST_EVALUATIONS,
+        *(cost.n_evaluations if cost.is_converged else _MOST_EVALUATIONS for cost in costs),
     )
 
 
@@ -93,32 +88,26 @@ def _shuffled(tree: DimensionTree, rng: np.random.Generator) -> DimensionTree:
     return grown(tree)
 
 
-def _judge(found: list[_Tree]) -> Finding:
+def judge_tensor_ranks(found: list[_Tree]) -> Finding:
     ratios = [_mean_log(f.other_ranks) - _mean_log(f.module_ranks) for f in found]
     ranks = geometric_interval(np.exp(ratios))
     costs = geometric_interval([f.evaluations_elsewhere / f.evaluations for f in found])
     channels = max(c for f in found for c in f.module_channels)
-    outcome = all_of(
+    cut_short = sum(f.evaluations_elsewhere == _MOST_EVALUATIONS for f in found)
+    splits = {"modules of the function": "module", "other sets of inputs": "other"}
+    points = [
+        (channels, rank, label)
+        for f in found
+        for label, name in splits.items()
+        for rank, channels in zip(getattr(f, f"{name}_ranks"), getattr(f, f"{name}_channels"), strict=True)
+    ]
+    median = {k: float(np.median([r for f in found for r in getattr(f, k)])) for k in ("module_ranks", "other_ranks")}
+    return finding_of(
         [
             judge_at_least(ranks, _BAR, refuted_below=1.0),
             judge_at_least(costs, _BAR, refuted_below=1.0),
             judge_at_most(Interval(channels, channels), 1.5),
-        ]
-    )
-    cut_short = sum(f.evaluations_elsewhere == _MOST_EVALUATIONS for f in found)
-    rows = tuple(
-        {"channels": c, "rank": r, "split": label}
-        for f in found
-        for label, ranks_, channels_ in (
-            ("modules of the function", f.module_ranks, f.module_channels),
-            ("other sets of inputs", f.other_ranks, f.other_channels),
-        )
-        for r, c in zip(ranks_, channels_, strict=True)
-    )
-    median = {k: float(np.median([r for f in found for r in getattr(f, k)])) for k in ("module_ranks", "other_ranks")}
-    return Finding(
-        outcome,
-
+        ],
         measured=f"ranks {ranks.text(3)} times as large elsewhere (medians {median['other_ranks']:g} and "
         f"{median['module_ranks']:g}), evaluations {costs.text(3)} times as many, most channels of a module {channels}",
         numbers={
@@ -127,12 +116,11 @@ def _judge(found: list[_Tree]) -> Finding:
             "median_module_rank": median["module_ranks"],
             "median_other_rank": median["other_ranks"],
         },
-        figures=(
-            Figure(f"Ranks to {_TOL:g} of random functions on random binary trees", rows, "channels", "rank",
-                   mark="points", series="split", log_y=True, x_title="channels", y_title="matricisation rank"),
+        figures=figure_of(
+            f"Ranks to {_TOL:g} of random functions on random binary trees", points, "channels", "rank", "split",
+            mark="points", log_y=True, x_title="channels", y_title="matricisation rank",
         ),
         caveats=(
-
             f"where a wrong tree did not get there within {_MOST_EVALUATIONS:,} evaluations ({cut_short} of "
             f"{len(found)}), so many are counted",
         ),

@@ -299,16 +299,21 @@ def train_runs(
     callbacks: Sequence[Callback] = (),
 ) -> Training:
     """Trains a network whose replicas are the runs, each on its own sample."""
-    device = next(network.parameters()).device
-    ends = np.cumsum([len(s) for s in samples]).tolist()
-    data = TrainingData(
-        torch.as_tensor(np.concatenate([s.X for s in samples]), device=device),
-        torch.as_tensor(np.concatenate([s.y for s in samples]), device=device, dtype=torch.long),
-        train=tuple(torch.arange(end - len(s), end) for s, end in zip(samples, ends, strict=True)),
-    )
+    data = training_parts(network, [s.X for s in samples], [s.y for s in samples])
     seeds = [spec.seed for spec in specs]
     return train(
         network, data, specs[0].config(), loss=CrossEntropy(), callbacks=callbacks, progress=progress, seeds=seeds
+    )
+
+
+def training_parts(network: SymbolNetwork, inputs: Sequence[np.ndarray], labels: Sequence[np.ndarray]) -> TrainingData:
+    """Data of which each replica learns a part, where the network is."""
+    device = next(network.parameters()).device
+    ends = np.cumsum([len(y) for y in labels]).tolist()
+    return TrainingData(
+        torch.as_tensor(np.concatenate(inputs), device=device),
+        torch.as_tensor(np.concatenate(labels), device=device, dtype=torch.long),
+        train=tuple(torch.arange(end - len(y), end) for y, end in zip(labels, ends, strict=True)),
     )
 
 

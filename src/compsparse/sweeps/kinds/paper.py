@@ -88,87 +88,48 @@ def _search(name: str, base: dict[str, Any], runs: Sequence[dict[str, Any]], sta
     return Sweep(name, HierarchyRun, base, {"seed": _SEEDS}, runs, search)
 
 
-def _settings(learner: Learner, sizes: tuple[int, ...], levels: tuple[int, ...], empties: tuple[int, ...]) -> list[Any]:
-    return [{"n_features": v, **srhm_protocol(learner, depth, s0)} for v in sizes for depth in levels for s0 in empties]
+def _settings(learner: Learner, sizes: tuple[int, ...], empties: tuple[int, ...]) -> list[dict[str, Any]]:
+    return [{"n_features": v, **srhm_protocol(learner, depth, s0)} for v in sizes for depth in (2, 3) for s0 in empties]
 
 
-def _curves(name: str, learner: Learner, *, v: int, s0: int, sizes: tuple[int, ...]) -> Sweep:
+def _curves(name: str, learner: Learner, v: int, s0: int, sizes: tuple[int, ...]) -> Sweep:
     base = {**srhm_protocol(learner, 2, s0), "n_features": v, "sensitivities": True}
     return Sweep(name, HierarchyRun, base, {"n_train": sizes, "seed": _SEEDS})
 
 
+_DENSE = ((2, 6), (2, 8), (2, 12), (3, 4), (3, 6), (3, 8))
+_TRIPLES = ((4, 2, 0), (4, 2, 1), (4, 2, 2), (6, 2, 0), (6, 2, 1), (6, 2, 2), (4, 3, 0), (4, 3, 1), (4, 3, 2))
 _COMMON = {
-    "n_features": 8,
-    "n_empty": 1,
-    "width": 64,
-    "optimizer": "adamw",
-    "learning_rate": 0.001,
-    "batch_size": 128,
-    "schedule": "constant",
-    "n_epochs": 200,
-}
+    "n_features": 8, "n_empty": 1, "width": 64, "optimizer": "adamw", "learning_rate": 0.001, "batch_size": 128,
+    "schedule": "constant", "n_epochs": 200,
+}  # fmt: skip
+_QUICK_GRID = {"n_train": (512, 768, 1152, 1728, 2592), "seed": _SEEDS}
+_COMMON_GRID = {
+    "learner": ("plain-cnn", "residual-cnn", "transformer"), "n_train": (4000, 16_000, 32_000), "seed": _SEEDS
+}  # fmt: skip
+_LCN = _settings("lcn", (4,), (1, 2, 4)) + _settings("lcn", (6, 8, 10), (0, 1, 2, 4))
+_CNN = _settings("cnn", (4,), (1, 2, 4, 6)) + _settings("cnn", (6, 8, 10, 12), (0, 1, 2, 4, 6))
+_PLACED = [srhm_protocol("lcn", 2, s0) for s0 in (1, 2, 4)]
+_LCN_3 = [{"n_features": v, **srhm_protocol("lcn", depth, s0, tuple_size=3)} for v, depth, s0 in _TRIPLES]
+_CNN_3 = [srhm_protocol("cnn", 2, s0, tuple_size=3) for s0 in (0, 1, 2)]
 _SWEEPS = (
-    Sweep(
-        "rhm-quick",
-        HierarchyRun,
-        {**rhm_protocol(), "n_features": 8},
-        {"n_train": (512, 768, 1152, 1728, 2592), "seed": _SEEDS},
-    ),
+    Sweep("rhm-quick", HierarchyRun, {**rhm_protocol(), "n_features": 8}, _QUICK_GRID),
     _search(
         "rhm-sample-complexity",
         rhm_paper(),
-        [{"n_features": v, "n_levels": depth} for depth, v in ((2, 6), (2, 8), (2, 12), (3, 4), (3, 6), (3, 8))],
+        [{"n_features": v, "n_levels": depth} for depth, v in _DENSE],
         300,
         100_000,
     ),
-    _curves("srhm-figure-1", "cnn", v=10, s0=2, sizes=(2000, 4000, 8000, 16_000, 32_000)),
-    _search(
-        "srhm-figure-4b",
-        {},
-        _settings("lcn", (4,), (2, 3), (1, 2, 4)) + _settings("lcn", (6, 8, 10), (2, 3), (0, 1, 2, 4)),
-        500,
-        2_000_000,
-    ),
-    _search(
-        "srhm-figure-4c",
-        {},
-        _settings("cnn", (4,), (2, 3), (1, 2, 4, 6)) + _settings("cnn", (6, 8, 10, 12), (2, 3), (0, 1, 2, 4, 6)),
-        500,
-        2_000_000,
-    ),
-    _curves("srhm-figure-6", "lcn", v=8, s0=1, sizes=(1000, 2000, 4000, 8000, 16_000)),
-    _search(
-        "srhm-figure-7",
-        {"n_features": 6, "placement": "B"},
-        [srhm_protocol("lcn", 2, s0) for s0 in (1, 2, 4)],
-        500,
-        2_000_000,
-    ),
-    _search(
-        "srhm-figure-10",
-        {},
-        [
-            {"n_features": v, **srhm_protocol("lcn", depth, s0, tuple_size=3)}
-            for v, depth in ((4, 2), (6, 2), (4, 3))
-            for s0 in (0, 1, 2)
-        ],
-        4000,
-        5_000_000,
-    ),
-    _curves("srhm-figure-12", "lcn", v=8, s0=1, sizes=(1000, 4000, 16_000, 32_000)),
-    _search(
-        "srhm-figure-13",
-        {"n_features": 4},
-        [srhm_protocol("cnn", 2, s0, tuple_size=3) for s0 in (0, 1, 2)],
-        4000,
-        5_000_000,
-    ),
-    _curves("srhm-figure-16", "fcn", v=6, s0=1, sizes=(2000, 4000, 8000, 16_000)),
-    Sweep(
-        "common-networks",
-        HierarchyRun,
-        _COMMON,
-        {"learner": ("plain-cnn", "residual-cnn", "transformer"), "n_train": (4000, 16_000, 32_000), "seed": _SEEDS},
-    ),
+    _curves("srhm-figure-1", "cnn", 10, 2, (2000, 4000, 8000, 16_000, 32_000)),
+    _search("srhm-figure-4b", {}, _LCN, 500, 2_000_000),
+    _search("srhm-figure-4c", {}, _CNN, 500, 2_000_000),
+    _curves("srhm-figure-6", "lcn", 8, 1, (1000, 2000, 4000, 8000, 16_000)),
+    _search("srhm-figure-7", {"n_features": 6, "placement": "B"}, _PLACED, 500, 2_000_000),
+    _search("srhm-figure-10", {}, _LCN_3, 4000, 5_000_000),
+    _curves("srhm-figure-12", "lcn", 8, 1, (1000, 4000, 16_000, 32_000)),
+    _search("srhm-figure-13", {"n_features": 4}, _CNN_3, 4000, 5_000_000),
+    _curves("srhm-figure-16", "fcn", 6, 1, (2000, 4000, 8000, 16_000)),
+    Sweep("common-networks", HierarchyRun, _COMMON, _COMMON_GRID),
 )
 PRESETS = {sweep.name: sweep for sweep in _SWEEPS}
