@@ -475,7 +475,7 @@ def test_the_demo_gives_its_verdict_first(tmp_path, monkeypatch):
         shown.index(part)
         for part in (
             "The modules found agree",
-            "5 of 60 readings act",
+            "5 of 60 inputs act: ",
             "R2 on 178",
             "inert:",
             "test R2",

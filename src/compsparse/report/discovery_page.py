@@ -65,7 +65,7 @@ def discovery_page(path: str | Path, report: DiscoveryReport) -> Path:
         *graph_sections(found.graph, report.learned, evidence_by_node(found)),
     ]
     if report.assessment is not None:
-        sections.append(predictions_section(report.assessment))
+        sections.append(predictions_section(report.assessment, better=""))
     if report.agreement is not None:
         sections.append(Section("Beside the known formula", _told(report.agreement.sentences())))
     if figures := path_figures(found):

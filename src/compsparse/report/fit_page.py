@@ -53,7 +53,7 @@ def fit_page(path: str | Path, report: FitReport) -> Path:
     sections = [
         Section("", "".join(f'<div class="banner" role="alert">{escape(sentence)}</div>' for sentence in told)),
         *graph_sections(report.graph, report.learned, {}, f"<p>{escape(_facts(report))}</p>"),
-        predictions_section(found),
+        predictions_section(found, better=found.better_elsewhere),
         Section("Use the model", usage(python, "model", report.model_path, report.data_path)),
     ]
     lead = (

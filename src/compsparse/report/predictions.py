@@ -21,9 +21,8 @@ _MOST_CONFUSIONS = 12
 _CALIBRATION_BINS = 10
 
 
-def predictions_section(assessment: Assessment) -> Section:
-    """The part of a page on how well a model predicts."""
-    better = assessment.better_elsewhere
+def predictions_section(assessment: Assessment, *, better: str) -> Section:
+    """The part of a page on how well a model predicts, with who predicts better where the page has not said so."""
     html = _scores(assessment) + f"<p>{escape(better)}</p>" * bool(better) + _confusion(assessment)
     return Section("How well it predicts", html, (*fit_figures(assessment), *score_figures(assessment)))
 

@@ -65,7 +65,7 @@ def test_evidence_and_path_speak_of_what_was_measured(tree_found):
             assert np.isnan(entry.recurrence)
         else:
             assert entry.value == found.path[-1].error
-            assert "of what the best constant leaves" in str(entry)
+            assert "of the variation in rows that the fit had not seen" in str(entry)
     assert found.path[0].action == "start"
     assert found.path[-1].error < found.path[0].error
     assert {s.members for s in found.path if s.action == "merge"} >= found.modules
