@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from compsparse.boxes import n_sides, read_box, read_box_text
+from compsparse.boxes import n_sides, read_box, read_box_text, read_named_box
 from compsparse.checks import generator_from, own_seed, seed_from
 from compsparse.clock import Deadline, TimeIsOver, look_at_clock, within
 from compsparse.errors import ConfigError
@@ -97,3 +97,16 @@ def test_every_kind_of_random_state_gives_seeds(kind):
 def test_a_number_is_the_seed_itself():
     assert own_seed(7) == own_seed(np.int64(7)) == 7
     assert own_seed(None) != own_seed(None)
+
+
+@pytest.mark.parametrize("names", [0, 1.5, True, float("nan"), object()])
+@pytest.mark.parametrize("reader", [read_box, read_named_box])
+def test_names_of_a_box_that_are_no_names_are_refused(reader, names):
+    with pytest.raises(ConfigError, match="names"):
+        reader((0, 1), names)
+    with pytest.raises(ConfigError, match="names"):
+        reader([(0, 1)], names)
+
+
+def test_a_class_says_of_no_box_how_many_sides_it_has():
+    assert n_sides(list) is None

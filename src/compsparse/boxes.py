@@ -28,8 +28,9 @@ def read_box(bounds: Any, names: Sequence[str] | None = None, what: str = "bound
     >>> read_box({"b": (0, 1), "a": (2, 3)}, ["a", "b"])
     ((2.0, 3.0), (0.0, 1.0))
     """
+    names = None if names is None else check_name_list("names", names)
     if isinstance(bounds, Mapping):
-        names = check_name_list(what, list(bounds)) if names is None else check_name_list("names", names)
+        names = check_name_list(what, list(bounds)) if names is None else names
         sides = _sides_by_name(bounds, names, what)
     else:
         sides = _sides_in_order(bounds, None if names is None else len(names), what)
@@ -39,6 +40,7 @@ def read_box(bounds: Any, names: Sequence[str] | None = None, what: str = "bound
 
 def read_named_box(bounds: Any, names: Sequence[str] | None = None) -> tuple[tuple[Side, ...], Sequence[str] | None]:
     """A box, and the names of its inputs where they are given, by themselves or by the bounds."""
+    names = None if names is None else check_name_list("names", names)
     if isinstance(bounds, Mapping) and names is None:
         names = list(bounds)
     says_how_many = not isinstance(bounds, Mapping) and n_sides(bounds) is not None
@@ -47,7 +49,7 @@ def read_named_box(bounds: Any, names: Sequence[str] | None = None) -> tuple[tup
 
 def n_sides(bounds: Any) -> int | None:
     """For how many inputs the bounds are, where they say so: one pair for all does not."""
-    return None if _is_pair(bounds) or not hasattr(bounds, "__len__") else len(bounds)
+    return None if _is_pair(bounds) or isinstance(bounds, type) or not hasattr(bounds, "__len__") else len(bounds)
 
 
 def read_box_text(text: str, what: str = "bounds") -> Side | dict[str, Side]:

@@ -331,6 +331,9 @@ class SearchRows:
         request, rows = self.request, np.arange(self.n)
         if self.n >= limits.ROWS_TO_SPARE:
             rows = np.setdiff1d(rows, self.outer)
+        if len(rows) > limits.MOST_ROWS_OF_TRIALS:
+            some = np.random.default_rng(request.seed).permutation(len(rows))[: limits.MOST_ROWS_OF_TRIALS]
+            rows = rows[np.sort(some)]
         if part is not None:
             rows = np.random.default_rng([request.seed, part]).permutation(rows)[: round(RESAMPLED_SHARE * len(rows))]
         index = torch.as_tensor(rows, device=self.X.device)

@@ -46,6 +46,7 @@ from compsparse.discovery.data.smooth.reading import (
     largest_trend,
     largest_turn,
     read_tree,
+    weak_inputs,
 )
 from compsparse.discovery.data.smooth.turning import (
     Turns,
@@ -100,6 +101,7 @@ class SmoothAnswer:
         consistent: whether every node is cleanly prime or complete.
         unplaced: inputs that act too weakly for their place to be told.
         room: the largest effect of every inert input that the rows leave room for, as a share of the target's spread.
+        weak: inputs that act much less than the strongest.
         table: every turn, with what it was held against; None where the tree was not asked for.
         resampled: on how many parts of the rows the tree was looked for again.
         turns: of ``turned`` inputs; None where the fit is too poor to say even which pairs are turned least.
@@ -116,6 +118,7 @@ class SmoothAnswer:
     consistent: bool = False
     unplaced: Members = frozenset()
     room: Mapping[str, float] = field(default_factory=dict)
+    weak: Members = frozenset()
     table: TurnTable | None = None
     resampled: int = 0
     turns: Turns | None = None
@@ -142,10 +145,15 @@ class SmoothAnswer:
         return largest_turn(members, self.turns, self.turned), largest_trend(members, self.turns, self.turned)
 
     def untold(self, members: Members) -> Members:
-        """The inputs outside a set of which it cannot be told whether they turn its slopes."""
+        """The inputs outside a set of which it cannot be told whether they turn its slopes.
+
+        Where the tree was not read off this fit, only weak inputs count, or all for weak members: what strong ones do
+        shows in held-out errors.
+        """
         if self.table is None or not members <= set(self.table.names):
             return frozenset()
-        return self.table.turning(members, TurnAnswer.UNKNOWN)
+        untold = self.table.turning(members, TurnAnswer.UNKNOWN)
+        return untold if self.tells or members & self.weak else untold & self.weak
 
     @property
     def least_turn(self) -> float:
@@ -251,6 +259,7 @@ class SmoothSearch:
             modules=figures,
             consistent=reading.consistent,
             unplaced=reading.unplaced,
+            weak=frozenset(names[i] for i in np.flatnonzero(weak_inputs(turns))),
             table=reading.table,
             resampled=len(again),
         )

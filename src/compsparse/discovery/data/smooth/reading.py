@@ -86,7 +86,7 @@ def read_tree(turns: Turns, names: Sequence[str], unexplained: float) -> Reading
 
 def table_of_turns(turns: Turns, names: tuple[str, ...], threshold: float) -> TurnTable:
     """What was seen and what would have been: a turn is a share of the largest that an input could make."""
-    weak = _weak(turns)
+    weak = weak_inputs(turns)
     asked = np.where(weak[:, None] | weak, VISIBLE_OF_WEAK, VISIBLE)
     unseen = threshold * turns.blur / _strength(turns) ** WEAKER_TURNS
     return TurnTable(
@@ -97,7 +97,7 @@ def table_of_turns(turns: Turns, names: tuple[str, ...], threshold: float) -> Tu
     )
 
 
-def _weak(turns: Turns) -> np.ndarray:
+def weak_inputs(turns: Turns) -> np.ndarray:
     """Which inputs act much less than the strongest."""
     return np.asarray(turns.changes < WEAK * turns.changes.max())
 
@@ -114,7 +114,7 @@ def _placed(turns: Turns, threshold: float) -> list[int]:
 
     The one of which least is known goes first.
     """
-    weak = _weak(turns)
+    weak = weak_inputs(turns)
     seen = (turns.pairs > threshold) | (turns.trend > SURE_TREND)
     hidden = ~seen & (threshold * turns.blur > VISIBLE) & (_strength(turns) == 1) & three_inputs(len(seen))
     hidden &= weak[:, None, None]
