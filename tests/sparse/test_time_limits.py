@@ -18,10 +18,10 @@ from compsparse import clock, compilation
 from compsparse.certificate import Rigour
 from compsparse.errors import ConfigError
 from compsparse.sparse import best_subset, gaussian_dictionary, lasso, lasso_path, sparsest
-from compsparse.sparse.memorisation import MemoriseStatus, cone, memorise, solve, stopping
-from compsparse.sparse.memorisation.atoms import AtomSolution, eliminated, reduced, starting_atoms
-from compsparse.sparse.memorisation.checking import DualBound
+from compsparse.sparse.memorisation import MemoriseStatus, cone, memorise, pricing, solve, stopping
+from compsparse.sparse.memorisation.certificate import DualBound
 from compsparse.sparse.memorisation.cone import ConeBlock
+from compsparse.sparse.memorisation.network import AtomSolution, eliminated, reduced, starting_atoms
 from compsparse.sparse.memorisation.problem import make_problem
 
 # ---- compiling is not the user's time ----------------------------------------------------
@@ -111,7 +111,7 @@ def test_neurons_that_time_left_unpriced_are_said_to_be(fake_clock, monkeypatch)
         assert is_late()
         return DualBound(math.inf, np.zeros((0, 3)), np.zeros(0, int), np.zeros(0))
 
-    monkeypatch.setattr(solve, "dual_bound", too_slow)
+    monkeypatch.setattr(pricing, "dual_bound", too_slow)
     for method in ("exact", "columns"):
         fake_clock.time = 0.0
         net = memorise(*points(8, 2), method=method, time_limit=20.0)

@@ -34,8 +34,12 @@ from compsparse.networks.replicas import (
 )
 from compsparse.parameters import MOST_REPLICAS, check_parameters
 from compsparse.sizes import check_work
-from compsparse.sparse.memorisation.norms import balanced_label_noise_penalty, label_noise_penalty
-from compsparse.sparse.memorisation.problem import checked_points, with_one
+from compsparse.sparse.memorisation.problem import (
+    balanced_label_noise_penalty,
+    checked_points,
+    label_noise_penalty,
+    with_one,
+)
 from compsparse.surroundings import usual_settings
 from compsparse.training import Loss, TrainingConfig, train, training_data
 
