@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from compsparse.sparse.homotopy import Space, enter, first_bound, first_zero, leave, move, reopen
+from compsparse.sparse.homotopy import Space, enter, first_bound, first_zero, leave, reopen, step_along
 from compsparse.sparse.kernels import Array, combine, gram_kernel, solve, solve_transposed
 
 _FALL = 0.3  # of lam at the end of a block over its start, where no atom was missed in the last one
@@ -218,7 +218,7 @@ def _block(G: Array, c: Array, lam_next: float, positive: bool, most_steps: int,
         step = left if finished else step
         stuck = 0 if step > 1e-12 * length else stuck + 1
         if step > 0:
-            move(s, n, step)
+            step_along(s, n, step)
             lam -= slope * step
             left -= step
         if finished:

@@ -127,7 +127,7 @@ def first_zero(s: Space, n: int) -> tuple[float, int]:
 
 
 @gram_kernel
-def move(s: Space, n: int, step: float) -> None:
+def step_along(s: Space, n: int, step: float) -> None:
     """One step along the path: coefficients and correlations."""
     for i in range(n):
         s.z[i] += step * s.u[i]
@@ -255,7 +255,7 @@ def _follow(
         step = max(end, 0.0) if finished else step
         stuck = 0 if step > 1e-12 * lam else stuck + 1
         if step > 0:
-            move(s, n, step)
+            step_along(s, n, step)
             rr = max(rr - step * q * (2 * lam - step), 0.0)
             lam -= step
             if logged < log.shape[0]:

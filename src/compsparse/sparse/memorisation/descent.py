@@ -92,6 +92,9 @@ class Descended:
     c: np.ndarray
     residual: float
 
+    def __repr__(self) -> str:
+        return f"Descended({len(self.c):,} neurons, cost {self.cost:.4g}, residual {self.residual:.1g})"
+
     def predict(self, X: object) -> np.ndarray:
         """The network at the rows of X."""
         table = check_numbers("X", X, shape=(None, self.theta.shape[1] - 1), finite=False)

@@ -329,25 +329,17 @@ def _projection(rays: np.ndarray, target: np.ndarray) -> np.ndarray | None:
 
     The first solver is fast and now and then returns something else than a solution; its optimality conditions tell.
     """
-    for solver in (_by_nnls, _by_bounded_least_squares):
-        alpha = solver(rays, target)
-        if alpha is not None and _is_optimal(rays, target, alpha):
+    for solver in ("nnls", "bvls"):
+        try:
+            if solver == "nnls":
+                alpha = np.asarray(nnls(rays, target, maxiter=100 * rays.shape[1])[0])
+            else:
+                alpha = np.asarray(lsq_linear(rays, target, (0.0, np.inf), method="bvls").x)
+        except (RuntimeError, np.linalg.LinAlgError, ValueError):  # too many iterations
+            continue
+        if _is_optimal(rays, target, alpha):
             return alpha
     return None
-
-
-def _by_nnls(rays: np.ndarray, target: np.ndarray) -> np.ndarray | None:
-    try:
-        return np.asarray(nnls(rays, target, maxiter=100 * rays.shape[1])[0])
-    except RuntimeError:  # too many iterations
-        return None
-
-
-def _by_bounded_least_squares(rays: np.ndarray, target: np.ndarray) -> np.ndarray | None:
-    try:
-        return np.asarray(lsq_linear(rays, target, (0.0, np.inf), method="bvls").x)
-    except (np.linalg.LinAlgError, ValueError):
-        return None
 
 
 def _is_optimal(rays: np.ndarray, target: np.ndarray, alpha: np.ndarray) -> bool:
