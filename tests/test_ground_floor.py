@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from compsparse.boxes import n_sides, read_box, read_box_text
-from compsparse.checks import generator_from, seed_from
+from compsparse.checks import generator_from, own_seed, seed_from
 from compsparse.clock import Deadline, TimeIsOver, look_at_clock, within
 from compsparse.errors import ConfigError
+from compsparse.networks.replicas import replica_seeds
 
 BOX = ((0.0, 1.0), (2.0, 3.0))
 
@@ -84,3 +85,15 @@ def test_generators_of_both_kinds_give_seeds_in_turn(kind):
     assert seeds == [seed_from(other), seed_from(other)]
     assert seeds[0] != seeds[1]
     assert isinstance(generator_from(kind(0)), np.random.Generator)
+
+
+@pytest.mark.parametrize("kind", [np.random.default_rng, np.random.RandomState, int, np.int64])
+def test_every_kind_of_random_state_gives_seeds(kind):
+    assert own_seed(kind(7)) == own_seed(kind(7))
+    assert replica_seeds(kind(7), 3) == replica_seeds(kind(7), 3)
+    assert len(set(replica_seeds(kind(7), 3))) == 3
+
+
+def test_a_number_is_the_seed_itself():
+    assert own_seed(7) == own_seed(np.int64(7)) == 7
+    assert own_seed(None) != own_seed(None)

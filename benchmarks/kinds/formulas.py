@@ -15,7 +15,7 @@ from compsparse.graph import ModuleTree, compare, random_dag, random_tree
 from compsparse.models import fit_model
 from compsparse.progress import Progress
 from compsparse.sweeps import Spec
-from compsparse.tasks import Sample, Task, dense_target, formula, random_target
+from compsparse.tasks import Sample, Task, dense_target, formula, random_target, unequal_target
 from compsparse.training import FitConfig
 
 N_TEST = 10_000
@@ -37,7 +37,7 @@ class Job(Spec):
 
     kind: ClassVar[str] = "formulas"
 
-    family: Literal["formulas", "trees", "dags", "dense"]
+    family: Literal["formulas", "trees", "dags", "dense", "unequal"]
     name: str
     n_rows: int
     noise: float
@@ -60,6 +60,8 @@ class Job(Spec):
             return random_target(random_tree(int(self.name.split()[1]), random_state=seed), seed, self.noise)
         if self.family == "dags":
             return random_target(random_dag(8, 10, random_state=seed), seed, self.noise)
+        if self.family == "unequal":
+            return unequal_target(seed, self.noise)
         return dense_target(self.name, random_state=seed, noise=self.noise)
 
     def measure(self, *, device: str | None, progress: Progress) -> Mapping[str, Any]:
@@ -103,6 +105,7 @@ def structure(found: Discovery, task: Task) -> dict[str, Any]:
     common = kinds[0].keys() & kinds[1].keys()
     return {
         "exact": compared.exact,
+        "said": not compared.extra - marked and all(_is_doubted(m, found) for m in compared.missing),
         "n_found": len(found.graph.modules),
         "n_true": len(task.graph.modules),
         "n_common": len(found.graph.modules & task.graph.modules),
@@ -117,6 +120,15 @@ def structure(found: Discovery, task: Task) -> dict[str, Any]:
         "wrongly_inert": sorted(compared.inert_extra),
         "several_channels": _listed(frozenset(e.members for e in found.evidence if e.channels > 1)),
     }
+
+
+def _is_doubted(missing: frozenset[str], found: Discovery) -> bool:
+    """Whether the record says that a module which it lacks may be there: of its inputs, or of the node around them."""
+    about_inputs = [s for s in found.caveats if "too weakly for their place" in s or s.startswith("not needed here")]
+    if any(name in sentence for sentence in about_inputs for name in missing):
+        return True
+    around = min((e for e in found.evidence if missing < e.members), key=lambda e: len(e.members), default=None)
+    return around is not None and (around.approximate or (around.kind is None and around.parts > 2))
 
 
 def _kinds(tree: ModuleTree) -> dict[frozenset[str], str | None]:

@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 
 MOST_VARIABLES = 1_000_000
 """Most inputs that a function may have."""
+MOST_STEPS = 10**8
+"""Most steps of training, and of anything else that is counted in steps."""
+MOST_REPLICAS = 1_000_000
+"""Most networks in one tensor program."""
+MOST_LAYERS = 10_000
+"""Most layers of a network."""
 
 RandomState = int | np.random.Generator | np.random.RandomState | None
 """A seed, a generator of either of numpy's kinds, or None for numbers that differ each time."""
@@ -152,6 +158,16 @@ def check_count(what: str, value: Any, least: int = 1, most: int | None = None) 
     return int(value)
 
 
+def check_replicas(n_replicas: Any) -> int | None:
+    """How many networks a tensor program holds; None is one network without a dimension for them."""
+    return None if n_replicas is None else check_count("n_replicas", n_replicas, most=MOST_REPLICAS)
+
+
+def check_threads(n_threads: Any) -> int | None:
+    """How many threads may compute; None leaves the choice to the kernel."""
+    return None if n_threads is None else check_count("n_threads", n_threads, most=1024)
+
+
 def check_number(
     what: str,
     value: Any,
@@ -207,6 +223,13 @@ def generator_from(random_state: Any, what: str = "random_state") -> np.random.G
 def seed_from(random_state: Any, what: str = "random_state") -> int:
     """One seed, to be handed on: the number itself is not used, so that different users of it draw differently."""
     return int(generator_from(random_state, what).integers(2**31))
+
+
+def own_seed(random_state: Any, what: str = "random_state") -> int:
+    """One seed that is used as it is: the number itself where one was given, else one that is drawn."""
+    if isinstance(random_state, numbers.Integral):
+        return check_count(what, random_state, least=0)
+    return seed_from(random_state, what)
 
 
 def check_time_limit(time_limit: Any) -> float | None:

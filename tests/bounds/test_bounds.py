@@ -9,10 +9,15 @@ import torch
 from torch import nn
 
 from compsparse.bounds import compare, lower, overlap_multiplicity
-from compsparse.bounds.blocks import block_graph, row_multiplicity
+from compsparse.bounds.blocks import (
+    _spectral_bound,
+    block_graph,
+    layer_norms,
+    layer_shapes,
+    path_sums,
+    row_multiplicity,
+)
 from compsparse.bounds.description import GRID_SLACK
-from compsparse.bounds.layer_norms import _spectral_bound, layer_norms, path_sums
-from compsparse.bounds.memo_forms import layer_shapes
 from compsparse.certificate import Rigour
 from compsparse.errors import ConfigError, DataError
 from compsparse.graph import balanced_tree

@@ -11,8 +11,7 @@ from torch import nn
 
 from compsparse.bounds import compare, empirical_rademacher, lower
 from compsparse.bounds.blocks import block_graph
-from compsparse.bounds.forms import FORMS, Member, kernel_class_complexity
-from compsparse.bounds.rademacher import moment_distance
+from compsparse.bounds.forms import FORMS, Member, kernel_class_complexity, moment_distance
 from compsparse.certificate import Rigour
 
 RNG = np.random.default_rng(5)

@@ -114,7 +114,7 @@ def long_csv(tmp_path):
 @needs_browser
 def test_fit_writes_a_page_that_a_browser_shows(tmp_path, monkeypatch):
     # little for its own fit, enough for the models that it is compared with
-    monkeypatch.setattr("compsparse.cli.fit.seconds_to_learn", lambda deadline: 0.3)
+    monkeypatch.setattr("compsparse.cli.tables.seconds_to_learn", lambda deadline: 0.3)
     page_path, table = tmp_path / "report.html", written_csv(tmp_path / "data.csv", 500)
     paths = ["--out", str(page_path), "--model", str(tmp_path / "model.json")]
     limit = ["--time-limit", "100s", *paths, "--json"]
@@ -448,7 +448,7 @@ def test_where_boosting_predicts_better_terminal_page_and_record_say_so(discover
 
 
 def test_a_known_graph_that_boosting_beats_is_told(csv, tmp_path, monkeypatch):
-    monkeypatch.setattr("compsparse.cli.fit.seconds_to_learn", lambda deadline: 0.3)
+    monkeypatch.setattr("compsparse.cli.tables.seconds_to_learn", lambda deadline: 0.3)
     frame = pandas.read_csv(csv)
     frame.assign(y=np.sign(frame["a"]) + 3 * np.sign(frame["c"])).to_csv(csv, index=False)
     page = tmp_path / "page.html"

@@ -6,7 +6,7 @@ import pytest
 import typer
 
 from compsparse.cli import app
-from compsparse.cli.commands import GROUPS
+from compsparse.cli.app import GROUPS
 
 MAIN = typer.main.get_command(app)
 EXAMPLES = {name: example for group in GROUPS.values() for name, example in group.items()}

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from compsparse.construct import compile_circuit
-from compsparse.construct.hidden_units import gate_units
+from compsparse.construct.circuit_networks import gate_units
 from compsparse.errors import GraphError
 from compsparse.graph import FunctionGraph, Node
 from compsparse.representations.boolean import CircuitBuilder, evaluate_bits

@@ -12,7 +12,7 @@ from compsparse.construct.forms import AffineForm
 from compsparse.construct.kuhn import KuhnGrid, grid_for, grid_network, kuhn
 from compsparse.construct.products import levels_for, product, square
 from compsparse.construct.splines import spline
-from compsparse.construct.split import Price, cheapest_split
+from compsparse.construct.tolerances import Price, cheapest_split
 from compsparse.errors import ConfigError
 from compsparse.graph.formula import formula_value
 from compsparse.graph.parser import parse_formula
@@ -82,8 +82,7 @@ def test_splines_of_forms_read_several_wires():
 
 @pytest.mark.parametrize("levels", [0, 1, 3, 6])
 def test_squares_have_the_error_that_yarotsky_gives(levels):
-    found, rest = square(X, -1.0, 1.0, 2.0 ** (-2 * levels - 2))
-    assert rest == AffineForm.number(0)
+    found = square(X, 1.0, 2.0 ** (-2 * levels - 2))
     assert found.n_units == levels + 1
     network = ExplicitReLU(found.layers)
     step = Fraction(1, 2**levels)
@@ -95,24 +94,23 @@ def test_squares_have_the_error_that_yarotsky_gives(levels):
 
 def test_units_for_a_square_grow_with_the_logarithm():
     """Correction 4: smoothness can be used by depth, eps^(-1/2) at fixed depth against log(1/eps)."""
-    units = [square(X, -1.0, 1.0, 4.0**-k)[0].n_units for k in range(2, 13)]
+    units = [square(X, 1.0, 4.0**-k).n_units for k in range(2, 13)]
     assert np.diff(units).tolist() == [1] * 10
     shallow = [spline(parsed("a**2", "a"), X, -1.0, 1.0, 4.0**-k).n_units for k in (3, 6)]
     assert shallow[1] == pytest.approx(8 * shallow[0], rel=0.1)
 
 
 def test_products_keep_their_bound_on_boxes_off_centre():
-    box = ((3.0, 5.0), (-2.0, 0.5))
-    found, rest = product(X, Y, box, 1e-3)
-    a, b = square_of(box)
-    affine = float(rest.constant) + sum(float(c) * (a, b)[w] for w, c in rest.terms)
+    found = product(X - AffineForm.number(4), Y + AffineForm.number(0.75), (1.0, 1.25), 1e-3)
+    a, b = square_of(((3.0, 5.0), (-2.0, 0.5)))
+    affine = 4 * b - 0.75 * a + 3  # a b = (a - 4)(b + 3/4) + 4 b - 3/4 a + 3
     observed = np.abs(run(found, a, b) + affine - a * b).max()
     assert 0.3 * found.error <= observed <= found.error <= 1e-3
     assert found.n_units == 2 * (levels_for(1.25, 1e-3) + 1)
 
 
 def test_products_vanish_with_a_factor():
-    found, _ = product(X, Y, ((-1.0, 1.0), (-1.0, 1.0)), 1e-2)
+    found = product(X, Y, (1.0, 1.0), 1e-2)
     network = ExplicitReLU(found.layers)
     for other in (Fraction(1, 3), Fraction(-5, 7)):
         assert network.exact([Fraction(0), other]) == network.exact([other, Fraction(0)]) == [Fraction(0)]
@@ -159,7 +157,7 @@ def test_grids_too_large_are_refused():
     with pytest.raises(ConfigError, match="needs more than 300,000 grid points"):
         kuhn(parsed("sin(50*a)*sin(50*b)"), [X, Y], [(-1.0, 1.0)] * 2, 1e-6)
     with pytest.raises(ConfigError, match="beyond double precision"):
-        square(X, -1.0, 1.0, 1e-17)
+        square(X, 1.0, 1e-17)
 
 
 def test_the_cheapest_split_meets_its_conditions():
@@ -170,11 +168,14 @@ def test_the_cheapest_split_meets_its_conditions():
     assert a @ eps == pytest.approx(0.01, rel=1e-6)
     marginal = [p.weight * e ** (-p.power - 1) / f for p, e, f in zip(prices, eps, a, strict=True)]
     np.testing.assert_allclose(marginal, marginal[0], rtol=1e-6)
-    cost = sum(p.units(e) for p, e in zip(prices, eps, strict=True))
+
+    def cost(errors):
+        return sum(p.scale * (e**-p.power if p.power else np.log(1 / e)) for p, e in zip(prices, errors, strict=True))
+
     for _ in range(200):
         other = eps * np.exp(0.3 * rng.standard_normal(12))
         other *= 0.01 / (a @ other)
-        assert sum(p.units(e) for p, e in zip(prices, other, strict=True)) >= cost * (1 - 1e-9)
+        assert cost(other) >= cost(eps) * (1 - 1e-9)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -184,7 +185,7 @@ def test_rounding_of_gadgets_stays_within_its_bound(dtype):
     low, high = -np.ones(2), np.ones(2)
     made = [
         spline(parsed("sin(3*a)", "a"), X.scaled(Fraction(1, 3)) + Y, -2.0, 2.0, 1e-2),
-        product(X, Y, ((-1.0, 1.0), (-1.0, 1.0)), 1e-4)[0],
+        product(X, Y, (1.0, 1.0), 1e-4),
         kuhn(parsed("sin(a*b)"), [X, Y], [(-1.0, 1.0)] * 2, 0.02),
     ]
     for gadget in made:

@@ -11,8 +11,7 @@ import compsparse as cs
 from compsparse.certificate import Rigour
 from compsparse.clock import TimeIsOver
 from compsparse.construct import DeclaredBounds, ExplicitReLU, compiling, load_explicit, save_explicit
-from compsparse.construct.refutation import CertificateError, Seen
-from compsparse.construct.search import LargestError
+from compsparse.construct.refutation import CertificateError, LargestError, Seen
 from compsparse.errors import ConfigError, DataError, GraphError
 from compsparse.graph import Constituent, FunctionGraph, Node
 

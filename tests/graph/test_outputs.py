@@ -17,7 +17,7 @@ from compsparse.graph import (
     to_mermaid,
     to_networkx,
 )
-from compsparse.graph.layout import coordinates, layers
+from compsparse.graph.drawing import coordinates, layers
 
 GRAPH = FunctionGraph.from_groups([complete("a", "b", "c"), ["d<", 'e"']], ["a", "b", "c", "d<", 'e"', "unused"])
 

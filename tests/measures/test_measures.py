@@ -14,7 +14,7 @@ from compsparse.measures import (
 )
 from compsparse.networks.symbols import HierarchicalCNN, HierarchicalLCN
 from compsparse.tasks.hierarchy import RandomHierarchy, SparseRandomHierarchy
-from compsparse.tasks.hierarchy.operators import diffeomorphism, exchange_synonyms
+from compsparse.tasks.hierarchy.sampling import diffeomorphism, exchange_synonyms
 
 MODEL = SparseRandomHierarchy(n_features=4, n_levels=2, n_empty=1)
 OPERATORS = [(exchange_synonyms, synonym_sensitivity), (diffeomorphism, diffeomorphism_sensitivity)]

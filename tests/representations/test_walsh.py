@@ -7,7 +7,7 @@ import pytest
 from scipy.linalg import hadamard
 
 from compsparse.errors import ConfigError, DataError
-from compsparse.representations.boolean import WalshPolynomial, butterflies, spectrum, walsh_transform
+from compsparse.representations.boolean import WalshPolynomial, kernels, spectrum, walsh_transform
 from compsparse.representations.boolean.bits import as_bits, as_numbers, check_bits, mask_of, members_of, ones
 from compsparse.representations.boolean.reading import all_rows
 
@@ -41,7 +41,7 @@ def test_the_transform_is_a_product_with_hadamards_matrix(n, dtype):
 def test_large_tables_transform_as_their_halves(n, threads):
     values = np.random.default_rng(n).integers(-3, 4, 1 << n).astype(np.int32)
     low, high = (walsh_transform(half) for half in np.split(values, 2))
-    assert 1 << n >= butterflies.BLOCK
+    assert 1 << n >= kernels.BLOCK
     assert np.array_equal(walsh_transform(values, n_threads=threads), np.concatenate([low + high, low - high]))
 
 

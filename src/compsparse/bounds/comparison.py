@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from compsparse.bounds.bound import Bound, BoundTable
 from compsparse.bounds.description import GRID_SLACK, Choice, norms_nats, step_nats
 from compsparse.bounds.forms import FORMS, BoundForm, Computed, Member, kernel_class_complexity
 from compsparse.bounds.losses import BoundedLoss, bounded_loss
 from compsparse.bounds.lowering import LoweredModel, lower
 from compsparse.bounds.network_graph import NetworkGraph
 from compsparse.bounds.pac_bayes import SIGMAS, noisy_bound
-from compsparse.bounds.record import Bound, BoundTable
 from compsparse.certificate import Rigour
 from compsparse.checks import RandomState, check_flag, check_number, generator_from
 from compsparse.errors import DataError
@@ -67,6 +67,11 @@ class Statement:
     def assumes(self) -> tuple[str, ...]:
         """What the statements take for granted, and what they paid for."""
         return (_ROWS, *(f"losses: {choice.sentence}" for choice in self.choices), _AT_ONCE)
+
+    def with_loss(self, made: Bound, loss: float, nats: float, paid: str) -> Bound:
+        """A bound that also says what the expected loss is at most, and what that paid for."""
+        terms, assumes = {**made.terms, "nats paid for": nats}, (*made.assumes, *self.assumes, paid)
+        return replace(made, gap=loss - self.stated, expected_loss=loss, terms=terms, assumes=assumes)
 
 
 def compare_bounds(
@@ -151,16 +156,8 @@ def _rademacher(form: BoundForm, members: Sequence[Member], said: Statement | No
     nats = said.nats([c.norms for c in computed], depth)
     complexity = 2 * said.loss.steepness(n_outputs) * GRID_SLACK * value
     loss = said.training + complexity + 3 * math.sqrt((math.log(2 / said.delta) + nats) / (2 * m))
-    paid = (
-        f"losses: margin and norms are paid for, by a union over a grid and a factor {GRID_SLACK:.3g} on the complexity"
-    )
-    return replace(
-        made,
-        gap=loss - said.stated,
-        expected_loss=loss,
-        terms={**terms, "nats paid for": nats},
-        assumes=(*assumes, *said.assumes, paid),
-    )
+    by = f"by a union over a grid and a factor {GRID_SLACK:.3g} on the complexity"
+    return said.with_loss(made, loss, nats, f"losses: margin and norms are paid for, {by}")
 
 
 def _as_published(made: Bound, said: Statement, m: int, margin: float) -> Bound:
@@ -211,9 +208,7 @@ def _counting(lowered: LoweredModel, said: Statement | None) -> Bound:
         return made
     nats = said.nats()
     loss = said.training + math.sqrt((n * lowered.bits * math.log(2) + nats + math.log(1 / said.delta)) / (2 * m))
-    terms = {**made.terms, "nats paid for": nats}
-    assumes = (*made.assumes, *said.assumes, "losses: the margin is paid for, by a union over a grid")
-    return replace(made, gap=loss - said.stated, expected_loss=loss, terms=terms, assumes=assumes)
+    return said.with_loss(made, loss, nats, "losses: the margin is paid for, by a union over a grid")
 
 
 def _pac_bayes(lowered: LoweredModel, said: Statement, rng: np.random.Generator) -> Bound:

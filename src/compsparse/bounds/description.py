@@ -101,13 +101,12 @@ def norms_nats(norms: Iterable[float], depth: int) -> float:
 
     A complexity in which every path meets ``depth`` norms at most grows by the factor GRID_SLACK at most.
     """
-    return sum(_norm_nats(norm, depth) for norm in norms)
-
-
-def _norm_nats(norm: float, depth: int) -> float:
-    if not math.isfinite(norm):
-        return math.inf
-    return step_nats(step_above(norm, depth)) if norm > 0 else count_nats(0)
+    nats = 0.0
+    for norm in norms:
+        if not math.isfinite(norm):
+            return math.inf
+        nats += step_nats(step_above(norm, depth)) if norm > 0 else count_nats(0)
+    return nats
 
 
 # ---- graphs, masks, tables ----------------------------------------------------------------------
@@ -132,13 +131,9 @@ def mask_choice(network: MaskedNetwork) -> Choice:
     nats = 0.0
     for i in range(network.n_layers):
         mask, active = network.mask(i), network.get_buffer(f"active_{i}")
-        nats += sum(support_nats(own.numel(), int(own.sum())) for own in _each(mask))
+        nats += sum(support_nats(own.numel(), int(own.sum())) for own in ([mask] if mask.ndim == 2 else mask))
         nats += support_nats(active.numel(), int(active.sum())) + count_nats(len(active))
     return Choice("which weights are masked", network.mask_origin, nats)
-
-
-def _each(mask: Tensor) -> Sequence[Tensor]:
-    return [mask] if mask.ndim == 2 else list(mask)
 
 
 def zeros_choice(sparse: Sequence[Tensor], n_layers: int) -> Choice:

@@ -1,4 +1,19 @@
-"""The bounds on the Rademacher complexity, each by itself: what it computes, from which norms, and how sure it is."""
+r"""Rademacher bounds by peeling, for any network graph.
+
+One argument proves them all. Write $Q(v) = \Vert\sum_i \epsilon_i v(x_i)\Vert$ for a vector $v$ of values. A block
+$z = \sigma(Wv)$ with a positively homogeneous activation has $Q(z) \le \Vert W\Vert_F \sup_{\Vert u\Vert\le 1}
+\lvert\sum_i\epsilon_i\sigma(u\cdot v(x_i))\rvert$, and inside $\mathbb{E}\exp$ a contraction removes $\sigma$ for a
+factor 2 (1 where it is linear), jointly for all blocks of a tier and all networks of the class. What a block reads is
+$Q(v)^2 = \sum_p Q(z_p)^2 + Q(x_{\text{patch}})^2$, over the blocks that it reads and its input patch. At the patches
+$Q$ has mean at most $S$, its root energy, and is sub-Gaussian with that variance. With $D$ the product of what was
+pulled out and $K$ the number of exponentials, $m \mathcal{R} \le D\,(1 + \sqrt{2 \log K})$.
+
+The same steps with squares in the place of exponentials need no $K$: the contraction removes $\sigma$ from
+$\mathbb{E}\sup\lvert\cdot\rvert^2$ for a factor 4, and the squares of parts add up. Networks of few
+layers have less by this.
+
+The bounds differ in how they pull a maximum out of the sum over $p$.
+"""
 
 from __future__ import annotations
 
@@ -11,25 +26,84 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from compsparse.bounds import memo_forms
-from compsparse.bounds.blocks import BlockGraph, block_graph
-from compsparse.bounds.layer_norms import LayerNorms, layer_norms, path_sums
-from compsparse.bounds.network_graph import NetworkGraph
-from compsparse.bounds.rademacher import (
-    degree_product,
-    degree_reach,
-    dense_reach,
-    distance,
-    moment_distance,
-    norm_product,
-    path_reach,
-    peeled_complexity,
-    published_log_terms,
-    sharpest_complexity,
-    unit_distance,
-    unit_reach,
+from compsparse.bounds.blocks import (
+    BlockGraph,
+    LayerNorms,
+    LayerShapes,
+    block_graph,
+    layer_norms,
+    layer_shapes,
+    merged_tiers,
+    path_sums,
 )
+from compsparse.bounds.network_graph import NetworkGraph
 from compsparse.certificate import Rigour
+
+
+def path_reach(blocks: BlockGraph, *, moments: bool = False) -> np.ndarray:
+    """What each block reads, when every part of the sum is weighed by its own bound: the l2 norm over block paths.
+
+    V_b^2 = sum_p norm_p^2 V_p^2 + S_b^2; by second moments the factor of a contraction stands beside norm_p.
+    """
+    gains = blocks.norms * (blocks.factor[blocks.tier] if moments else 1.0)
+    energy = blocks.patch_energy.astype(float).copy()
+    for own, edges in blocks.by_tier():
+        passed = gains[blocks.sources[edges]] ** 2 * energy[blocks.sources[edges]]
+        energy[own] += np.bincount(blocks.readers[edges], passed, len(energy))[own]
+    reach: np.ndarray = np.sqrt(energy)
+    return reach
+
+
+def degree_reach(blocks: BlockGraph) -> np.ndarray:
+    """What each block reads, when the sum is its number of blocks times the largest, and norms are those of tiers.
+
+    U_b^2 = degree_b max_p norm(tier of p)^2 U_p^2 + S_b^2: the maximum over paths by dynamic programming.
+    """
+    norms, degrees = blocks.tier_maximum(blocks.norms), blocks.degrees
+    energy, largest = np.zeros(len(blocks.norms)), np.zeros(len(blocks.norms))
+    for own, edges in blocks.by_tier():
+        sources = blocks.sources[edges]
+        np.maximum.at(largest, blocks.readers[edges], norms[blocks.tier[sources]] ** 2 * energy[sources])
+        energy[own] = degrees[own] * largest[own] + blocks.patch_energy[own]
+    reach: np.ndarray = np.sqrt(energy)
+    return reach
+
+
+def unit_reach(blocks: BlockGraph) -> np.ndarray:
+    """What each block reads, unit by unit and with one radius a tier: no homogeneity is needed.
+
+    V_b^2 = sum_t n_bt G_t^2 + S_b^2 with G_t = lipschitz_t * (largest norm of a unit in t) * max_b V_b.
+    """
+    energy = blocks.patch_energy.astype(float).copy()
+    widest = np.zeros(blocks.n_tiers)
+    for t, (own, edges) in enumerate(blocks.by_tier()):
+        passed = blocks.n_read[edges] * widest[blocks.tier[blocks.sources[edges]]] ** 2
+        energy[own] += np.bincount(blocks.readers[edges], passed, len(energy))[own]
+        widest[t] = blocks.lipschitz[t] * blocks.largest_units[t] * math.sqrt(energy[own].max())
+    reach: np.ndarray = np.sqrt(energy)
+    return reach
+
+
+def peeled_complexity(distance: float, log_terms: float, n_rows: int) -> float:
+    """D (1 + sqrt(2 log K)) / m."""
+    return distance * (1 + math.sqrt(2 * max(log_terms, 0.0))) / n_rows
+
+
+def sharpest_complexity(blocks: BlockGraph) -> float:
+    """Over paths of blocks, by exponential or by second moments, whichever is less."""
+    by_exponentials = peeled_complexity(distance(blocks, path_reach(blocks)), blocks.log_terms, blocks.n_rows)
+    return min(by_exponentials, moment_distance(blocks) / blocks.n_rows)
+
+
+def moment_distance(blocks: BlockGraph) -> float:
+    """D by second moments: no logarithms, but a factor 2 for every contraction on a path."""
+    factors = blocks.factor[blocks.tier[blocks.output_blocks]]
+    return float((factors * blocks.output_norms) @ path_reach(blocks, moments=True)[blocks.output_blocks])
+
+
+def distance(blocks: BlockGraph, reach: np.ndarray) -> float:
+    """D: what the outputs add up to."""
+    return float(blocks.output_norms @ reach[blocks.output_blocks])
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,9 +130,9 @@ class Member:
         return layer_norms(self.network)
 
     @cached_property
-    def shapes(self) -> memo_forms.LayerShapes:
+    def shapes(self) -> LayerShapes:
         """As the memos see it."""
-        return memo_forms.layer_shapes(self.network)
+        return layer_shapes(self.network)
 
     @property
     def total(self) -> float:
@@ -76,9 +150,6 @@ class Member:
         return self.total / self.n_rows
 
 
-Terms = dict[str, float]
-
-
 class Computed(NamedTuple):
     """A complexity and the numbers that it is made of.
 
@@ -87,7 +158,7 @@ class Computed(NamedTuple):
     """
 
     value: float
-    terms: Terms
+    terms: dict[str, float]
     norms: Sequence[float]
 
 
@@ -107,31 +178,46 @@ def block_path_bound(member: Member) -> Computed:
 
 
 def degree_aware_bound(member: Member) -> Computed:
-    """rho times the root of the largest product of degrees and patch energy along a path."""
+    """rho times the root of the largest product of degrees and patch energy along a path.
+
+    rho is the sum of the outputs' norms times the largest block norm of every tier below. The logarithm is L log 2 +
+    sum over the layers above the first of log degree + log C, and at least what peeling gives: paths from an output to
+    the patches are at most the product of these degrees.
+    """
     blocks = member.blocks
-    logs = published_log_terms(blocks, member.network.depth)
+    degrees = blocks.tier_maximum(blocks.degrees.astype(float))[np.unique(blocks.tier[blocks.readers])]
+    paths = float(np.log(np.maximum(degrees, 1)).sum())
+    logs = max(member.network.depth * math.log(2) + paths + math.log(len(blocks.output_blocks)), blocks.log_terms)
     reach = distance(blocks, degree_reach(blocks))
-    rho = norm_product(blocks)
-    terms = {"rho": rho, "degrees above the first layer": degree_product(blocks), "log terms": logs}
+    norms = blocks.tier_maximum(blocks.norms)
+    below = np.ones(blocks.n_tiers, dtype=bool)
+    below[blocks.tier[blocks.output_blocks]] = False
+    rho = float(blocks.output_norms.sum() * np.prod(norms[below]))
+    terms = {"rho": rho, "degrees above the first layer": float(np.prod(degrees)), "log terms": logs}
     terms["degrees and data"] = reach / rho if rho else 0.0
-    norms = blocks.tier_maximum(blocks.norms)[blocks.inner_tiers]
-    return Computed(peeled_complexity(reach, logs, member.n_rows), terms, _with_outputs(blocks, norms))
+    value = peeled_complexity(reach, logs, member.n_rows)
+    return Computed(value, terms, _with_outputs(blocks, norms[blocks.inner_tiers]))
 
 
 def unit_degree_bound(member: Member) -> Computed:
-    """The same argument unit by unit, which needs no homogeneity."""
+    """The same argument unit by unit, without homogeneity: outputs behind an activation share the largest reach."""
     blocks = member.blocks
-    reach = unit_distance(blocks, unit_reach(blocks))
+    reach, tiers = unit_reach(blocks), blocks.tier[blocks.output_blocks]
+    if (blocks.factor[tiers] == 1).all():
+        found = distance(blocks, reach)
+    else:
+        widest = blocks.lipschitz[tiers] * blocks.output_norms.max() * reach[blocks.output_blocks].max()
+        found = float(widest.sum())
     norms = _with_outputs(blocks, blocks.largest_units[blocks.inner_tiers])
-    value = peeled_complexity(reach, blocks.log_terms, member.n_rows)
-    return Computed(value, {"norms, degrees and data": reach}, norms)
+    value = peeled_complexity(found, blocks.log_terms, member.n_rows)
+    return Computed(value, {"norms, degrees and data": found}, norms)
 
 
 def golowich_bound(member: Member) -> Computed:
     """Frobenius norms of whole matrices: each shared kernel counts at every place."""
-    merged, reach = dense_reach(member.blocks)
+    merged = merged_tiers(member.blocks)
     logs = max(member.network.depth * math.log(2) + math.log(len(merged.output_blocks)), merged.log_terms)
-    product = distance(merged, reach)
+    product = distance(merged, path_reach(merged))
     terms = {"Frobenius product": product / member.total if member.total else 0.0, "data": member.total}
     norms = _with_outputs(merged, merged.norms[merged.inner_tiers])
     return Computed(peeled_complexity(product, logs, member.n_rows), terms | {"log terms": logs}, norms)
@@ -165,8 +251,8 @@ def path_bound(member: Member, *, squared: bool) -> Computed:
     network, blocks = member.network, member.blocks
     logs = math.log(2) + replace(blocks, n_patches=blocks.n_inputs_read).log_terms
     if squared:
-        n_paths = path_sums(network, None)
-        norms = np.sqrt(path_sums(network, torch.square))
+        n_paths = path_sums(network, None).cpu().numpy()
+        norms = np.sqrt(path_sums(network, torch.square).cpu().numpy())
         norm, terms = float(np.sqrt(n_paths) @ norms), {"l2 path norm": float(norms.sum())}
         terms["paths"] = float(n_paths.sum())
     else:
@@ -179,14 +265,39 @@ def _with_outputs(blocks: BlockGraph, norms: np.ndarray) -> list[float]:
     return [*norms.tolist(), *blocks.output_norms.tolist()]
 
 
-def _memo(form: Callable[[memo_forms.LayerShapes, float], float]) -> Callable[[Member], Computed]:
+def _memo(factor: Callable[[int], float], *, overlaps: bool = False) -> Callable[[Member], Computed]:
+    """A factor of the depth L times prod norms sqrt(sum norm(x_i)^2) / m, and the root of every layer's overlap."""
+
     def computed(member: Member) -> Computed:
         shapes = member.shapes
         overlap = float(np.prod(shapes.multiplicities))
         terms = {"kernel norms": shapes.norm_product, "multiplicity": overlap}
-        return Computed(form(shapes, member.data), terms, shapes.norms)
+        value = factor(len(shapes.norms)) * shapes.norm_product * member.data
+        return Computed(value * math.sqrt(overlap) if overlaps else value, terms, shapes.norms)
 
     return computed
+
+
+def _published(top_degree: bool) -> Callable[[Member], Computed]:
+    """The complexity term of the program published with arXiv 2301.12033, with or without the last layer's degree.
+
+    (rho / m) (1 + sqrt(2 (L log(2 deg) + log C))) sqrt(max_j sum_i x_ij^2) sqrt(prod_l k_l); the program has
+    2^1.5 (rho + 1) for rho, for its loss.
+    """
+
+    def computed(member: Member) -> Computed:
+        shapes = member.shapes
+        degrees, below = shapes.degrees, shapes.degrees[:-1] or shapes.degrees
+        logs = len(degrees) * math.log(2 * max(below)) + math.log(member.network.n_outputs)
+        spread = member.largest_input * math.sqrt(_product(degrees if top_degree else below))
+        value = (shapes.norm_product + 1) * (1 + math.sqrt(2 * logs)) * spread / member.n_rows
+        return Computed(value, {"rho": shapes.norm_product, "degrees": _product(degrees)}, shapes.norms)
+
+    return computed
+
+
+def _product(degrees: Sequence[int]) -> float:
+    return float(np.prod(np.array(degrees, dtype=float)))
 
 
 def kernel_class_complexity(member: Member) -> float:
@@ -199,16 +310,6 @@ def kernel_class_complexity(member: Member) -> float:
     if len(blocks.output_blocks) > 1 or levels[blocks.output_blocks[0]] < member.network.depth:
         return math.inf
     return sharpest_complexity(replace(blocks, norms=norms[levels - 1], output_norms=norms[-1:]))
-
-
-def _published(top_degree: bool) -> Callable[[Member], Computed]:
-    def computed(member: Member) -> Computed:
-        shapes, n_outputs = member.shapes, member.network.n_outputs
-        value = memo_forms.published_code(shapes, n_outputs, member.largest_input, member.n_rows, top_degree=top_degree)
-        terms = {"rho": shapes.norm_product, "degrees": float(np.prod(np.array(shapes.degrees, dtype=float)))}
-        return Computed(value, terms, shapes.norms)
-
-    return computed
 
 
 # ---- the list of them ---------------------------------------------------------------------------
@@ -236,7 +337,17 @@ class BoundForm:
     is_corollary: bool = False
 
 
+def _of_memo(name: str, says: str, compute: Callable[[Member], Computed], *assumes: str) -> BoundForm:
+    return BoundForm(name, says, compute, Rigour.MEMO, assumes=assumes, is_corollary=True)
+
+
 _MEMO_TREE = "patches do not overlap and blocks are single units; the proof is a sketch"
+
+
+def _root(depth: int) -> float:
+    return math.sqrt(2 * math.log(2) * depth) + 1
+
+
 FORMS: tuple[BoundForm, ...] = (
     BoundForm(
         "block paths",
@@ -291,37 +402,30 @@ FORMS: tuple[BoundForm, ...] = (
         Rigour.MEMO,
         assumes=("biases are ignored",),
     ),
-    BoundForm(
+    _of_memo(
         "memo, Theorem 11",
         "2^(L-1) times the kernels' norms (Poggio 2023; printed 2^L)",
-        _memo(memo_forms.theorem_11),
-        Rigour.MEMO,
-        assumes=(_MEMO_TREE,),
-        is_corollary=True,
+        _memo(lambda depth: 2.0 ** (depth - 1)),
+        _MEMO_TREE,
     ),
-    BoundForm(
+    _of_memo(
         "memo, Theorem 11, root",
         "sqrt(2 log(2) L) + 1 times the kernels' norms (Poggio 2023)",
-        _memo(memo_forms.theorem_12),
-        Rigour.MEMO,
-        assumes=(_MEMO_TREE,),
-        is_corollary=True,
+        _memo(_root),
+        _MEMO_TREE,
     ),
-    BoundForm(
+    _of_memo(
         "memo, Theorem 12",
         "the same for convolutional networks (Poggio 2023; printed without the sample size)",
-        _memo(memo_forms.theorem_12),
-        Rigour.MEMO,
-        assumes=(_MEMO_TREE, "patches are centred and uncorrelated"),
-        is_corollary=True,
+        _memo(_root),
+        _MEMO_TREE,
+        "patches are centred and uncorrelated",
     ),
-    BoundForm(
+    _of_memo(
         "memo, Conjecture 5",
         "Theorem 11 with the root of every layer's overlap, ceil(K/(K-O)) (Poggio 2023; printed K/(K-O))",
-        _memo(memo_forms.conjecture_5),
-        Rigour.MEMO,
-        assumes=("blocks are single units; a conjecture",),
-        is_corollary=True,
+        _memo(lambda depth: 2.0 ** (depth - 1), overlaps=True),
+        "blocks are single units; a conjecture",
     ),
 )
 """Every bound on the Rademacher complexity, in the order of the table."""

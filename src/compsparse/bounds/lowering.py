@@ -12,8 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from compsparse.bounds.description import Choice, code_choice, graph_choice, mask_choice
-from compsparse.bounds.network_graph import NetworkGraph
-from compsparse.bounds.stages import StageBuilder, averaging
+from compsparse.bounds.network_graph import NetworkGraph, StageBuilder, pooling
 from compsparse.bounds.torch_modules import SUPPORTED, lower_module
 from compsparse.checks import brief, check_numbers
 from compsparse.errors import ConfigError, DataError
@@ -219,7 +218,7 @@ def _hierarchical(network: HierarchicalNetwork, replica: int) -> NetworkGraph:
         patches = rows.reshape(len(rows) // network.patch, -1)
         rows = _affine(builder, f"layer {i + 1}", patches, layer, replica, "relu")
     if len(rows) > 1:
-        rows = averaging("the mean over positions", builder, rows.T[None])
+        rows = pooling("the mean over positions", builder, rows.T[None])
     return builder.finished(_affine(builder, "the readout", rows, network.readout.layer, replica))
 
 

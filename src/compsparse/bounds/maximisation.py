@@ -17,14 +17,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from compsparse.bounds.blocks import BlockGraph, block_graph
-from compsparse.bounds.layer_norms import layer_norms, path_sums
+from compsparse.bounds.blocks import BlockGraph, block_graph, layer_norms, path_sums
 from compsparse.bounds.lowering import lower
-from compsparse.bounds.network_graph import NetworkGraph, Stage
+from compsparse.bounds.network_graph import NetworkGraph, Stage, Weights
 from compsparse.certificate import Certificate, Rigour
-from compsparse.checks import RandomState, check_choice, check_count, generator_from
+from compsparse.checks import MOST_STEPS, RandomState, check_choice, check_count, generator_from
 from compsparse.errors import ConfigError
-from compsparse.parameters import MOST_STEPS
 from compsparse.sizes import check_size, check_work
 from compsparse.surroundings import usual_settings
 
@@ -33,7 +31,6 @@ WeightClass = Literal["blocks", "tiers", "layers", "units", "spectral", "l1 path
 (Frobenius), of the largest unit of its tier, of whole layers (spectral and (2, 1)), or over paths."""
 
 _MOST_WORK = 10**12
-Weights = list[tuple[Tensor, Tensor | None]]
 
 
 @dataclass(frozen=True)
@@ -221,7 +218,7 @@ def _radii(network: NetworkGraph, blocks: BlockGraph, weight_class: WeightClass)
 def _scaled(
     stage: Stage, pair: tuple[Tensor, Tensor | None], radius: Tensor, weight_class: WeightClass
 ) -> tuple[Tensor, Tensor | None]:
-    energies = _unit_energies(stage, *pair)
+    energies = stage.energies_of(*pair)
     if weight_class == "units":
         factor = (radius / (energies.sqrt() + 1e-300)).clamp(max=1.0)  # (blocks, units)
         factor = factor.amin(0, keepdim=True) if len(pair[0]) == 1 else factor
@@ -258,13 +255,6 @@ def _spectral_radii(network: NetworkGraph) -> list[float]:
     return [math.sqrt(max(square, 0.0) / n) for square, n in zip(squares, stages_of, strict=True)]
 
 
-def _unit_energies(stage: Stage, weight: Tensor, bias: Tensor | None) -> Tensor:
-    is_read = (stage.reads > 0).to(weight.dtype)
-    squares = weight.square()
-    found = is_read @ squares[0].T if len(squares) == 1 else torch.einsum("bf,buf->bu", is_read, squares)
-    return found if bias is None else found + bias.square()
-
-
 def _path_retraction(network: NetworkGraph, of: Callable[[Tensor], Tensor]) -> Retraction:
     """Scales the outputs' weights until the sum of the outputs' path norms is the given one."""
     power = 1.0 if of is torch.abs else 0.5
@@ -275,7 +265,7 @@ def _path_retraction(network: NetworkGraph, of: Callable[[Tensor], Tensor]) -> R
     most = 1.0 if is_read else math.inf
 
     def retracted(weights: Weights) -> Weights:
-        norm = _path_sums(network, weights, of).pow(power).sum()
+        norm = path_sums(network, of, weights).pow(power).sum()
         factor = (given / (norm + 1e-300)).clamp(max=most)
         return [
             (weight * factor, None if bias is None else bias * factor) if k in last else (weight, bias)
@@ -289,13 +279,3 @@ def _output_stages(network: NetworkGraph) -> set[int]:
     """The stages that hold outputs."""
     ends = [o + s.n_blocks * s.n_units for o, s in zip(network.offsets, network.stages, strict=True)]
     return {int(np.searchsorted(ends, row, side="right")) for row in network.outputs.tolist()}
-
-
-def _path_sums(network: NetworkGraph, weights: Weights, of: Callable[[Tensor], Tensor]) -> Tensor:
-    stream = network.stages[0].weight.new_ones(1 + network.n_inputs)
-    stream = torch.cat([stream[:1] * 0, stream[1:]])
-    for stage, (weight, bias) in zip(network.stages, weights, strict=True):
-        read, along = stream[stage.reads], of(weight)
-        out = read @ along[0].T if len(along) == 1 else torch.einsum("bf,buf->bu", read, along)
-        stream = torch.cat([stream, (out if bias is None else out + of(bias)).reshape(-1)])
-    return stream[network.outputs]

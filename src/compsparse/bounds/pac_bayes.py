@@ -18,9 +18,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from compsparse.bounds.bound import CERTAIN
 from compsparse.bounds.losses import BoundedLoss
 from compsparse.bounds.network_graph import NetworkGraph, Stage
-from compsparse.bounds.record import CERTAIN
 from compsparse.networks import ACTIVATIONS
 
 SIGMAS = tuple(2.0**-j for j in range(-1, 13))

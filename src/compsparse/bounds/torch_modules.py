@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from compsparse.bounds.description import Choice, zeros_choice
-from compsparse.bounds.network_graph import PADDING, NetworkGraph
-from compsparse.bounds.stages import StageBuilder, averaging, largest
+from compsparse.bounds.network_graph import NetworkGraph, StageBuilder, pooling
 from compsparse.checks import brief
 from compsparse.errors import ConfigError, DataError
 
@@ -111,7 +111,8 @@ class _Walk:
         if any(layer is one for one in self.sparse):
             self.rows = self.builder.masked(name, self.rows, layer.weight, layer.weight != 0, layer.bias)
         else:
-            self.rows = self.builder.dense(name, self.rows, layer.weight, layer.bias)
+            bias = None if layer.bias is None else layer.bias[None]
+            self.rows = self.builder.blocks(name, self.rows[None], layer.weight[None], bias)[0]
 
     def _convolve(self, name: str, layer: Any, dimensions: int) -> None:
         if self.rows.ndim != dimensions + 1 or self.rows.shape[0] != layer.in_channels:
@@ -138,16 +139,14 @@ class _Walk:
         self._begin()
         settings = [_sizes(v, dimensions) for v in (layer.kernel_size, layer.stride, 0, 1)]
         windows, shape = _windows(name, self.rows, *settings)
-        made = (largest if is_largest else averaging)(name, self.builder, windows)
-        self.rows = made.T.reshape(-1, *shape)
+        self.rows = pooling(name, self.builder, windows, largest=is_largest).T.reshape(-1, *shape)
 
     def _pool_all(self, name: str, layer: Any) -> None:
         dimensions = 1 if isinstance(layer, nn.AdaptiveAvgPool1d) else 2
         if set(_sizes(layer.output_size, dimensions)) != {1} or self.rows.ndim != dimensions + 1:
             raise ConfigError(f"{name} must average each channel to one place")
         self._begin()
-        made = averaging(name, self.builder, self.rows.flatten(1)[None])
-        self.rows = made[0].view(-1, *[1] * dimensions)
+        self.rows = pooling(name, self.builder, self.rows.flatten(1)[None])[0].view(-1, *[1] * dimensions)
 
     def _normalise(self, name: str, layer: Any) -> None:
         """Folds the scale and the shift into the weights before it."""
@@ -162,7 +161,7 @@ class _Walk:
         stage = self.builder.stages[-1]
         bias = shift if stage.bias is None else stage.bias * scale + shift
         weight = stage.weight * scale[None, :, None]
-        self.builder.replace_last(weight, bias.reshape(1, -1))
+        self.builder.stages[-1] = replace(stage, weight=weight, bias=bias.reshape(1, -1))
         own = (layer.weight, layer.bias, layer.running_mean, layer.running_var)
         # as many numbers as the module stores, of which the folded bias is there already
         self.builder.n_folded += sum(n.numel() for n in own if n is not None) - (stage.bias is None) * len(shift)
@@ -176,26 +175,26 @@ def _sizes(value: int | tuple[int, ...], dimensions: int) -> tuple[int, ...]:
     return (value,) * dimensions if isinstance(value, int) else tuple(int(v) for v in value)
 
 
-def _windows(name: str, rows: Tensor, *settings: tuple[int, ...]) -> tuple[Tensor, tuple[int, ...]]:
-    """(places, channels, size) rows of every window, and the shape of the places.
-
-    Args:
-        rows: channels first.
-        settings: kernel size, stride, padding and dilation, each with a number for every dimension.
-    """
-    for size, step, pad, spread in reversed(list(zip(*settings, strict=True))):
-        # the axis in question is the last one; afterwards its places stand first
-        rows = nn.functional.pad(rows, [pad, pad], value=PADDING)
+def _windows(
+    name: str,
+    rows: Tensor,
+    kernel: tuple[int, ...],
+    stride: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+) -> tuple[Tensor, tuple[int, ...]]:
+    """(places, channels, size) rows of every window, channels first, and the shape of the places."""
+    shape = []
+    for n, size, step, pad, spread in zip(rows.shape[1:], kernel, stride, padding, dilation, strict=True):
         reach = (size - 1) * spread + 1
-        if rows.shape[-1] < reach:
-            raise DataError(f"{name} reads windows of {reach}, but there are only {rows.shape[-1]} places")
-        rows = rows.unfold(-1, reach, step)[..., ::spread]
-        rows = rows.movedim(-2, 0).movedim(-1, 0)
-    n = len(settings[0])
-    # (sizes, places) alternate in front, the first dimension first; the channels stand last
-    order = [*range(1, 2 * n, 2), 2 * n, *range(0, 2 * n, 2)]
-    rows = rows.permute(order)
-    return rows.reshape(-1, rows.shape[n], int(torch.tensor(rows.shape[n + 1 :]).prod())), tuple(rows.shape[:n])
+        if n + 2 * pad < reach:
+            raise DataError(f"{name} reads windows of {reach}, but there are only {n + 2 * pad} places")
+        shape.append((n + 2 * pad - reach) // step + 1)
+    flat = 2 - len(kernel)  # torch unfolds images: a line is one of height 1; beyond the edge it puts zero, PADDING
+    one, zero = (1,) * flat, (0,) * flat
+    image = rows.double().view(1, len(rows), -1, rows.shape[-1])
+    found = nn.functional.unfold(image, (*one, *kernel), (*one, *dilation), (*zero, *padding), (*one, *stride))
+    return found[0].T.reshape(found.shape[2], len(rows), -1).long(), tuple(shape)
 
 
 def _whole_kernel(layer: Any) -> Tensor:

@@ -70,7 +70,7 @@ def _inputs_and_target(fitted: FittedGraph, frame: Any, target: list[str] | None
 
 
 def _print(found: BoundTable) -> None:
-    print_table(["bound", "complexity", "gap", "expected loss", "status"], found.cells())
+    print_table(list(found.rows()[0]), found.cells())
     say(str(found).splitlines()[0])
     if math.isnan(found.training_loss):
         say("no target was found in the table: nothing is said of losses")

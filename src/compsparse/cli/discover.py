@@ -1,4 +1,4 @@
-"""``compsparse discover``, ``predict`` and ``demo``."""
+"""``compsparse discover``, ``predict``, ``demo`` and ``fit``: what learns from a table."""
 
 from __future__ import annotations
 
@@ -9,28 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from compsparse.checks import check_device
+from compsparse.checks import check_device, own_seed
+from compsparse.cli import tables
 from compsparse.cli.app import JsonOption, app, err, out, print_json, print_scores, say, scores_as_data, seconds
+from compsparse.cli.graph import graph_from
 from compsparse.cli.interrupts import ending_gently
-from compsparse.cli.tables import (
-    COMPARISON_ENDS,
-    MODEL,
-    REPORT,
-    ClassificationOption,
-    DataArgument,
-    DeviceOption,
-    ExcludeOption,
-    ModelOption,
-    RandomStateOption,
-    ReportOption,
-    TargetOption,
-    TimeLimitOption,
-    chosen_seed,
-    comparison_notes,
-    deadlines,
-    seconds_to_learn,
-    split_file,
-)
 from compsparse.clock import Deadline
 from compsparse.files import check_outputs, write_text
 
@@ -56,16 +39,16 @@ _HEARD = (
 
 @app.command()
 def discover(
-    data: DataArgument,
-    target: TargetOption,
-    out_: ReportOption = REPORT,
-    model: ModelOption = MODEL,
-    time_limit: TimeLimitOption = None,
-    classification: ClassificationOption = None,
-    exclude: ExcludeOption = None,
+    data: tables.DataArgument,
+    target: tables.TargetOption,
+    out_: tables.ReportOption = tables.REPORT,
+    model: tables.ModelOption = tables.MODEL,
+    time_limit: tables.TimeLimitOption = None,
+    classification: tables.ClassificationOption = None,
+    exclude: tables.ExcludeOption = None,
     effort: Annotated[float, typer.Option(help="Multiplies the training steps of every trial in the search.")] = 1.0,
-    device: DeviceOption = None,
-    random_state: RandomStateOption = None,
+    device: tables.DeviceOption = None,
+    random_state: tables.RandomStateOption = None,
     json_: JsonOption = False,
 ) -> None:
     """Find the function graph of a table, fit the network that mirrors it, and compare it with dense models.
@@ -75,25 +58,25 @@ def discover(
     """
     from compsparse.report.summary import summary
 
-    to_learn, to_compare = deadlines(seconds(time_limit))
+    to_learn, to_compare = tables.deadlines(seconds(time_limit))
     check_outputs([out_, model], [data])
     check_device(device)
-    seed = chosen_seed(random_state)
-    split = split_file(data, target, exclude, classification, seed)
-    found = _discovered(split, seed, json_, effort=effort, device=device, time_limit=seconds_to_learn(to_learn))
+    seed = own_seed(random_state)
+    split = tables.split_file(data, target, exclude, classification, seed)
+    found = _discovered(split, seed, json_, effort=effort, device=device, time_limit=tables.seconds_to_learn(to_learn))
     if not json_:
         say("\n".join([*summary(found), ""]), style="bold")
         _print_discovery(found)
     _keep(found, model, json_)
     assessment = _assessed(found, split, seed, to_compare)
-    notes = comparison_notes(assessment.others, to_compare)
+    notes = tables.comparison_notes(assessment.others, to_compare)
     _report(found, split, assessment, seed, json_, page=out_, model=model, title=data.name, data=data, notes=notes)
 
 
 @app.command()
 def demo(
-    out_: ReportOption = REPORT,
-    model: ModelOption = MODEL,
+    out_: tables.ReportOption = tables.REPORT,
+    model: tables.ModelOption = tables.MODEL,
     table: Annotated[Path, typer.Option(help="Where to write the table, to try other commands on.")] = DEMO_TABLE,
     seed: Annotated[
         int, typer.Option("--seed", "--random-state", help="Another seed draws another table, and searches anew.")
@@ -106,12 +89,12 @@ def demo(
     """
     from compsparse.discovery.agreement import agreement
     from compsparse.report.summary import summary
-    from compsparse.tasks import glued_joints
+    from compsparse.tasks.targets import GLUED_STRENGTH, glued_joints
 
     check_outputs([out_, model, table])
     task = glued_joints(_DEMO_NOISE)
-    _write_demo_table(table, task, chosen_seed(seed))
-    split = split_file(table, [_DEMO_TARGET], None, False, seed)
+    _write_demo_table(table, task, own_seed(seed))
+    split = tables.split_file(table, [_DEMO_TARGET], None, False, seed)
     if not json_:
         say(_ABOUT_DEMO.format(table=table))
     found = _discovered(split, seed, json_)
@@ -122,7 +105,8 @@ def demo(
         told = [*known.sentences(), *summary(found, assessment), "The other models are untuned.", ""]
         say("\n".join(told), style="bold")
         _print_discovery(found)
-    notes = (_demo_formula(), *comparison_notes(assessment.others, Deadline()))
+    formula = f"The table is made up: {_DEMO_TARGET} = {GLUED_STRENGTH}, and noise of {_DEMO_NOISE:.0%}."
+    notes = (formula, *tables.comparison_notes(assessment.others, Deadline()))
     title = "Which readings decide how strong a glued joint is?"
     _report(
         found, split, assessment, seed, json_,
@@ -145,16 +129,10 @@ def _write_demo_table(path: Path, task: Task, seed: int) -> None:
     write_text(path, "\n".join(lines) + "\n")
 
 
-def _demo_formula() -> str:
-    from compsparse.tasks.engineering import GLUED_STRENGTH
-
-    return f"The table is made up: {_DEMO_TARGET} = {GLUED_STRENGTH}, and noise of {_DEMO_NOISE:.0%}."
-
-
 @app.command()
 def predict(
     model: Annotated[Path, typer.Argument(help="A model that `compsparse discover` or `compsparse fit` wrote.")],
-    data: DataArgument,
+    data: tables.DataArgument,
     out_: Annotated[
         Path | None, typer.Option("--out", help="A .csv file for the predictions; printed by default.")
     ] = None,
@@ -223,13 +201,9 @@ def _discovered(
 
 
 def _assessed(found: Discovery, split: SplitTable, seed: int, deadline: Deadline | None = None) -> Assessment:
-    from compsparse.models import assess
-    from compsparse.models.comparison import baseline_scores
-
     assert found.model is not None
-    with ending_gently(COMPARISON_ENDS):
-        others = baseline_scores(split, seed, deadline)
-    return assess(found.model, split, name="discovered graph (compsparse)", seconds=found.cost.seconds, others=others)
+    name, seconds_ = "discovered graph (compsparse)", found.cost.seconds
+    return tables.compared(found.model, split, seed, deadline, name=name, seconds=seconds_)
 
 
 def _report(
@@ -303,3 +277,81 @@ def _as_data(found: Discovery, scores: Sequence[Any], known: Agreement | None) -
         "scores": scores_as_data(scores),
         "beside_the_formula": known.sentences() if known else None,
     }
+
+
+# ---- a known graph --------------------------------------------------------------------------------
+
+
+@app.command()
+def fit(
+    data: tables.DataArgument,
+    target: tables.TargetOption,
+    graph: Annotated[str, typer.Option(help="The function graph: an expression of the columns, or a .json file.")],
+    out_: tables.ReportOption = tables.REPORT,
+    model: tables.ModelOption = tables.MODEL,
+    time_limit: tables.TimeLimitOption = None,
+    classification: tables.ClassificationOption = None,
+    exclude: tables.ExcludeOption = None,
+    device: tables.DeviceOption = None,
+    random_state: tables.RandomStateOption = None,
+    json_: JsonOption = False,
+) -> None:
+    """Fit a network that mirrors a known graph, and compare it with dense models.
+
+    Only the structure of the expression is used: constants and functions are learned. A third of the rows is held
+    out for the test.
+    """
+    from compsparse.models import fit_model, learned_nodes
+    from compsparse.progress import shown
+    from compsparse.report.fit_page import FitReport, fit_page
+    from compsparse.training import TrainingStatus
+
+    to_learn, to_compare = tables.deadlines(seconds(time_limit))
+    check_outputs([out_, model], [data, *([graph] if graph.endswith(".json") else [])])
+    check_device(device)
+    seed, known = own_seed(random_state), graph_from(graph)
+    split = tables.split_file(data, target, exclude, classification, seed)
+    if not json_:
+        say(str(known))
+        n_train = len(split.target.values)
+        say(f"\nfitting the mirrored network to {n_train:,} rows (random_state {seed}) …")
+    with ending_gently(_HEARD[1]), shown("fitting", err.is_terminal) as progress:
+        fitted = fit_model(
+            known,
+            split.X,
+            split.y,
+            classification=split.classes is not None,
+            random_state=seed,
+            device=device,
+            progress=progress,
+            time_limit=tables.seconds_to_learn(to_learn),
+        )
+    fitted.save(model)
+    if not json_:
+        say(f"model: {model}")
+    was_cut = fitted.status in (TrainingStatus.OUT_OF_TIME, TrainingStatus.INTERRUPTED)
+    assessment = tables.compared(fitted, split, seed, to_compare, name="mirrored network (compsparse)")
+    report = FitReport(
+        data.name,
+        fitted.graph,
+        assessment,
+        n_parameters=fitted.size.parameters,
+        learned=learned_nodes(fitted, split.X),
+        status=fitted.status.value if was_cut else "",
+        model_path=str(model),
+        data_path=str(data),
+        notes=tables.comparison_notes(assessment.others, to_compare),
+    )
+    fit_page(out_, report)
+    if json_:
+        told = {"status": fitted.status.name, "status_text": fitted.status.value, "random_state": seed}
+        sizes = {"scores": scores_as_data(assessment.scores), "parameters": fitted.size.parameters}
+        print_json(told | sizes | {"report": str(out_), "model": str(model)})
+        return
+    print_scores(assessment.scores)
+    if assessment.better_elsewhere:
+        say(assessment.better_elsewhere)
+    for sentence in (report.status, *report.notes):
+        if sentence:
+            say(sentence, style="bold yellow")
+    say(f"report: {out_}")

@@ -1,17 +1,18 @@
-"""``compsparse graph``."""
+"""``compsparse graph``, ``compile`` and ``verify``."""
 
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from compsparse.cli.app import JsonOption, app, out, print_json, say
-from compsparse.errors import GraphError
-from compsparse.files import check_writable, read_text, write_text
+from compsparse.boxes import read_box_text
+from compsparse.cli.app import JsonOption, app, out, print_json, say, seconds
+from compsparse.cli.tables import TimeLimitOption
+from compsparse.errors import CompsparseError, GraphError
+from compsparse.files import check_outputs, check_writable, read_text, write_text
 from compsparse.graph import FunctionGraph, draw_svg
 from compsparse.text import printable
 
@@ -36,8 +37,8 @@ def graph(
             {
                 "graph": json.loads(found.to_json()),
                 "modules": modules,
-                "log10_shallow": _finite(count.log10_shallow),
-                "log10_deep": _finite(count.log10_deep),
+                "log10_shallow": count.log10_shallow,
+                "log10_deep": count.log10_deep,
                 "assumptions": count.assumptions,
             }
         )
@@ -56,10 +57,6 @@ def graph(
         say(f"drawing: {svg}")
 
 
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
 def graph_from(text: str) -> FunctionGraph:
     """The graph of an expression, or of a .json file."""
     if not text.endswith(".json"):
@@ -68,3 +65,77 @@ def graph_from(text: str) -> FunctionGraph:
         return FunctionGraph.from_json(read_text(text))
     except GraphError as error:
         raise GraphError(f"cannot read {printable(text)}: {error}") from None
+
+
+# ---- compiled networks ------------------------------------------------------------------------------
+
+
+_COARSER = (30.0, 10.0, 3.0)
+
+
+@app.command(name="compile")
+def compile_command(
+    expression: Annotated[str, typer.Argument(help="An expression such as 'tanh(a*b + sin(c*d))', or a .json file.")],
+    bounds: Annotated[
+        str,
+        typer.Option("--bounds", "--domain", help="Sides of the box: 'a=-1:1,b=0:2', or '-1:1' for all inputs."),
+    ],
+    tol: Annotated[float, typer.Option(help="Largest error allowed anywhere in the box.")] = 1e-3,
+    method: Annotated[str, typer.Option(help="auto, steps, uniform or kuhn.")] = "auto",
+    onnx: Annotated[Path | None, typer.Option(help="Write the network as an ONNX model.")] = None,
+    weights: Annotated[Path | None, typer.Option(help="Write the network to a safetensors file.")] = None,
+    dtype: Annotated[str, typer.Option(help="float64 or float32: what the network computes in.")] = "float64",
+    report: Annotated[Path | None, typer.Option(help="Write a page.")] = None,
+    time_limit: TimeLimitOption = None,
+    json_: JsonOption = False,
+) -> None:
+    """Build an explicit ReLU network for a function, with a certified error."""
+    from compsparse.construct import compile as compile_graph
+
+    check_outputs([onnx, weights, report])
+    graph = graph_from(expression)
+    sides = read_box_text(bounds)
+    built = compile_graph(graph, sides, tol, method, dtype=dtype, time_limit=seconds(time_limit))  # type: ignore[arg-type]
+    if onnx is not None:
+        built.to_onnx(onnx)
+    if weights is not None:
+        built.save(weights)
+    if report is not None:
+        from compsparse.report.compiled_page import compiled_page
+
+        others = []
+        for factor in _COARSER:
+            try:
+                others.append(compile_graph(graph, sides, factor * tol, method, dtype=dtype, n_points=100))  # type: ignore[arg-type]
+            except CompsparseError:
+                continue
+        compiled_page(report, built, others)
+    if json_:
+        print(json.dumps(json.loads(built.to_json())))
+        return
+    say(str(built))
+    for name, path in (("network", onnx), ("weights", weights), ("page", report)):
+        if path is not None:
+            say(f"{name}: {path}")
+
+
+@app.command(name="verify")
+def verify_command(
+    file: Annotated[Path, typer.Argument(help="An ONNX or safetensors file that compsparse compile wrote.")],
+    function: Annotated[str, typer.Option(help="The function, where the file cannot hold it: an expression.")] = "",
+    n_points: Annotated[int, typer.Option(help="Points at which the error is searched.")] = 100_000,
+    seed: Annotated[int, typer.Option(help="Seed of the points.")] = 1,
+    json_: JsonOption = False,
+) -> None:
+    """Check the file of a compiled network: its digest, and its error by a new search. Exits with 1 if refuted."""
+    from compsparse.construct import verify
+
+    found = verify(file, graph_from(function) if function else None, n_points=n_points, random_state=seed)
+    if json_:
+        stated = {"file": str(file), "holds": found.holds, "certificate": found.certificate.to_dict()}
+        seen = {"error": found.observed.value, "point": list(found.observed.point), "n_points": found.observed.n_points}
+        print(json.dumps({**stated, "domain": found.domain, "tol": found.tol, "dtype": found.dtype, "observed": seen}))
+    else:
+        say(str(found))
+    if not found.holds:
+        raise typer.Exit(1)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from compsparse.checks import check_count, seed_from
+from compsparse.cli.interrupts import ending_gently
 from compsparse.clock import Deadline
 
 if TYPE_CHECKING:
+    from compsparse.models import Assessment, FittedGraph
     from compsparse.tables import SplitTable
 
 DataArgument = Annotated[Path, typer.Argument(help="A .csv or .parquet file; texts are categories.")]
@@ -32,7 +33,6 @@ REPORT, MODEL = Path("report.html"), Path("model.json")
 _KEPT_FOR_THE_REPORT, _KEPT_FOR_THE_PAGE = 0.25, 0.05
 """Shares of the time limit that search and fit leave to what follows."""
 _LEAST_SECONDS = 1.0
-COMPARISON_ENDS = "Ctrl-C: the comparison with dense models ends here"
 _OTHER_MODELS = 2
 
 
@@ -50,9 +50,14 @@ def seconds_to_learn(to_learn: Deadline) -> float | None:
     return max(to_learn.left, _LEAST_SECONDS) if to_learn.is_set else None
 
 
-def chosen_seed(random_state: int | None) -> int:
-    """The seed that was asked for, or one that is drawn."""
-    return seed_from(None) if random_state is None else check_count("random_state", random_state, least=0)
+def compared(model: FittedGraph, split: SplitTable, seed: int, deadline: Deadline | None, **about: Any) -> Assessment:
+    """A model and dense ones on the rows held out; Ctrl-C leaves the others out."""
+    from compsparse.models import assess
+    from compsparse.models.comparison import baseline_scores
+
+    with ending_gently("Ctrl-C: the comparison with dense models ends here"):
+        others = baseline_scores(split, seed, deadline)
+    return assess(model, split, others=others, **about)
 
 
 def comparison_notes(others: Sequence[object], deadline: Deadline) -> tuple[str, ...]:

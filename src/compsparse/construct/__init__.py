@@ -1,18 +1,23 @@
 """From function graphs to explicit sparse ReLU networks with a certified error."""
 
-from compsparse.construct.circuit_networks import compile_circuit
+from compsparse.construct.circuit_networks import GateUnits, HiddenUnit, compile_circuit, gate_units
+from compsparse.construct.comparisons import (
+    IndicatorNetwork,
+    UnitCounts,
+    indicator_cells,
+    indicator_network,
+    indicator_units,
+    shallow_log10_units,
+    unit_counts,
+)
 from compsparse.construct.compiling import CompileMethod, compile, path_factors
-from compsparse.construct.counts import UnitCounts, shallow_log10_units, unit_counts
 from compsparse.construct.explicit import ExplicitReLU, ExplicitSize, SparseLayer, chained
 from compsparse.construct.explicit_files import explicit_to_onnx, load_explicit, save_explicit
 from compsparse.construct.fitted import fitted_graph_formulas, model_graph, network_graph
-from compsparse.construct.hidden_units import GateUnits, HiddenUnit, gate_units
-from compsparse.construct.indicator import IndicatorNetwork, indicator_cells, indicator_network, indicator_units
+from compsparse.construct.gadget import RoundedRange, rounding_error
 from compsparse.construct.opaque import DeclaredBounds
 from compsparse.construct.record import Compiled, CompiledNode
-from compsparse.construct.refutation import CertificateError
-from compsparse.construct.rounding import RoundedRange, rounding_error
-from compsparse.construct.search import LargestError, largest_error
+from compsparse.construct.refutation import CertificateError, LargestError, largest_error
 from compsparse.construct.self_similar import HAT, StraightPieces, hat_network, self_similar_network, takagi_network
 from compsparse.construct.subject import Domain, check_domain
 from compsparse.construct.verifying import Verification, verify

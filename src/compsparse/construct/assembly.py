@@ -9,7 +9,7 @@ import torch
 
 from compsparse.construct.explicit import ExplicitReLU, SparseLayer
 from compsparse.construct.forms import AffineForm
-from compsparse.construct.gadget import Gadget
+from compsparse.construct.gadget import Gadget, row_of
 
 
 def stacked(
@@ -36,7 +36,7 @@ def stacked(
         new_places, new_inside = {}, {}
         for wire, place in places.items():
             if last.get(wire, -1) > t:
-                new_places[wire] = stack.add(_carried(), np.array([place]))[0]
+                new_places[wire] = stack.add(row_of(AffineForm.wire(0)), np.array([place]))[0]
         for wire, gadget in gadgets.items():
             k = t - start[wire]
             if not 0 <= k < gadget.depth:
@@ -50,12 +50,11 @@ def stacked(
         layers.append(stack.layer())
         places, inside, width = new_places, new_inside, layers[-1].n_outputs
     if not layers or not _is_done(outputs, places, width):
-        layers.append(_read_out(outputs, places, width))
+        stack = _Stack(width)
+        for form in outputs:
+            stack.add(row_of(form), np.array([places[w] for w in form.wires] or [0]))
+        layers.append(stack.layer())
     return ExplicitReLU(layers, dtype)
-
-
-def _carried() -> SparseLayer:
-    return SparseLayer(1, np.zeros(1), np.zeros(1), np.ones(1), np.zeros(1), np.zeros(1, dtype=bool))
 
 
 class _Stack:
@@ -73,17 +72,15 @@ class _Stack:
         return rows
 
     def layer(self) -> SparseLayer:
-        joined = [
-            np.concatenate([make(rows, columns, layer) for rows, columns, layer in self.parts])
-            for make in (
-                lambda rows, _, layer: rows[layer.rows],
-                lambda _, columns, layer: columns[layer.columns],
-                lambda *part: part[2].values,
-                lambda *part: part[2].bias,
-                lambda *part: part[2].relu,
-            )
-        ]
-        return SparseLayer(self.n_inputs, *joined)
+        parts = self.parts
+        return SparseLayer(
+            self.n_inputs,
+            np.concatenate([rows[layer.rows] for rows, _, layer in parts]),
+            np.concatenate([columns[layer.columns] for _, columns, layer in parts]),
+            np.concatenate([layer.values for *_, layer in parts]),
+            np.concatenate([layer.bias for *_, layer in parts]),
+            np.concatenate([layer.relu for *_, layer in parts]),
+        )
 
 
 def _is_done(outputs: Sequence[AffineForm], places: Mapping[int, int], width: int) -> bool:
@@ -92,15 +89,3 @@ def _is_done(outputs: Sequence[AffineForm], places: Mapping[int, int], width: in
         len(form.terms) == 1 and not form.constant and form.terms[0][1] == 1 and places[form.wires[0]] == i
         for i, form in enumerate(outputs)
     )
-
-
-def _read_out(outputs: Sequence[AffineForm], places: Mapping[int, int], width: int) -> SparseLayer:
-    rows, columns, values = [], [], []
-    for i, form in enumerate(outputs):
-        for wire, weight in form.terms:
-            rows.append(i)
-            columns.append(places[wire])
-            values.append(float(weight))
-    bias = np.array([float(form.constant) for form in outputs])
-    marks = np.zeros(len(outputs), dtype=bool)
-    return SparseLayer(width, np.array(rows, float), np.array(columns, float), np.array(values, float), bias, marks)

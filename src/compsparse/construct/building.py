@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import torch
 
-from compsparse.construct.explicit import SparseLayer
-from compsparse.construct.forms import AffineForm
-from compsparse.construct.gadget import Gadget
+from compsparse.construct.gadget import Gadget, rounding_error, row_of
 from compsparse.construct.kuhn import kuhn
 from compsparse.construct.lowering import Program, ProgramStep
 from compsparse.construct.products import product, square
-from compsparse.construct.rounding import rounding_error
 from compsparse.construct.splines import spline
-from compsparse.construct.split import cheapest_split
-from compsparse.construct.tolerances import Place, Tolerances, price, tolerances
+from compsparse.construct.tolerances import Place, Tolerances, cheapest_split, price, tolerances
 from compsparse.errors import ConfigError
 
 _ROUNDS = 6
@@ -39,7 +35,6 @@ class Built:
     """
 
     program: Program
-    outputs: tuple[AffineForm, ...]
     tolerances: Tolerances
     gadgets: dict[int, Gadget]
     errors: dict[int, float]
@@ -48,20 +43,18 @@ class Built:
     read_out: float
     rounding: float
 
+    @property
+    def n_units(self) -> int:
+        """ReLUs of all gadgets."""
+        return sum(gadget.n_units for gadget in self.gadgets.values())
 
-def build(
-    program: Program,
-    outputs: list[AffineForm],
-    tol: float,
-    dtype: torch.dtype = torch.float64,
-    *,
-    uniform: bool = False,
-) -> Built:
+
+def build(program: Program, tol: float, dtype: torch.dtype = torch.float64, *, uniform: bool = False) -> Built:
     """Gadgets whose errors amount to at most ``tol`` at every output, rounding in the type included."""
-    places = tolerances(program, outputs, tol, dtype)
+    places = tolerances(program, tol, dtype)
     target, total = 0.999 * tol, np.inf
     for _ in range(_ROUNDS):
-        found = _built_for(program, outputs, places, target, dtype, uniform)
+        found = _built_for(program, places, target, dtype, uniform)
         total = max(found.bounds, default=0.0) + found.rounding
         if total <= tol:
             return found
@@ -75,20 +68,13 @@ def build(
     )
 
 
-def _built_for(
-    program: Program, outputs: list[AffineForm], found: Tolerances, target: float, dtype: torch.dtype, uniform: bool
-) -> Built:
+def _built_for(program: Program, found: Tolerances, target: float, dtype: torch.dtype, uniform: bool) -> Built:
     steps = [step for step in program.steps if step.kind != "relu"]
     a = {step.wire: found.factors[step.wire] for step in steps}
     cut = sum(a[s.wire] * found.places[s.wire].cut for s in steps)
     prices = [price(s, found.places[s.wire], target / (4 * a[s.wire])) for s in steps]
-    eps = dict(
-        zip((s.wire for s in steps), cheapest_split(prices, [a[s.wire] for s in steps], target - cut), strict=True)
-    )
-
-    def gadget(step: ProgramStep, error: float) -> Gadget:
-        return _gadget(step, found.places[step.wire], error, dtype, uniform)
-
+    eps = dict(zip(a, cheapest_split(prices, list(a.values()), target - cut), strict=True))
+    gadget = partial(_gadget, places=found.places, dtype=dtype, uniform=uniform)
     gadgets = {s.wire: gadget(s, eps.get(s.wire, 0.0)) for s in program.steps if s.kind in ("relu", *_BY_DEPTH)}
     # depth comes in whole levels; what they leave over goes to the others
     spent = cut + sum(a[s.wire] * gadgets[s.wire].error for s in steps if s.kind in _BY_DEPTH)
@@ -99,39 +85,32 @@ def _built_for(
         gadgets[step.wire] = gadget(step, 0.999 * more * eps[step.wire])
     in_order = {s.wire: gadgets[s.wire] for s in program.steps}
     errors = _forwards(program, found, {w: g.error for w, g in in_order.items()})
-    bounds = tuple(form.error(errors) * (1 + 1e-12) for form in outputs)
-    rounding = _rounding(program, found, in_order, outputs, errors, dtype)
-    return Built(program, tuple(outputs), found, in_order, errors, bounds, *rounding)
+    bounds = tuple(form.error(errors) * (1 + 1e-12) for form in program.outputs)
+    rounding = _rounding(program, found, in_order, errors, dtype)
+    return Built(program, found, in_order, errors, bounds, *rounding)
 
 
-def _gadget(step: ProgramStep, place: Place, eps: float, dtype: torch.dtype, uniform: bool) -> Gadget:
+def _gadget(step: ProgramStep, eps: float, places: Mapping[int, Place], dtype: torch.dtype, uniform: bool) -> Gadget:
+    place = places[step.wire]
     try:
         match step.kind:
             case "relu":
-                return relu_gadget(step.forms[0])
+                return Gadget(step.forms[0].wires, (row_of(step.forms[0], relu=True),), 0.0, "exact")
             case "square":
-                return square(step.forms[0], *place.box[0], eps)[0]
+                return square(step.forms[0], place.box[0][1], eps)
             case "product":
-                return product(step.forms[0], step.forms[1], (place.box[0], place.box[1]), eps)[0]
+                return product(step.forms[0], step.forms[1], (place.box[0][1], place.box[1][1]), eps)
             case "grid":
-                assert step.formula is not None
                 return kuhn(step.formula, step.forms, place.box, eps)
-        assert step.formula is not None
         low, high = place.box[0]
         return spline(step.formula, step.forms[0], low, high, eps, uniform=uniform, clip=place.clipped, dtype=dtype)
     except ConfigError as error:
         raise ConfigError(f"node {step.node!r}: {error}") from None
 
 
-def relu_gadget(form: AffineForm) -> Gadget:
-    """One ReLU of an affine form."""
-    layer = SparseLayer.of(form.weights_on(form.wires)[None], [float(form.constant)])
-    return Gadget(form.wires, (layer,), 0.0, "exact")
-
-
 def _forwards(program: Program, found: Tolerances, own: Mapping[int, float]) -> dict[int, float]:
     """e_v = eps_v + sum of L_vu e_u, in the order of the program."""
-    errors = dict.fromkeys(range(program.n_inputs), 0.0)
+    errors = dict.fromkeys(range(program.graph.n_inputs), 0.0)
     for step in program.steps:
         place = found.places[step.wire]
         inherited = 0.0
@@ -146,7 +125,6 @@ def _rounding(
     program: Program,
     found: Tolerances,
     gadgets: Mapping[int, Gadget],
-    outputs: list[AffineForm],
     errors: Mapping[int, float],
     dtype: torch.dtype,
 ) -> tuple[dict[int, float], float, float]:
@@ -164,13 +142,7 @@ def _rounding(
     total = _forwards(program, found, {w: gadgets[w].error + own[w] for w in gadgets})
     if not all(total[s.wire] <= found.widened[s.wire] for s in program.steps):
         return own, 0.0, float("inf")
-    read_out = max((_read_out(form, *ends(form.wires), dtype) for form in outputs), default=0.0)
-    worst = max((form.error(total) - form.error(errors) for form in outputs), default=0.0) + read_out
+    last = [rounding_error([row_of(form)], *ends(form.wires or (0,)), dtype).error[0] for form in program.outputs]
+    read_out = float(max(last, default=0.0))
+    worst = max((form.error(total) - form.error(errors) for form in program.outputs), default=0.0) + read_out
     return own, read_out, float(worst) * (1 + 1e-9)
-
-
-def _read_out(form: AffineForm, lower: np.ndarray, upper: np.ndarray, dtype: torch.dtype) -> float:
-    if form.is_constant:
-        form, lower, upper = AffineForm(((0, Fraction(0)),), form.constant), np.zeros(1), np.zeros(1)
-    row = SparseLayer.of(form.weights_on(form.wires)[None], [float(form.constant)], False)
-    return float(rounding_error([row], lower, upper, dtype).error[0])

@@ -1,20 +1,35 @@
-"""Circuits as explicit ReLU networks that are exact on 0 and 1, with one ReLU for each gate of two arguments."""
+r"""Circuits as explicit ReLU networks that are exact on 0 and 1, with one ReLU for each gate of two arguments.
+
+A conjunction of k literals is one unit, \(\mathrm{relu}(\sum_i \ell_i - k + 1)\). Three ways to write a gate of d
+arguments with such units are compared, and the one with the fewest is taken:
+
+- its polynomial in the arguments or their complements: a unit for every product of two or more (one for any gate of
+  two arguments);
+- its minterms, or those of its complement: at most \(2^{d-1}\) units;
+- where it depends on the number of true literals alone, a piecewise linear function of that number: at most d - 1.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import chain
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
-from compsparse.checks import check_dtype
+from compsparse.checks import check_array, check_dtype
 from compsparse.construct.explicit import ExplicitReLU, SparseLayer
-from compsparse.construct.hidden_units import GateUnits, gate_units
+from compsparse.errors import DataError
 from compsparse.graph.function_graph import FunctionGraph, check_graph
+from compsparse.representations.boolean.bits import ones
+from compsparse.representations.boolean.cofactors import Cube
 from compsparse.representations.boolean.packed import gate_of
 
+_MOST_POLARITIES = 6
+"""Arguments up to which all choices of complements are tried."""
 _Form = tuple[int, dict[int, int]]
 """A constant and whole coefficients of numbered values."""
 
@@ -47,7 +62,6 @@ class _Gate:
     value: int
     parents: list[_Form]
     units: GateUnits
-    level: int
 
 
 @dataclass
@@ -83,8 +97,9 @@ class _Compilation:
     def __init__(self, graph: FunctionGraph):
         self.n_inputs = graph.n_inputs
         self.form: dict[str, _Form] = {name: (0, {i: 1}) for i, name in enumerate(graph.inputs)}
-        self.level = [0] * graph.n_inputs
-        self.gates: list[_Gate] = []
+        self.made = [0] * graph.n_inputs  # by value: the layer that gives it, and the last that reads it
+        self.read = [0] * graph.n_inputs
+        self.gates: list[list[_Gate]] = [[]]  # by layer, from 1 on
         known: dict[int, GateUnits] = {}  # nodes share their constituents
         for node in graph.nodes:
             key = id(node.constituent)
@@ -97,26 +112,27 @@ class _Compilation:
         if not units.hidden:
             self.form[name] = _combined(units.constant, units.linear, parents)
             return
-        level = 1 + max((self.level[v] for form in parents for v in form[1]), default=0)
-        value = len(self.level)
-        self.level.append(level)
-        self.gates.append(_Gate(value, parents, units, level))
+        value, read = len(self.made), {v for form in parents for v in form[1]}
+        level = 1 + max((self.made[v] for v in read), default=0)
+        for v in read:
+            self.read[v] = max(self.read[v], level)
+        if level == len(self.gates):
+            self.gates.append([])
+        self.gates[level].append(_Gate(value, parents, units))
+        self.made.append(level)
+        self.read.append(0)
         self.form[name] = 0, {value: 1}
 
     def layers(self) -> list[SparseLayer]:
         """One layer a level, and one of sums for the outputs."""
-        depth = max(self.level)
-        by_level: list[list[_Gate]] = [[] for _ in range(depth + 1)]
-        for gate in self.gates:
-            by_level[gate.level].append(gate)
-        carried = self._carried(by_level, depth)
+        carried = self._carried()
         # what each live value is, in terms of the rows of the layer before
         now: dict[int, _Form] = {i: (0, {i: 1}) for i in range(self.n_inputs)}
         width, found = self.n_inputs, []
-        for level in range(1, depth + 1):
+        for gates, passed_on in zip(self.gates[1:], carried[1:], strict=True):
             rows = _Rows()
-            after = {gate.value: self._gate_rows(gate, now, rows) for gate in by_level[level]}
-            for value in carried[level]:
+            after = {gate.value: self._gate_rows(gate, now, rows) for gate in gates}
+            for value in passed_on:
                 after[value] = 0, {rows.row(now[value], False, (0, {value: 1})): 1}
             found.append(rows.layer(width))
             width, now = len(rows.bias), after
@@ -125,20 +141,15 @@ class _Compilation:
             last.row(_substituted(form, now), False, (k, {}))
         return [*found, last.layer(width)]
 
-    def _carried(self, by_level: list[list[_Gate]], depth: int) -> list[list[int]]:
+    def _carried(self) -> list[list[int]]:
         """The values that each layer must pass on: made before it and read after it."""
-        last = [0] * len(self.level)
-        for level in range(1, depth + 1):
-            for gate in by_level[level]:
-                for form in gate.parents:
-                    for value in form[1]:
-                        last[value] = level
+        n_layers = len(self.gates)
         for form in self.outputs:
             for value in form[1]:
-                last[value] = depth + 1
-        carried: list[list[int]] = [[] for _ in range(depth + 1)]
-        for value, made in enumerate(self.level):
-            for level in range(made + 1, min(last[value], depth + 1)):
+                self.read[value] = n_layers
+        carried: list[list[int]] = [[] for _ in self.gates]
+        for value, (made, read) in enumerate(zip(self.made, self.read, strict=True)):
+            for level in range(made + 1, read):
                 carried[level].append(value)
         return carried
 
@@ -170,3 +181,115 @@ def _combined(constant: int, weights: Iterable[int], forms: Iterable[_Form]) -> 
 def _substituted(form: _Form, now: Mapping[int, _Form]) -> _Form:
     """The form with each value replaced by what it is in terms of rows."""
     return _combined(form[0], form[1].values(), [now[value] for value in form[1]])
+
+
+# ---- single gates -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class HiddenUnit:
+    """coefficient · relu(factors · arguments + bias)."""
+
+    factors: tuple[int, ...]
+    bias: int
+    coefficient: int
+
+
+@dataclass(frozen=True)
+class GateUnits:
+    """constant + linear · arguments + the hidden units: the gate's value wherever its arguments are 0 and 1.
+
+    Every number is whole, so floating-point arithmetic makes no error.
+    """
+
+    constant: int
+    linear: tuple[int, ...]
+    hidden: tuple[HiddenUnit, ...]
+
+    @property
+    def n_units(self) -> int:
+        """How many ReLUs it takes."""
+        return len(self.hidden)
+
+
+def gate_units(gate: Cube) -> GateUnits:
+    """The gate, with one axis of length 2 per argument, as ReLU units.
+
+    >>> exclusive_or = gate_units(np.array([[0, 1], [1, 0]], dtype=bool))
+    >>> exclusive_or.linear, exclusive_or.hidden  # x + y - 2 relu(x + y - 1)
+    ((1, 1), (HiddenUnit(factors=(1, 1), bias=-1, coefficient=-2),))
+    """
+    found = check_array("a gate", gate)
+    if found.dtype != bool or found.shape != (2,) * found.ndim or not found.ndim:
+        raise DataError(f"a gate is a Boolean array with an axis of length 2 per argument, got shape {found.shape}")
+    return _cached(found.tobytes(), found.ndim)
+
+
+@lru_cache(maxsize=4096)
+def _cached(table: bytes, arity: int) -> GateUnits:
+    gate = np.frombuffer(table, dtype=bool).reshape((2,) * arity)
+    return min(_ways(gate), key=lambda way: (way.n_units, np.count_nonzero(way.linear)))
+
+
+def _ways(gate: Cube) -> Iterator[GateUnits]:
+    d = gate.ndim
+    for complements in range(1 << d if d <= _MOST_POLARITIES else 1):
+        flipped = [d - 1 - i for i in range(d) if complements >> i & 1]
+        seen = np.flip(gate, tuple(flipped)) if flipped else gate
+        signs = np.array([-1 if axis in flipped else 1 for axis in range(d)])
+        symmetric = _of_a_sum(seen, signs)
+        if symmetric is not None:
+            yield symmetric
+        yield _of_products(seen, signs)
+    yield _of_minterms(gate)
+
+
+def _of_a_sum(gate: Cube, signs: npt.NDArray[np.int64]) -> GateUnits | None:
+    """A function of the number of true literals."""
+    d = gate.ndim
+    totals = ones(np.arange(1 << d)).reshape(gate.shape)
+    values = np.array([gate[totals == k][0] for k in range(d + 1)], dtype=int)
+    if not np.array_equal(values[totals], gate):
+        return None
+    slopes = np.diff(values)
+    n_complements = int((signs < 0).sum())  # the number of true literals is signs · x + this
+    hidden = tuple(
+        HiddenUnit(tuple(signs.tolist()), n_complements - k, int(bend))
+        for k, bend in enumerate(np.diff(slopes), start=1)
+        if bend
+    )
+    first = int(slopes[0])
+    return GateUnits(int(values[0]) + first * n_complements, tuple((first * signs).tolist()), hidden)
+
+
+def _of_products(gate: Cube, signs: npt.NDArray[np.int64]) -> GateUnits:
+    """The multilinear polynomial in the literals, by differences along every axis."""
+    d = gate.ndim
+    terms = gate.astype(int)
+    for axis in range(d):
+        low, high = (np.take(terms, [i], axis) for i in (0, 1))
+        terms = np.concatenate([low, high - low], axis)
+    constant, linear, hidden = int(terms.flat[0]), np.zeros(d, dtype=int), []
+    for place in np.argwhere(terms):
+        members = np.flatnonzero(place)
+        value = int(terms[tuple(place)])
+        if len(members) == 1:
+            axis = members[0]
+            linear[axis] += value * signs[axis]
+            constant += value * int(signs[axis] < 0)
+        elif len(members):
+            hidden.append(_conjunction(place * signs, value))
+    return GateUnits(constant, tuple(linear.tolist()), tuple(hidden))
+
+
+def _of_minterms(gate: Cube) -> GateUnits:
+    value = bool(2 * np.count_nonzero(gate) <= gate.size)
+    coefficient = 1 if value else -1
+    hidden = tuple(_conjunction(2 * place - 1, coefficient) for place in np.argwhere(gate == value))
+    return GateUnits(int(not value), (0,) * gate.ndim, hidden)
+
+
+def _conjunction(literals: npt.NDArray[np.int64], coefficient: int) -> HiddenUnit:
+    """All arguments marked 1 are true and all marked -1 false."""
+    n_true = int((literals > 0).sum())
+    return HiddenUnit(tuple(int(v) for v in literals), 1 - n_true, coefficient)

@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import torch
 
+from compsparse.boxes import Side
 from compsparse.certificate import Certificate, Rigour
 from compsparse.checks import (
     RandomState,
@@ -25,14 +26,14 @@ from compsparse.clock import Deadline, TimeIsOver, within
 from compsparse.construct.assembly import stacked
 from compsparse.construct.building import Built, build
 from compsparse.construct.enclosure import bounds_on
+from compsparse.construct.gadget import numbers_between
 from compsparse.construct.kuhn import grid_for
-from compsparse.construct.lowering import Program, lower_graph
+from compsparse.construct.lowering import lower_graph
 from compsparse.construct.opaque import DeclaredBounds, Opaque, estimated_bounds
+from compsparse.construct.propagation import tightened
 from compsparse.construct.record import PRECISIONS, Compiled, CompiledNode, Precision
 from compsparse.construct.refutation import CertificateError, Seen, at, search
-from compsparse.construct.splines import numbers_between
 from compsparse.construct.subject import Domain, HoldsFunction, check_domain, subject_of
-from compsparse.construct.tightening import tightened
 from compsparse.construct.tolerances import StepError
 from compsparse.errors import ConfigError
 from compsparse.graph import FunctionGraph, Node
@@ -107,23 +108,21 @@ def compile(
     deadline = Deadline.after(time_limit)
     with within(time_limit):
         opaque = _opaque(graph, sides, known, estimate, random_state)
-        program, built = _compiled(graph, sides, tol, method, kind, opaque)
+        built = _compiled(graph, sides, tol, method, kind, opaque)
     if deadline.is_over:
         n_points = min(n_points, _SHORT_SEARCH)
-    network = stacked(graph.n_inputs, built.gadgets, built.outputs, kind)
+    network = stacked(graph.n_inputs, built.gadgets, built.program.outputs, kind)
     seen = search(network, subject, box, n_points=n_points, random_state=random_state)
     bound = max(built.bounds, default=0.0)
     certificate = _certificate(graph, opaque, bound + built.rounding, seen, tol, dtype)
-    nodes = _nodes(graph, program, built, opaque)
+    nodes = _nodes(built, opaque)
     return Compiled(graph, box, tol, method, dtype, network, certificate, nodes, bound, built.rounding, seen.largest)
 
 
 # ---- what was asked for -----------------------------------------------------------------------
 
 
-def _sides_held(
-    graph: FunctionGraph, box: Sequence[tuple[float, float]], kind: torch.dtype
-) -> list[tuple[float, float]]:
+def _sides_held(graph: FunctionGraph, box: Sequence[Side], kind: torch.dtype) -> list[Side]:
     """The sides from the first to the last number of the type: a network of this type has no other inputs."""
     found = []
     for name, (low, high) in zip(graph.inputs, box, strict=True):
@@ -138,7 +137,7 @@ def _sides_held(
 
 def _opaque(
     graph: FunctionGraph,
-    box: Sequence[tuple[float, float]],
+    box: Sequence[Side],
     declared: Mapping[str, DeclaredBounds],
     estimate: bool,
     random_state: RandomState,
@@ -166,15 +165,11 @@ def _opaque(
     return found
 
 
-def _parent_ranges(
-    graph: FunctionGraph, node: Node, box: Sequence[tuple[float, float]], found: Mapping[str, Opaque]
-) -> list[tuple[float, float]]:
+def _parent_ranges(graph: FunctionGraph, node: Node, box: Sequence[Side], found: Mapping[str, Opaque]) -> list[Side]:
     above = [p for p in node.parents if p not in graph.inputs]
     sides = dict(zip(graph.inputs, box, strict=True))
     if above:
-        part = FunctionGraph(graph.inputs, graph.nodes, above).pruned()
-        bounds = lower_graph(part, box, 1.0, opaque=found).node_bounds
-        sides |= {name: (bounds[name].lower, bounds[name].upper) for name in above}
+        sides = lower_graph(FunctionGraph(graph.inputs, graph.nodes, above).pruned(), box, 1.0, opaque=found).sides
     return [sides[p] for p in node.parents]
 
 
@@ -183,16 +178,16 @@ def _parent_ranges(
 
 def _compiled(
     graph: FunctionGraph,
-    box: Sequence[tuple[float, float]],
+    box: Sequence[Side],
     tol: float,
     method: str,
     kind: torch.dtype,
     opaque: Mapping[str, Opaque],
-) -> tuple[Program, Built]:
-    def with_grids(grids: frozenset[str]) -> tuple[Program, Built]:
-        program = lower_graph(graph, box, tol, grids, opaque)
-        outputs = [program.forms[name] for name in graph.outputs]
-        return program, build(program, outputs, tol, kind, uniform=method == "uniform")
+) -> Built:
+    uniform = method == "uniform"
+
+    def with_grids(grids: frozenset[str]) -> Built:
+        return build(lower_graph(graph, box, tol, grids, opaque), tol, kind, uniform=uniform)
 
     if method == "kuhn":
         return with_grids(frozenset(n.name for n in graph.nodes))
@@ -208,41 +203,32 @@ def _compiled(
             grids |= {error.node}
     with contextlib.suppress(TimeIsOver):  # what is built keeps the tolerance; what follows makes it smaller
         if method == "auto":
-            cheaper = grids | _cheaper_on_a_grid(graph, box, *best)
+            cheaper = grids | _cheaper_on_a_grid(best)
             if cheaper != grids:
-                other = with_grids(cheaper)
-                best = min(best, other, key=lambda pair: sum(g.n_units for g in pair[1].gadgets.values()))
-        program, built = best
-        rebuild = partial(build, program, list(built.outputs), dtype=kind, uniform=method == "uniform")
-        best = program, tightened(graph, opaque, box, built, tol, rebuild)
+                best = min(best, with_grids(cheaper), key=lambda built: built.n_units)
+        best = tightened(best, box, tol, partial(build, best.program, dtype=kind, uniform=uniform))
     return best
 
 
-def _cheaper_on_a_grid(
-    graph: FunctionGraph, domain: Sequence[tuple[float, float]], program: Program, built: Built
-) -> frozenset[str]:
+def _cheaper_on_a_grid(built: Built) -> frozenset[str]:
     """Nodes that a grid with fewer units brings to the error that their steps have."""
-    found = set()
-    sides = dict(zip(graph.inputs, domain, strict=True))
-    for node in graph.nodes:
+    found, program = set(), built.program
+    for node in program.graph.nodes:
         if not 2 <= node.arity <= _LARGEST_GRID or node.constituent is None or node.constituent.formula is None:
             continue
         units = sum(built.gadgets[s.wire].n_units for s in program.steps if s.node == node.name)
-        own = _own_error(node.name, program, built)
+        own = _own_error(node.name, built)
         if units <= 3 * 2**node.arity or own == 0:
             continue
-        bounds = program.node_bounds
-        box = [sides[p] if p in sides else (bounds[p].lower, bounds[p].upper) for p in node.parents]
-        try:
-            grid_for(node.constituent.formula, box, own, most=units // 3)
-        except ConfigError:
-            continue
-        found.add(node.name)
+        with contextlib.suppress(ConfigError):
+            grid_for(node.constituent.formula, [program.sides[p] for p in node.parents], own, most=units // 3)
+            found.add(node.name)
     return frozenset(found)
 
 
-def _own_error(name: str, program: Program, built: Built) -> float:
+def _own_error(name: str, built: Built) -> float:
     """The error of a node's value if everything before it were exact."""
+    program = built.program
     if name not in program.forms:
         return 0.0
     errors = dict.fromkeys(program.ranges.wires, 0.0)
@@ -255,9 +241,9 @@ def _own_error(name: str, program: Program, built: Built) -> float:
     return program.forms[name].error(errors)
 
 
-def _error(name: str, program: Program, built: Built) -> float:
+def _error(name: str, built: Built) -> float:
     """The error of a node's value; that of a folded curve is what it makes of the error of its argument."""
-    errors = {**dict.fromkeys(program.ranges.wires, 0.0), **built.errors}
+    program, errors = built.program, dict.fromkeys(built.program.ranges.wires, 0.0) | built.errors
     if name in program.forms:
         return program.forms[name].error(errors)
     curve = program.curves[name]
@@ -326,9 +312,8 @@ def _check_not_refuted(graph: FunctionGraph, given: str, guessed: str, upper: fl
         )
 
 
-def _nodes(
-    graph: FunctionGraph, program: Program, built: Built, opaque: Mapping[str, Opaque]
-) -> tuple[CompiledNode, ...]:
+def _nodes(built: Built, opaque: Mapping[str, Opaque]) -> tuple[CompiledNode, ...]:
+    program, graph = built.program, built.program.graph
     factors = path_factors(graph, {name: b.slopes for name, b in program.node_bounds.items()})
     ends = {name: (bound,) for name, bound in zip(graph.outputs, built.bounds, strict=True)}
     found = []
@@ -344,9 +329,9 @@ def _nodes(
                 node.label,
                 (*sorted(Counter(g.method for g in gadgets).items()), *([("folded into its readers", 1)] * is_folded)),
                 sum(g.n_units for g in gadgets),
-                _own_error(node.name, program, built),
-                min([_error(node.name, program, built), *ends.get(node.name, ())]),
-                (bounds.lower, bounds.upper),
+                _own_error(node.name, built),
+                min([_error(node.name, built), *ends.get(node.name, ())]),
+                bounds.side,
                 bounds.slopes,
                 factors[node.name],
                 rigour,

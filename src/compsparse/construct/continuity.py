@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from compsparse.construct.terms import BudgetSpentError, Polynomial, Term, TermTable, as_number, plus, scaled
+from compsparse.construct.terms import BudgetSpentError, Polynomial, Term, TermTable, as_number, minus, scaled
 from compsparse.graph import Constituent, FunctionGraph, Node, fused
 from compsparse.graph.builder import OperationRecorder
 from compsparse.graph.formula import Apply, Argument, Constant, Formula, walk
@@ -120,7 +120,7 @@ class _Rewriting:
             if condition.operation not in _COMPARISONS:
                 continue
             u, v = (self.terms.form(o) for o in condition.operands)
-            difference = plus(u, scaled(v, Fraction(-1)))
+            difference = minus(u, v)
             if as_number(difference) is not None:
                 continue
             lead = difference[0][1]
@@ -149,7 +149,7 @@ class _Rewriting:
         """The term above, below or on a cut: that p > 0 decides p + c > 0 where c > 0, and so for the other cases."""
         falls = {t: side[k] for t, side in cut.falls.items()}
         for other in self.cuts(term):
-            apart = as_number(plus(other.form, scaled(cut.form, Fraction(-1))))
+            apart = as_number(minus(other.form, cut.form))
             if apart and ((k == 0 and apart > 0) or (k == 1 and apart < 0) or k == 2):
                 falls |= {t: side[0 if apart > 0 else 1] for t, side in other.falls.items()}
         return self.terms.replaced(term, {t: self.terms.constant(float(fall)) for t, fall in falls.items()})
@@ -174,17 +174,17 @@ class _Rewriting:
     def with_relu(self, cut: _Cut, above: int, below: int, on: int) -> int | None:
         """G + q (u - v)_+ where F - G is q (u - v)."""
         forms = [self.terms.form(side) for side in (above, below, on)]
-        difference = plus(forms[0], scaled(forms[1], Fraction(-1)))
+        difference = minus(forms[0], forms[1])
         if not self.terms.poles(above) <= self.terms.poles(below):
             return None  # the side that is left out may be undefined, which must show
         if not difference:
             return below if forms[2] == forms[1] else None
         q = difference[0][1] / cut.form[0][1]
-        off = plus(forms[2], scaled(forms[1], Fraction(-1)))
+        off = minus(forms[2], forms[1])
         if difference != scaled(cut.form, q) or not _is_multiple(off, cut.form):
             return None
         u, v = self.terms.all[next(iter(cut.falls))].operands
-        lead = plus(self.terms.form(u), scaled(self.terms.form(v), Fraction(-1)))[0][1]
+        lead = minus(self.terms.form(u), self.terms.form(v))[0][1]
         factor = q / abs(lead)
         if Fraction(float(factor)) != factor:
             return None
@@ -196,7 +196,7 @@ class _Rewriting:
         """Parts x and terms r such that the cut is x = r, and whether x > r is above it."""
         for t in cut.falls:
             u, v = self.terms.all[t].operands
-            rises = plus(self.terms.form(u), scaled(self.terms.form(v), Fraction(-1)))[0][1] > 0
+            rises = minus(self.terms.form(u), self.terms.form(v))[0][1] > 0
             for x, r, is_above in ((u, v, rises), (v, u, not rises)):
                 if self.terms.value(x) is None:
                     yield x, r, is_above

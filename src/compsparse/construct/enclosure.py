@@ -6,11 +6,12 @@ slopes on both sides are kept and the second derivative is unknown; beyond a pol
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from compsparse.boxes import Side
 from compsparse.construct.curves import CURVES, ONE, Derivatives, power_curve
 from compsparse.construct.intervals import IntervalArray
 from compsparse.construct.opaque import Opaque
@@ -101,53 +102,57 @@ class _Evaluator:
                 return self.curve(self.of(inside), power_curve(self.of(inside).value, p))
             case Apply("pow", (base, exponent)):
                 return self.of(Apply("exp", (Apply("mul", (exponent, Apply("log", (base,)))),)))
+            case Apply("add", (left, right)):
+                a, b = self.of(left), self.of(right)
+                return self.sum(a, b, a.value + b.value)
+            case Apply("sub", (left, right)):
+                a, b = self.of(left), self.of(right)
+                return self.sum(a, _negated(b), a.value - b.value)
+            case Apply("mul", (left, right)):
+                return self.product(self.of(left), self.of(right))
             case Apply("div", (top, Constant(c))) if c:
                 return self.product(self.of(top), Enclosure(IntervalArray.of(c).reciprocal(), {}, {}, self.nowhere))
             case Apply("div", (top, bottom)):
                 below = self.of(bottom)
                 return self.product(self.of(top), self.curve(below, CURVES["reciprocal"](below.value)))
+            case Apply("neg", (inside,)):
+                return _negated(self.of(inside))
+            case Apply("maximum", (left, right)):
+                return self.largest(self.of(left), self.of(right))
+            case Apply("minimum", (left, right)):
+                return _negated(self.largest(_negated(self.of(left)), _negated(self.of(right))))
             case Apply("relu", (inside,)):
                 return self.largest(self.of(inside), self.of(Constant(0.0)))
             case Apply("abs", (inside,)):
                 a = self.of(inside)
                 return self.either(a, _negated(a), a.value.absolute(), a.value.lower >= 0, a.value.upper <= 0)
-            case Apply("neg", (inside,)):
-                return _negated(self.of(inside))
-            case Apply("hypot", (a, b)):
-                return self.hypot(self.of(a), self.of(b))
-            case Apply("arctan2", (a, b)):
-                return self.angle(self.of(a), self.of(b))
-            case Apply("where", (condition, a, b)):
-                return self.choice(self.of(condition), self.of(a), self.of(b))
+            case Apply("sign" | "floor" as name, (inside,)):
+                a, step = self.of(inside), np.sign if name == "sign" else np.floor
+                return self.step(a, IntervalArray(step(a.value.lower), step(a.value.upper)))
+            case Apply("greater" | "greater_equal" as name, (left, right)):
+                return self.compared(self.of(left), self.of(right), or_equal=name == "greater_equal")
+            case Apply("less" | "less_equal" as name, (left, right)):
+                return self.compared(self.of(right), self.of(left), or_equal=name == "less_equal")
+            case Apply("hypot", (left, right)):
+                return self.hypot(self.of(left), self.of(right))
+            case Apply("arctan2", (left, right)):
+                return self.angle(self.of(left), self.of(right))
+            case Apply("where", (condition, left, right)):
+                return self.choice(self.of(condition), self.of(left), self.of(right))
             case Apply(name, (inside,)) if name in CURVES:
                 return self.curve(self.of(inside), CURVES[name](self.of(inside).value))
             case Apply("mod", _) if (other := spelled_out(formula)) is not None:
                 return self.of(other)
-            case Apply(name, operands):
-                operation: Callable[..., Enclosure] = getattr(self, f"op_{name}")
-                return operation(*(self.of(o) for o in operands))
         raise TypeError(f"not a formula: {formula!r}")
 
     # ---- smooth operations ---------------------------------------------------------------
 
-    def op_add(self, a: Enclosure, b: Enclosure) -> Enclosure:
-        return self.sum(a, b, a.value + b.value, ONE)
-
-    def op_sub(self, a: Enclosure, b: Enclosure) -> Enclosure:
-        return self.sum(a, b, a.value - b.value, -ONE)
-
-    def op_mul(self, a: Enclosure, b: Enclosure) -> Enclosure:
-        return self.product(a, b)
-
-    def sum(self, a: Enclosure, b: Enclosure, value: IntervalArray, sign: IntervalArray) -> Enclosure:
+    def sum(self, a: Enclosure, b: Enclosure, value: IntervalArray) -> Enclosure:
         first, second = dict(a.first), dict(a.second)
-        minus = sign.lower < 0
         for i, slope in b.first.items():
-            term = -slope if minus else slope
-            first[i] = first[i] + term if i in first else term
+            first[i] = first[i] + slope if i in first else slope
         for key, bend in b.second.items():
-            term = -bend if minus else bend
-            second[key] = second[key] + term if key in second else term
+            second[key] = second[key] + bend if key in second else bend
         return Enclosure(value, first, second, a.jumps | b.jumps)
 
     def product(self, a: Enclosure, b: Enclosure) -> Enclosure:
@@ -220,22 +225,13 @@ class _Evaluator:
         value = corners[0]
         for corner in corners[1:]:
             value = value.hull(corner)
-        everything = IntervalArray.everything(np.shape(value.lower))
-        f_y, f_x = x * inverse, -(y * inverse)
+        f_y, f_x = (x * inverse).only(~cut), (-(y * inverse)).only(~cut)
         twice = (x * y * inverse.square()).scaled(2.0)
         mixed = (y.square() - x.square()) * inverse.square()
-        found = self.surface(
-            a, b, value, [f_y.where(~cut, everything), f_x.where(~cut, everything)], [-twice, mixed, twice]
-        )
-        return Enclosure(found.value, found.first, found.second, found.jumps | cut)
+        found = self.surface(a, b, value, [f_y, f_x], [-twice, mixed, twice])
+        return replace(found, jumps=found.jumps | cut)
 
     # ---- kinks and jumps -------------------------------------------------------------------
-
-    def op_maximum(self, a: Enclosure, b: Enclosure) -> Enclosure:
-        return self.largest(a, b)
-
-    def op_minimum(self, a: Enclosure, b: Enclosure) -> Enclosure:
-        return _negated(self.largest(_negated(a), _negated(b)))
 
     def largest(self, a: Enclosure, b: Enclosure) -> Enclosure:
         value = IntervalArray(np.maximum(a.value.lower, b.value.lower), np.maximum(a.value.upper, b.value.upper))
@@ -243,41 +239,27 @@ class _Evaluator:
 
     def either(self, a: Enclosure, b: Enclosure, value: IntervalArray, is_a: np.ndarray, is_b: np.ndarray) -> Enclosure:
         """One of two; where it is open which, slopes of both are possible and second derivatives unknown."""
-        everything = IntervalArray.everything()
         first, second = {}, {}
         for i in sorted({*a.first, *b.first}):
             left, right = a.slope(i), b.slope(i)
             first[i] = left.where(is_a, right.where(is_b, left.hull(right)))
         for i, j in _pairs(first) if self.order > 1 else ():
-            second[i, j] = a.bend(i, j).where(is_a, b.bend(i, j).where(is_b, everything))
+            second[i, j] = a.bend(i, j).where(is_a, b.bend(i, j).only(is_b))
         return Enclosure(value, first, second, (a.jumps & ~is_b) | (b.jumps & ~is_a))
-
-    def op_sign(self, a: Enclosure) -> Enclosure:
-        return self.step(a, IntervalArray(np.sign(a.value.lower), np.sign(a.value.upper)))
-
-    def op_floor(self, a: Enclosure) -> Enclosure:
-        return self.step(a, IntervalArray(np.floor(a.value.lower), np.floor(a.value.upper)))
 
     def step(self, a: Enclosure, value: IntervalArray) -> Enclosure:
         open_ = value.lower != value.upper
-        everything, nothing = IntervalArray.everything(), IntervalArray.of(np.zeros(np.shape(value.lower)))
-        first = {i: everything.where(open_, nothing) for i in a.first}
-        second = {pair: everything.where(open_, nothing) for pair in _pairs(first)} if self.order > 1 else {}
+        either = IntervalArray.of(np.zeros(np.shape(value.lower))).only(~open_)
+        first = dict.fromkeys(a.first, either)
+        second = dict.fromkeys(_pairs(first), either) if self.order > 1 else {}
         return Enclosure(value, first, second, a.jumps | open_)
 
-    def op_greater(self, a: Enclosure, b: Enclosure) -> Enclosure:
-        return self.compared(a, b, a.value.lower > b.value.upper, a.value.upper <= b.value.lower)
-
-    def op_greater_equal(self, a: Enclosure, b: Enclosure) -> Enclosure:
-        return self.compared(a, b, a.value.lower >= b.value.upper, a.value.upper < b.value.lower)
-
-    def op_less(self, a: Enclosure, b: Enclosure) -> Enclosure:
-        return self.op_greater(b, a)
-
-    def op_less_equal(self, a: Enclosure, b: Enclosure) -> Enclosure:
-        return self.op_greater_equal(b, a)
-
-    def compared(self, a: Enclosure, b: Enclosure, true: np.ndarray, false: np.ndarray) -> Enclosure:
+    def compared(self, a: Enclosure, b: Enclosure, *, or_equal: bool) -> Enclosure:
+        """a > b, or a >= b."""
+        if or_equal:
+            true, false = a.value.lower >= b.value.upper, a.value.upper < b.value.lower
+        else:
+            true, false = a.value.lower > b.value.upper, a.value.upper <= b.value.lower
         value = IntervalArray(np.where(true, 1.0, 0.0), np.where(false, 0.0, 1.0))
         both = Enclosure(value, {**a.first, **b.first}, {}, a.jumps | b.jumps)
         return self.step(both, value)
@@ -288,9 +270,8 @@ class _Evaluator:
         value = a.value.where(is_a, b.value.where(is_b, a.value.hull(b.value)))
         found = self.either(a, b, value, is_a, is_b)
         open_ = ~(is_a | is_b)
-        everything = IntervalArray.everything()
-        first = {i: everything.where(open_, found.slope(i)) for i in {*found.first, *condition.first}}
-        return Enclosure(value, first, found.second, found.jumps | open_)
+        first = {i: found.slope(i).only(~open_) for i in {*found.first, *condition.first}}
+        return replace(found, first=first, jumps=found.jumps | open_)
 
 
 def _negated(a: Enclosure) -> Enclosure:
@@ -315,16 +296,21 @@ def _pairs(first: _Slopes) -> list[tuple[int, int]]:
 # ---- bounds on one box, by cutting it up ------------------------------------------------------
 
 
-def cut_box(box: Sequence[tuple[float, float]], most: int = 4096) -> list[IntervalArray]:
+def cut_box(box: Sequence[Side], most: int = 4096) -> list[IntervalArray]:
     """The box cut into equal cells, as one array of intervals per side; sides without width are not cut."""
     wide = sum(low < high for low, high in box)
     per_side = max(int(most ** (1 / wide)), 1) if wide else 1
-    edges = [np.linspace(low, high, per_side + 1) if low < high else np.array([low, high]) for low, high in box]
-    for edge, (low, high) in zip(edges, box, strict=True):
-        edge[0], edge[-1] = low, high
+    edges = [even_edges(low, high, per_side if low < high else 1) for low, high in box]
     lows = np.meshgrid(*(e[:-1] for e in edges), indexing="ij")
     highs = np.meshgrid(*(e[1:] for e in edges), indexing="ij")
     return [IntervalArray(a.ravel(), b.ravel()) for a, b in zip(lows, highs, strict=True)]
+
+
+def even_edges(low: float, high: float, n: int) -> np.ndarray:
+    """The ends of n equal pieces, the outermost of them exactly."""
+    edges = np.linspace(low, high, n + 1)
+    edges[0], edges[-1] = low, high
+    return edges
 
 
 @dataclass(frozen=True)
@@ -336,11 +322,21 @@ class FormulaBounds:
     slopes: tuple[float, ...]
     jumps: bool
 
+    @property
+    def side(self) -> Side:
+        """The range."""
+        return self.lower, self.upper
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether the range has two ends."""
+        return bool(np.isfinite(self.side).all())
+
 
 class BoxBounds:
     """Certified bounds of many formulas over one box, cut into so many cells; shared parts are enclosed once."""
 
-    def __init__(self, box: Sequence[tuple[float, float]], most: int = 4096):
+    def __init__(self, box: Sequence[Side], most: int = 4096):
         self.cells = cut_box(box, most)
         nowhere = np.zeros(np.shape(self.cells[0].lower), dtype=bool)
         self.middles = [IntervalArray.of(np.clip(0.5 * (c.lower + c.upper), c.lower, c.upper)) for c in self.cells]
@@ -364,6 +360,6 @@ class BoxBounds:
         return FormulaBounds(*value.total(), slopes, bool(np.any(found.jumps)))
 
 
-def bounds_on(formula: Formula | Opaque, box: Sequence[tuple[float, float]], most: int = 4096) -> FormulaBounds:
+def bounds_on(formula: Formula | Opaque, box: Sequence[Side], most: int = 4096) -> FormulaBounds:
     """Certified bounds of a formula over a box, from so many cells."""
     return BoxBounds(box, most).of(formula)

@@ -22,6 +22,8 @@ from compsparse.checks import brief, check_array, check_count, check_dtype, chec
 from compsparse.errors import ConfigError, DataError
 from compsparse.networks.replicas import check_tensor
 
+_NUMBERS_AT_ONCE = 4_000_000
+
 
 @dataclass(frozen=True, eq=False)
 class SparseLayer:
@@ -189,6 +191,17 @@ class ExplicitReLU(nn.Module):
             )
             columns = torch.maximum(torch.sparse.mm(W, columns) + bias[:, None], floor[:, None])
         return columns.T
+
+    def values(self, x: np.ndarray) -> np.ndarray:
+        """The outputs at the rows of an array, (points, outputs), in portions that fit in memory."""
+        weight = next(self.parameters())
+        portion = max(_NUMBERS_AT_ONCE // max(len(self.get_parameter(f"bias_{i}")) for i in range(self.n_layers)), 1)
+        with torch.no_grad():
+            parts = [
+                self(torch.as_tensor(x[i : i + portion], dtype=weight.dtype, device=weight.device)).cpu()
+                for i in range(0, len(x), portion)
+            ]
+        return torch.cat(parts).double().numpy()
 
     def exact(self, x: Sequence[Fraction | int | float]) -> list[Fraction]:
         """The outputs at one point without rounding, for tests of identities."""

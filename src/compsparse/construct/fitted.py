@@ -8,7 +8,7 @@ import torch
 
 from compsparse.checks import check_count, check_kind
 from compsparse.construct.layers import affine, operation_formula
-from compsparse.construct.sklearn_models import estimator_graph, is_tree, refuse_tree
+from compsparse.construct.sklearn_models import estimator_graph, refuse_tree
 from compsparse.construct.torch_models import module_graph
 from compsparse.errors import ConfigError
 from compsparse.graph import Constituent, FunctionGraph, Node
@@ -36,8 +36,7 @@ def model_graph(model: Any, n_inputs: int | None = None) -> FunctionGraph | None
         return module_graph(model, n_inputs)
     if isinstance(model, type):
         return None
-    if is_tree(model):
-        refuse_tree(model)
+    refuse_tree(model)
     if type(model).__module__.partition(".")[0] == "sklearn" and hasattr(model, "fit"):
         return estimator_graph(model, n_inputs)
     return None

@@ -1,12 +1,20 @@
-"""Affine forms of wires, with exact rational weights, so that fusing sums costs nothing and rounds nothing."""
+"""Affine forms of wires and polynomials, with exact rational numbers, so that fusing them rounds nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
+from numpy.polynomial import polynomial
+
+from compsparse.boxes import Side
+from compsparse.graph.formula import Apply, Argument, Constant, Formula
+
+_HIGHEST_DEGREE = 12
+_OF_TWO = {"add": polynomial.polyadd, "sub": polynomial.polysub, "mul": polynomial.polymul}
 
 
 @dataclass(frozen=True)
@@ -57,7 +65,7 @@ class AffineForm:
         """The wires it reads."""
         return tuple(wire for wire, _ in self.terms)
 
-    def range(self, ranges: Mapping[int, tuple[float, float]]) -> tuple[float, float]:
+    def range(self, ranges: Mapping[int, Side]) -> Side:
         """Where it lies if the wires lie in their ranges, rounded outwards."""
         low = high = self.constant
         for wire, weight in self.terms:
@@ -75,10 +83,10 @@ class AffineForm:
         """How far it is off if each wire is off by so much."""
         return sum((abs(float(weight)) * errors[wire] for wire, weight in self.terms), 0.0)
 
-    def weights_on(self, wires: Sequence[int], factor: Fraction = Fraction(1)) -> np.ndarray:
+    def weights_on(self, wires: Sequence[int]) -> np.ndarray:
         """Its weights as one row over the wires, each rounded once."""
         known = dict(self.terms)
-        return np.array([float(factor * known.get(wire, Fraction(0))) for wire in wires])
+        return np.array([float(known.get(wire, 0)) for wire in wires])
 
 
 @dataclass
@@ -91,10 +99,10 @@ class Ranges:
     (-1.0, 0.0)
     """
 
-    wires: dict[int, tuple[float, float]]
+    wires: dict[int, Side]
     known: dict[AffineForm, tuple[Fraction, Fraction]] = field(default_factory=dict)
 
-    def learn(self, form: AffineForm, where: tuple[float, float]) -> None:
+    def learn(self, form: AffineForm, where: Side) -> None:
         """The form lies there."""
         if len(form.terms) < 2:
             return
@@ -103,7 +111,7 @@ class Ranges:
         low, high = self.known.get(direction, (ends[0], ends[1]))
         self.known[direction] = max(low, ends[0]), min(high, ends[1])
 
-    def of(self, form: AffineForm) -> tuple[float, float]:
+    def of(self, form: AffineForm) -> Side:
         """Where a form lies, rounded outwards."""
         low, high = form.range(self.wires)
         if len(form.terms) < 2:
@@ -124,3 +132,47 @@ def rounded_up(value: Fraction) -> float:
     """The nearest double that is not smaller."""
     nearest = float(value)
     return nearest if Fraction(nearest) >= value else float(np.nextafter(nearest, np.inf))
+
+
+# ---- polynomials of one argument ----------------------------------------------------------------
+
+
+def coefficients(formula: Formula) -> list[Fraction] | None:
+    """Coefficients from the constant on, or None where the formula is no polynomial of a small degree.
+
+    >>> from compsparse.graph.parser import parse_formula
+    >>> [int(c) for c in coefficients(parse_formula("(a - 1)**2 + 3*a", ["a"]))]
+    [1, 1, 1]
+    """
+    operation: Any
+    other: Any
+    match formula:
+        case Argument(_):
+            return [Fraction(0), Fraction(1)]
+        case Constant(value):
+            return [Fraction(value)]
+        case Apply("neg", (inside,)):
+            return coefficients(Apply("sub", (Constant(0.0), inside)))
+        case Apply("square", (inside,)):
+            return coefficients(Apply("pow", (inside, Constant(2.0))))
+        case Apply("pow", (inside, Constant(p))) if 0 <= p <= _HIGHEST_DEGREE and float(p).is_integer():
+            operation, other = polynomial.polypow, int(p)
+        case Apply("div", (inside, Constant(c))) if c:
+            operation, other = polynomial.polymul, [1 / Fraction(c)]
+        case Apply("add" | "sub" | "mul" as name, (inside, right)):
+            operation, other = _OF_TWO[name], coefficients(right)
+        case _:
+            return None
+    found = coefficients(inside)
+    if found is None or other is None:
+        return None
+    made = [Fraction(c) for c in operation(found, other)]
+    return made if len(made) <= _HIGHEST_DEGREE + 1 else None
+
+
+def centred_at(found: Sequence[Fraction], centre: Fraction) -> list[Fraction]:
+    """Coefficients in powers of x - centre."""
+    total: Any = [Fraction(0)]
+    for c in reversed(found):
+        total = polynomial.polyadd(polynomial.polymul(total, [centre, Fraction(1)]), [c])
+    return list(total)

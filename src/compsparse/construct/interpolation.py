@@ -18,8 +18,7 @@ import torch
 from compsparse.arithmetic import UNIT_ROUNDOFF
 from compsparse.construct.explicit import SparseLayer
 from compsparse.construct.forms import AffineForm
-from compsparse.construct.gadget import N_ROUNDINGS
-from compsparse.construct.rounding import rounding_error
+from compsparse.construct.gadget import N_ROUNDINGS, Gadget, held_by, rounding_error, row_of
 
 _ROUNDING_SHARE = 0.1
 """Hinges whose rounding is above this share of the error that is asked for give way to ramps, if these round less."""
@@ -27,24 +26,12 @@ _LONGEST_SUM = 32
 """Terms beyond which a sum in single precision is taken in parts, since its rounding grows with their number."""
 
 
-@dataclass(frozen=True, eq=False)
-class Interpolation:
-    """Layers from wires to one number.
-
-    Attributes:
-        error: how far the function of these weights, in exact arithmetic, is from the one that was asked for.
-        rounding: what floating-point arithmetic adds, for wires in given ranges.
-    """
-
-    layers: tuple[SparseLayer, ...]
-    error: float
-    rounding: Callable[[np.ndarray, np.ndarray, torch.dtype], float]
-
-
 def interpolation(
     form: AffineForm, knots: np.ndarray, heights: np.ndarray, eps: float, *, clip: bool, dtype: torch.dtype
-) -> Interpolation:
+) -> Gadget:
     """Heights at knots on an affine form; inner knots, with ``clip`` all of them, must be numbers of the type.
+
+    The gadget's error is how far the function of its weights, in exact arithmetic, is from the one asked for.
 
     Args:
         eps: the error that the whole step may have.
@@ -53,45 +40,32 @@ def interpolation(
         return _straight(form, knots, heights)
     ends = (float(knots[0]), float(knots[-1]))
     made = _hinges(knots, heights, clip=clip, dtype=dtype)
-    if made.rounding(*ends, dtype) > _ROUNDING_SHARE * eps and _is_held(knots[0], dtype):
+    if made.rounding(*ends, dtype) > _ROUNDING_SHARE * eps and held_by(knots[:1], dtype) == knots[0]:
         made = min(made, _ramps(knots, heights), key=lambda found: found.rounding(*ends, dtype))
-    first = () if _is_wire(form) else (_row(form),)
+    is_wire = len(form.terms) == 1 and form.terms[0][1] == 1 and not form.constant
+    first = () if is_wire else (row_of(form),)
     layers = (*first, *made.layers, *_sums(made.weights, made.constant, dtype))
 
     def rounding(lower: np.ndarray, upper: np.ndarray, kind: torch.dtype) -> float:
         found = rounding_error(first, lower, upper, kind, n_roundings=N_ROUNDINGS)
         off = float(found.error.max()) if first else 0.0
-        return (
-            made.rounding(float(found.lower[0]) - off, float(found.upper[0]) + off, kind) + 1.01 * made.steepest * off
-        )
+        reached = float(found.lower[0]) - off, float(found.upper[0]) + off
+        return made.rounding(*reached, kind) + 1.01 * made.steepest * off
 
-    return Interpolation(layers, made.off, rounding)
-
-
-def _is_wire(form: AffineForm) -> bool:
-    return len(form.terms) == 1 and form.terms[0][1] == 1 and not form.constant
+    return Gadget(form.wires, layers, made.off, "interpolation", rounding)
 
 
-def _row(form: AffineForm) -> SparseLayer:
-    return SparseLayer.of(form.weights_on(form.wires)[None], [float(form.constant)], False)
-
-
-def _is_held(value: float, dtype: torch.dtype) -> bool:
-    return float(torch.tensor(value, dtype=torch.float64).to(dtype)) == value
-
-
-def _straight(form: AffineForm, knots: np.ndarray, heights: np.ndarray) -> Interpolation:
+def _straight(form: AffineForm, knots: np.ndarray, heights: np.ndarray) -> Gadget:
     """One piece or one height, without a ReLU."""
     at, height = float(knots[0]), float(heights[0])
     slope = float(np.diff(heights)[0] / np.diff(knots)[0]) if len(knots) > 1 else 0.0
-    layers = (_row(form), SparseLayer.of([[slope]], [height - slope * at], False))
+    layers = (row_of(form), SparseLayer.of([[slope]], [height - slope * at], False))
 
     def rounding(lower: np.ndarray, upper: np.ndarray, dtype: torch.dtype) -> float:
         return float(rounding_error(layers, lower, upper, dtype, n_roundings=N_ROUNDINGS).error[0])
 
-    return Interpolation(
-        layers, 8 * UNIT_ROUNDOFF * (np.abs(heights).max() + abs(slope) * np.abs(knots).max()), rounding
-    )
+    off = 8 * UNIT_ROUNDOFF * (np.abs(heights).max() + abs(slope) * np.abs(knots).max())
+    return Gadget(form.wires, layers, off, "interpolation", rounding)
 
 
 # ---- terms --------------------------------------------------------------------------------------
@@ -133,7 +107,8 @@ def _hinges(knots: np.ndarray, heights: np.ndarray, *, clip: bool, dtype: torch.
     steps = np.diff(knots)
     slopes = np.diff(heights) / steps
     n, turns = len(slopes), np.diff(slopes)
-    m = _middle(knots, heights, slopes, [clip or _is_held(knots[0], dtype), clip or _is_held(knots[-1], dtype)])
+    ends = knots[[0, -1]]
+    m = _middle(knots, heights, slopes, clip | (held_by(ends, dtype) == ends))
     rising, at_rising = np.append(slopes[m : m + 1], turns[m:]), knots[m:-1]
     falling, at_falling = np.append(turns[: max(m - 1, 0)], -slopes[max(m - 1, 0) : m]), knots[1 : m + 1]
     right = heights[m] + np.cumsum(np.cumsum(rising) * steps[m:]) - heights[m + 1 :]
@@ -162,7 +137,7 @@ def _hinges(knots: np.ndarray, heights: np.ndarray, *, clip: bool, dtype: torch.
     )
 
 
-def _middle(knots: np.ndarray, heights: np.ndarray, slopes: np.ndarray, ends: list[bool]) -> int:
+def _middle(knots: np.ndarray, heights: np.ndarray, slopes: np.ndarray, ends: np.ndarray) -> int:
     """The knot around which the hinges' sizes at the ends of the domain are least; an end only where it may be one."""
     turns = np.abs(np.diff(slopes))
     beyond_right = np.append(np.cumsum((turns * (knots[-1] - knots[1:-1]))[::-1])[::-1], 0.0)

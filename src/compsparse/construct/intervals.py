@@ -1,4 +1,4 @@
-"""IntervalArray arithmetic on arrays, rounded outwards: the exact result always lies between the two bounds."""
+"""Interval arithmetic on arrays, rounded outwards: the exact result always lies between the two bounds."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ class IntervalArray:
         return cls(low, low if upper is None else np.asarray(upper, dtype=float))
 
     @classmethod
-    def everything(cls, shape: tuple[int, ...] = ()) -> IntervalArray:
-        """Nothing is known."""
-        return cls(np.full(shape, -np.inf), np.full(shape, np.inf))
+    def around(cls, value: Any) -> IntervalArray:
+        """A number, such as pi or a third, that the double next to it stands for."""
+        return cls.of(np.nextafter(float(value), -np.inf), np.nextafter(float(value), np.inf))
 
     def __add__(self, other: IntervalArray) -> IntervalArray:
         return _tidy(_sum_below(self.lower, other.lower), -_sum_below(-self.upper, -other.upper))
@@ -149,6 +149,18 @@ class IntervalArray:
         """This one where the condition holds, the other elsewhere."""
         return IntervalArray(np.where(condition, self.lower, other.lower), np.where(condition, self.upper, other.upper))
 
+    def only(self, condition: np.ndarray) -> IntervalArray:
+        """This one where the condition holds; elsewhere nothing is known."""
+        return self.where(condition, EVERYTHING)
+
+    def at_least(self, bound: float) -> IntervalArray:
+        """This one, of which it is known that it is not below the bound."""
+        return IntervalArray(np.maximum(self.lower, bound), self.upper)
+
+    def spread(self, shape: tuple[int, ...]) -> IntervalArray:
+        """An interval for each entry of an array of this shape."""
+        return IntervalArray(np.broadcast_to(self.lower, shape), np.broadcast_to(self.upper, shape))
+
     @property
     def magnitude(self) -> np.ndarray:
         """The largest absolute value."""
@@ -183,3 +195,7 @@ def _off(x: np.ndarray, direction: int) -> np.ndarray:
     """Moved by the error that an elementary function may have; NaN becomes infinite."""
     step = _ULPS * np.spacing(np.abs(np.where(np.isfinite(x), x, 0.0)))
     return np.where(np.isnan(x), direction * np.inf, x + direction * step)
+
+
+EVERYTHING = IntervalArray.of(-np.inf, np.inf)
+"""Nothing is known."""

@@ -19,27 +19,27 @@ import torch
 from scipy import sparse
 
 from compsparse.arithmetic import UNIT_ROUNDOFF
+from compsparse.boxes import Side
 from compsparse.clock import look_at_clock
-from compsparse.construct.enclosure import Enclosure, cut_box, enclose
+from compsparse.construct.enclosure import Enclosure, cut_box, enclose, even_edges
 from compsparse.construct.explicit import SparseLayer
 from compsparse.construct.forms import AffineForm
-from compsparse.construct.gadget import N_ROUNDINGS, Gadget
+from compsparse.construct.gadget import N_ROUNDINGS, Gadget, rounding_error
 from compsparse.construct.intervals import IntervalArray
 from compsparse.construct.opaque import Opaque
-from compsparse.construct.rounding import rounding_error
 from compsparse.errors import ConfigError
 from compsparse.graph.formula import Formula
 
 _MOST_POINTS = 300_000
 _AT_ONCE = 50_000
-Box = Sequence[tuple[float, float]]
+Box = Sequence[Side]
 
 
 @dataclass(frozen=True)
 class KuhnGrid:
     """Cells a side, and the certified error of interpolation on them."""
 
-    box: tuple[tuple[float, float], ...]
+    box: tuple[Side, ...]
     cells: tuple[int, ...]
     error: float
 
@@ -51,13 +51,7 @@ class KuhnGrid:
     @property
     def edges(self) -> list[np.ndarray]:
         """Where the points lie along each side."""
-        return [_edges(side, n) for side, n in zip(self.box, self.cells, strict=True)]
-
-
-def _edges(side: tuple[float, float], n: int) -> np.ndarray:
-    edges = np.linspace(side[0], side[1], n + 1)
-    edges[0], edges[-1] = side
-    return edges
+        return [even_edges(*side, n) for side, n in zip(self.box, self.cells, strict=True)]
 
 
 def cell_errors(found: Enclosure, sides: Sequence[float]) -> np.ndarray:
@@ -136,10 +130,8 @@ def kuhn(formula: Formula | Opaque, forms: Sequence[AffineForm], box: Box, eps: 
     grid = grid_for(formula, box, eps)
     points = np.meshgrid(*grid.edges, indexing="ij")
     at = enclose(formula, [IntervalArray.of(p.ravel()) for p in points], order=0).value
-    shape = points[0].size
-    lower, upper = np.broadcast_to(at.lower, shape), np.broadcast_to(at.upper, shape)
-    heights = 0.5 * (lower + upper)
-    return grid_network(forms, grid, heights, grid.error + float(np.max(upper - lower)))
+    at = at.spread((points[0].size,))
+    return grid_network(forms, grid, 0.5 * (at.lower + at.upper), grid.error + float(np.max(at.upper - at.lower)))
 
 
 def grid_network(forms: Sequence[AffineForm], grid: KuhnGrid, heights: np.ndarray, error: float) -> Gadget:
@@ -176,15 +168,10 @@ def hat_layers(scaled: Sequence[AffineForm], wires: tuple[int, ...], points: Seq
     d = len(scaled)
     coordinates = sparse.csr_matrix(np.vstack([form.weights_on(wires) for form in scaled]))
     shifts = np.array([float(form.constant) for form in scaled])
-    k = np.arange(points[0])
     n = points[0]
-    first = (
-        sparse.vstack([coordinates[[0] * n], -coordinates[[0] * n], coordinates[1:]])
-        if d > 1
-        else sparse.vstack([coordinates[[0] * n], -coordinates[[0] * n]])
-    )
-    bias = np.concatenate([shifts[0] - k, k - shifts[0], shifts[1:]])
-    layers = [SparseLayer.of(first, bias, np.arange(2 * n + d - 1) < 2 * n)]
+    rows = [coordinates[[0] * n], -coordinates[[0] * n], coordinates[1:]]
+    bias = np.concatenate([shifts[0] - np.arange(n), np.arange(n) - shifts[0], shifts[1:]])
+    layers = [SparseLayer.of(_stacked(rows), bias, np.arange(2 * n + d - 1) < 2 * n)]
     # selectors of max(0, z) and -min(0, z) of every partial point, and of the sides to come, in the rows so far
     width = layers[0].n_outputs
     eye = sparse.identity(width, format="csr")
@@ -195,7 +182,7 @@ def hat_layers(scaled: Sequence[AffineForm], wires: tuple[int, ...], points: Seq
         rows = [z - high[partial], -z - low[partial], high, low, rest[1:]]
         bias = np.concatenate([-across, across, np.zeros(2 * n + d - 1 - m)])
         count = len(across)
-        W = sparse.vstack([r for r in rows if r.shape[0]])
+        W = _stacked(rows)
         layers.append(SparseLayer.of(W, bias, np.arange(W.shape[0]) < 2 * count))
         eye = sparse.identity(W.shape[0], format="csr")
         carried_high, carried_low = eye[2 * count : 2 * count + n], eye[2 * count + n : 2 * count + 2 * n]
@@ -203,3 +190,7 @@ def hat_layers(scaled: Sequence[AffineForm], wires: tuple[int, ...], points: Seq
         rest, n = eye[2 * count + 2 * n :], count
     layers.append(SparseLayer.of(-(high + low), np.ones(n)))
     return layers
+
+
+def _stacked(rows: Sequence[sparse.csr_matrix]) -> sparse.csr_matrix:
+    return sparse.vstack([r for r in rows if r.shape[0]])

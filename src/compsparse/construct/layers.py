@@ -1,4 +1,4 @@
-"""UnitLayers of numbers as nodes of formulas: one node a unit."""
+"""Layers of units as nodes of formulas: one node a unit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from compsparse.errors import ConfigError
 from compsparse.graph import Constituent, FunctionGraph, Node
 from compsparse.graph.derived import derived
-from compsparse.graph.formula import Apply, Argument, Constant, Formula
+from compsparse.graph.formula import Apply, Argument, Constant, Formula, summed, walk
 from compsparse.graph.operations import operation
 
 
@@ -20,17 +20,14 @@ def operation_formula(name: str, *operands: Formula | float) -> Formula:
     builder = derived(name)
     if operation(name) is not None or builder is None:
         return Apply(name, tuple(parts))
-    made: Formula = builder(operation_formula, *parts)
+    made: Formula = builder.build(operation_formula, *parts)
     return made
 
 
 def affine(weights: Sequence[float] | np.ndarray, shift: float) -> Formula:
-    """A weighted sum of the arguments and a number; a balanced sum nests less deep."""
+    """A weighted sum of the arguments and a number."""
     terms: list[Formula] = [Apply("mul", (Constant(float(w)), Argument(i))) for i, w in enumerate(weights)]
-    while len(terms) > 1:
-        pairs = [Apply("add", (a, b)) for a, b in zip(terms[::2], terms[1::2], strict=False)]
-        terms = [*pairs, *terms[2 * len(pairs) :]]
-    return Apply("add", (terms[0], Constant(float(shift))))
+    return Apply("add", (summed(terms), Constant(float(shift))))
 
 
 class UnitLayers:
@@ -70,19 +67,15 @@ class UnitLayers:
     def each(self, change: Callable[..., Formula], *numbers: Any) -> None:
         """A function of every value, and of a number for each where such are given."""
         columns = [np.broadcast_to(np.asarray(n, dtype=float), self.width) for n in numbers]
-        if change(Argument(0), *(1.0,) * len(numbers)) == Argument(0):
+        seen = change(Argument(0), *(1.0,) * len(numbers))
+        if seen == Argument(0):
             return
-        if self._uses(change, len(numbers)) > 1:
+        if sum(isinstance(part, Argument) for part in walk(seen)) > 1:
             self.values = [((name,), Argument(0)) for name in self.settled()]
         self.values = [
             (parents, change(formula, *(float(c[i]) for c in columns)))
             for i, (parents, formula) in enumerate(self.values)
         ]
-
-    def _uses(self, change: Callable[..., Formula], n: int) -> int:
-        from compsparse.graph.formula import walk
-
-        return sum(isinstance(part, Argument) for part in walk(change(Argument(0), *(1.0,) * n)))
 
     def settled(self, outputs: Sequence[str] | None = None) -> list[str]:
         """Names of the values, each of which is a node now, or an input."""

@@ -18,11 +18,9 @@ from compsparse.boxes import Side
 from compsparse.clock import look_at_clock
 from compsparse.construct.curves import CURVES
 from compsparse.construct.enclosure import BoxBounds, FormulaBounds, bounds_on, enclose
-from compsparse.construct.forms import AffineForm, Ranges, rounded_up
+from compsparse.construct.forms import AffineForm, Ranges, centred_at, coefficients, rounded_up
 from compsparse.construct.intervals import IntervalArray
 from compsparse.construct.opaque import Opaque
-from compsparse.construct.polynomials import centred_at, coefficients
-from compsparse.construct.products import centred
 from compsparse.construct.splines import mesh_on
 from compsparse.errors import GraphError
 from compsparse.graph import FunctionGraph, Node
@@ -32,7 +30,8 @@ from compsparse.graph.formula import Apply, Argument, Constant, Formula, render,
 StepKind = Literal["relu", "curve", "square", "product", "grid"]
 _CELLS = 1024
 _JUMPS = {"sign", "floor", "greater", "less", "greater_equal", "less_equal", "where", "arctan2"}
-_X = Argument(0)
+_X, _Y = Argument(0), Argument(1)
+_RELU, _SQUARE, _PRODUCT = Apply("relu", (_X,)), Apply("square", (_X,)), Apply("mul", (_X, _Y))
 _LONGEST_CURVE = 40
 """Parts of a curve beyond which it becomes a step before the next node adds to it."""
 
@@ -44,7 +43,7 @@ class ProgramStep:
     Attributes:
         wire: the number of its result; inputs come first.
         node: the node of the graph that needed it first.
-        formula: the function of the forms; for a curve and a grid alone.
+        formula: the function of the forms.
         range: where its exact value lies.
     """
 
@@ -52,7 +51,7 @@ class ProgramStep:
     node: str
     kind: StepKind
     forms: tuple[AffineForm, ...]
-    formula: Formula | Opaque | None
+    formula: Formula | Opaque
     range: Side
 
 
@@ -66,17 +65,24 @@ class Curve:
 
 @dataclass(frozen=True)
 class Program:
-    """Steps in order, the form of every node, and exact ranges.
+    """Steps in order, the form of every node, and exact ranges: of forms, and of inputs and nodes by name.
 
     A node in ``curves`` has no form: it was folded into those who read it.
     """
 
-    n_inputs: int
+    graph: FunctionGraph
+    formulas: dict[str, Formula | Opaque]
     steps: tuple[ProgramStep, ...]
     forms: dict[str, AffineForm]
     curves: dict[str, Curve]
     ranges: Ranges
     node_bounds: dict[str, FormulaBounds]
+    sides: dict[str, Side]
+
+    @property
+    def outputs(self) -> list[AffineForm]:
+        """The forms of the outputs."""
+        return [self.forms[name] for name in self.graph.outputs]
 
 
 def lower_graph(
@@ -105,26 +111,26 @@ class _Lowering:
         self.values: dict[str, AffineForm | Curve] = {name: AffineForm.wire(i) for i, name in enumerate(graph.inputs)}
         self.places = dict(zip(graph.inputs, domain, strict=True))
         self.bounds: dict[str, FormulaBounds] = {}
+        self.formulas: dict[str, Formula | Opaque] = {}
         self.made: dict[object, AffineForm] = {}
 
     def program(self) -> Program:
         for node in self.graph.nodes:
             look_at_clock()
-            formula = self.opaque[node.name] if node.name in self.opaque else node_formula(node)
+            formula = self.formulas[node.name] = self.opaque.get(node.name) or _formula_of(node)
             box = [self.places[p] for p in node.parents]
             self.bounds[node.name] = bounds = self.checked(node, formula, box)
-            self.places[node.name] = (bounds.lower, bounds.upper)
+            self.places[node.name] = bounds.side
             worker = _NodeLowering(self, node, [self.values[p] for p in node.parents], box)
             self.values[node.name] = worker.whole(formula)
         return self.needed()
 
     def checked(self, node: Node, formula: Formula | Opaque, box: Sequence[Side]) -> FormulaBounds:
         found = bounds_on(formula, box, 4 * _CELLS)
-        if isinstance(formula, Opaque):
+        if isinstance(formula, Opaque) or found.is_finite:
             return found
-        if not np.isfinite([found.lower, found.upper]).all():
-            found = bounds_on(formula, box, 64 * _CELLS)
-        if not np.isfinite([found.lower, found.upper]).all():
+        found = bounds_on(formula, box, 64 * _CELLS)
+        if not found.is_finite:
             raise GraphError(_pole(node, formula, box))
         return found
 
@@ -137,10 +143,10 @@ class _Lowering:
             if step.wire in wanted:
                 wanted |= {w for form in step.forms for w in form.wires}
         steps = tuple(step for step in self.steps if step.wire in wanted)
-        return Program(self.graph.n_inputs, steps, forms, curves, self.ranges, self.bounds)
+        return Program(self.graph, self.formulas, steps, forms, curves, self.ranges, self.bounds, self.places)
 
     def step(
-        self, node: str, kind: StepKind, forms: tuple[AffineForm, ...], formula: Formula | Opaque | None, where: Side
+        self, node: str, kind: StepKind, forms: tuple[AffineForm, ...], formula: Formula | Opaque, where: Side
     ) -> AffineForm:
         key = (kind, forms, formula)
         if key not in self.made:
@@ -163,9 +169,9 @@ class _NodeLowering:
 
     def whole(self, formula: Formula | Opaque) -> AffineForm | Curve:
         if isinstance(formula, Opaque):
-            found = bounds_on(formula, self.box, _CELLS)
             kind: StepKind = "curve" if len(self.arguments) == 1 else "grid"
-            return self.all.step(self.node.name, kind, self.parents(), formula, (found.lower, found.upper))
+            where = bounds_on(formula, self.box, _CELLS).side
+            return self.all.step(self.node.name, kind, self.parents(), formula, where)
         if self.node.name in self.all.grids and not _is_exact(formula) and len(self.arguments) > 1:
             if bounds_on(formula, self.box).jumps:
                 raise GraphError(_jump(self.node, formula))
@@ -181,8 +187,7 @@ class _NodeLowering:
 
     def range(self, part: Formula) -> Side:
         if part not in self.ranges:
-            found = self.bounds.of(part)
-            self.ranges[part] = found.lower, found.upper
+            self.ranges[part] = self.bounds.of(part).side
         return self.ranges[part]
 
     def form(self, part: Formula) -> AffineForm:
@@ -212,8 +217,8 @@ class _NodeLowering:
         base_range = self.all.ranges.of(curve.base)
         if found is not None and (len(found) == 3 or self.products_are_cheaper(curve, base_range, len(found) - 1)):
             return self.polynomial(curve.base, found, base_range)
-        own = bounds_on(curve.formula, [base_range], _CELLS)
-        met = IntervalArray.of(where[0], where[1]).meet(IntervalArray.of(own.lower, own.upper))
+        own = bounds_on(curve.formula, [base_range], _CELLS).side
+        met = IntervalArray.of(*where).meet(IntervalArray.of(*own))
         return self.all.step(self.owner, "curve", (curve.base,), curve.formula, met.total())
 
     def products_are_cheaper(self, curve: Curve, where: Side, degree: int) -> bool:
@@ -229,7 +234,7 @@ class _NodeLowering:
 
     def polynomial(self, base: AffineForm, found: list[Fraction], where: Side) -> AffineForm:
         """Horner's rule in x - c, with the middle c of the range: one square, then products."""
-        c = centred(*where)[0]
+        c = _centred(*where)[0]
         terms = centred_at(found, c)
         x = base - AffineForm.number(c)
         square = self.square(x, self.all.ranges.of(x))
@@ -241,20 +246,16 @@ class _NodeLowering:
         return total
 
     def square(self, x: AffineForm, where: Side) -> AffineForm:
-        c, r = centred(*where)
+        c, r = _centred(*where)
         if not r:
             return x.scaled(2 * c) - AffineForm.number(c * c)
         inner = x - AffineForm.number(c)
-        size = rounded_up(r * r)
-        return (
-            self.all.step(self.owner, "square", (inner,), None, (0.0, size))
-            + x.scaled(2 * c)
-            - AffineForm.number(c * c)
-        )
+        curved = self.all.step(self.owner, "square", (inner,), _SQUARE, (0.0, rounded_up(r * r)))
+        return curved + x.scaled(2 * c) - AffineForm.number(c * c)
 
     def product(self, x: AffineForm, y: AffineForm, box: tuple[Side, Side]) -> AffineForm:
         """x y = (x - c)(y - d) + c y + d x - c d: only the first is no affine form."""
-        (c, r), (d, s) = centred(*box[0]), centred(*box[1])
+        (c, r), (d, s) = _centred(*box[0]), _centred(*box[1])
         rest = y.scaled(c) + x.scaled(d) - AffineForm.number(c * d)
         if not r or not s:
             return rest
@@ -262,7 +263,7 @@ class _NodeLowering:
         forms = sorted(
             [x - AffineForm.number(c), y - AffineForm.number(d)], key=lambda f: (f.wires, f.terms, f.constant)
         )
-        return self.all.step(self.owner, "product", (forms[0], forms[1]), None, (-size, size)) + rest
+        return self.all.step(self.owner, "product", (forms[0], forms[1]), _PRODUCT, (-size, size)) + rest
 
     # ---- values ----------------------------------------------------------------------------
 
@@ -283,12 +284,12 @@ class _NodeLowering:
                 return self.arithmetic(name, a, b, part)
             case Apply("neg", (a,)):
                 inside = self.value(a)
-                return inside.scaled(-1) if isinstance(inside, AffineForm) else self.curve("neg", [a])
+                return inside.scaled(-1) if isinstance(inside, AffineForm) else self.folded(part, a)
             case Apply("pow", (a, Constant())):
-                return self.folded(part, [a])
+                return self.folded(part, a)
             case Apply("pow", (a, b)):
                 if isinstance(a, Constant):
-                    return self.folded(part, [b])
+                    return self.folded(part, b)
                 return self.value(Apply("exp", (Apply("mul", (b, Apply("log", (a,)))),)))
             case Apply("maximum", (a, b)):
                 return self.largest(a, b, 1)
@@ -307,7 +308,7 @@ class _NodeLowering:
             case Apply(name, operands) if name in _JUMPS:
                 return self.decided(part, operands)
             case Apply(name, (a,)) if name in CURVES:
-                return self.folded(part, [a])
+                return self.folded(part, a)
         raise GraphError(f"node {self.node.name!r} uses {part}, which cannot be compiled")
 
     def arithmetic(self, name: str, a: Formula, b: Formula, part: Formula) -> AffineForm | Curve:
@@ -345,18 +346,19 @@ class _NodeLowering:
             return None
         return Curve(bases[0], Apply(name, (parts[0], parts[1])))
 
-    def folded(self, part: Apply, varying: list[Formula]) -> AffineForm | Curve:
+    def folded(self, part: Apply, varying: Formula) -> AffineForm | Curve:
         """An operation of which one operand varies: a curve, or a number where that is constant."""
-        inside = self.value(varying[0])
-        if isinstance(inside, AffineForm) and inside.is_constant:
-            numbers = [Constant(float(inside.constant)) if o is varying[0] else o for o in part.operands]
-            return AffineForm.number(_number(Apply(part.operation, tuple(numbers))))
-        base, formula = _based(inside) if isinstance(inside, AffineForm) else (inside.base, inside.formula)
-        operands = tuple(formula if o is varying[0] else o for o in part.operands)
-        return Curve(base, Apply(part.operation, operands))
+        inside = self.value(varying)
 
-    def curve(self, name: str, operands: list[Formula]) -> AffineForm | Curve:
-        return self.folded(Apply(name, tuple(operands)), operands)
+        def with_operand(found: Formula) -> Apply:
+            return Apply(part.operation, tuple(found if o is varying else o for o in part.operands))
+
+        if isinstance(inside, Curve):
+            return Curve(inside.base, with_operand(inside.formula))
+        if inside.is_constant:
+            return AffineForm.number(_number(with_operand(Constant(float(inside.constant)))))
+        base, formula = _based(inside)
+        return Curve(base, with_operand(formula))
 
     # ---- kinks and jumps -------------------------------------------------------------------
 
@@ -366,7 +368,7 @@ class _NodeLowering:
             return form if low >= 0 or form.constant >= 0 else AffineForm.number(0)
         if high <= 0:
             return AffineForm.number(0)
-        return self.all.step(self.node.name, "relu", (form,), None, (0.0, high))
+        return self.all.step(self.node.name, "relu", (form,), _RELU, (0.0, high))
 
     def largest(self, a: Formula, b: Formula, sign: int) -> AffineForm:
         """max(a, b) = a + (b - a)_+ and min(a, b) = a - (a - b)_+."""
@@ -404,13 +406,19 @@ class _NodeLowering:
 # ---- small things -------------------------------------------------------------------------------
 
 
-def node_formula(node: Node) -> Formula:
+def _formula_of(node: Node) -> Formula:
     if node.constituent is None or node.constituent.formula is None:
         raise GraphError(
             f"node {node.name!r} has no formula, so its derivatives cannot be bounded: write it with known operations, "
             "declare bounds for it, or ask for an estimate from samples with estimate=True"
         )
     return node.constituent.formula
+
+
+def _centred(low: float, high: float) -> tuple[Fraction, Fraction]:
+    """Centre and radius of an interval, exactly."""
+    a, b = Fraction(low), Fraction(high)
+    return (a + b) / 2, (b - a) / 2
 
 
 def _is_exact(formula: Formula) -> bool:
@@ -456,8 +464,7 @@ def _number(formula: Formula) -> float:
 def _pole(node: Node, formula: Formula, box: Sequence[Side]) -> str:
     """Names the first operation whose values cannot be bounded, and the range of what it is taken of."""
     for part in walk(formula):
-        found = bounds_on(part, box, _CELLS)
-        if not np.isfinite([found.lower, found.upper]).all() and isinstance(part, Apply):
+        if not bounds_on(part, box, _CELLS).is_finite and isinstance(part, Apply):
             inside = part.operands[-1]
             there = bounds_on(inside, box, _CELLS)
             text = render(inside, node.parents, digits=4)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from compsparse.boxes import Side
 from compsparse.checks import RandomState, check_number, check_numbers, generator_from
 from compsparse.construct.intervals import IntervalArray
 from compsparse.errors import ConfigError, DataError
@@ -70,9 +71,9 @@ class Opaque:
 
 
 def estimated_bounds(
-    name: str, function: Callable[..., Any], box: Sequence[tuple[float, float]], random_state: RandomState
+    name: str, function: Callable[..., Any], box: Sequence[Side], random_state: RandomState
 ) -> DeclaredBounds:
-    """_Slopes and second derivatives by differences at random points, half as large again."""
+    """Slopes and second derivatives by differences at random points, half as large again."""
     rng = generator_from(random_state)
     low, high = np.array(box, dtype=float).T
     step = 1e-4 * (high - low)

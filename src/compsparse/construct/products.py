@@ -41,42 +41,32 @@ def levels_for(size: float, eps: float) -> int:
     return levels
 
 
-def centred(low: float, high: float) -> tuple[Fraction, Fraction]:
-    """Centre and radius of an interval, exactly."""
-    a, b = Fraction(low), Fraction(high)
-    return (a + b) / 2, (b - a) / 2
+def square(form: AffineForm, radius: float, eps: float) -> Gadget:
+    """x^2 for x between -radius and radius, as r^2 u^2 with x = r u.
 
-
-def square(form: AffineForm, low: float, high: float, eps: float) -> tuple[Gadget, AffineForm]:
-    """The part of x^2 that is not affine, r^2 u^2 with x = c + r u, and the affine form c (2x - c) that is added.
-
-    >>> gadget, rest = square(AffineForm.wire(0), -1.0, 1.0, 2.0**-8)
-    >>> gadget.n_units, gadget.error == 2.0**-8, rest.is_constant
-    (4, True, True)
+    >>> gadget = square(AffineForm.wire(0), 1.0, 2.0**-8)
+    >>> gadget.n_units, gadget.error == 2.0**-8
+    (4, True)
     """
-    c, r = centred(low, high)
+    r = Fraction(radius)
     levels = levels_for(float(r) ** 2, eps)
-    u = (form - AffineForm.number(c)).scaled(1 / r)
-    gadget = _squares(form.wires, [(u, float(r * r))], levels, rounded_up(r * r))
-    return gadget, form.scaled(2 * c) - AffineForm.number(c * c)
+    return _squares(form.wires, [(form.scaled(1 / r), float(r * r))], levels, rounded_up(r * r))
 
 
-def product(
-    x: AffineForm, y: AffineForm, box: tuple[tuple[float, float], tuple[float, float]], eps: float
-) -> tuple[Gadget, AffineForm]:
-    """The part of x y that is not affine, r s u v, by (u + v)^2/4 - (u - v)^2/4, and the affine form that is added.
+def product(x: AffineForm, y: AffineForm, radii: tuple[float, float], eps: float) -> Gadget:
+    """x y for forms of no larger size than their radii r and s, as r s u v by (u + v)^2/4 - (u - v)^2/4.
 
-    >>> gadget, _ = product(AffineForm.wire(0), AffineForm.wire(1), ((-1.0, 1.0), (-1.0, 1.0)), 2.0**-8)
+    >>> gadget = product(AffineForm.wire(0), AffineForm.wire(1), (1.0, 1.0), 2.0**-8)
     >>> gadget.n_units, gadget.error == 2.0**-8
     (8, True)
     """
-    (c, r), (d, s) = centred(*box[0]), centred(*box[1])
+    r, s = map(Fraction, radii)
     levels = levels_for(float(r * s), eps)
-    u, v = (x - AffineForm.number(c)).scaled(1 / r), (y - AffineForm.number(d)).scaled(1 / s)
+    u, v = x.scaled(1 / r), y.scaled(1 / s)
     wires = tuple(sorted({*x.wires, *y.wires}))
     half = Fraction(1, 2)
     squares = [((u + v).scaled(half), float(r * s)), ((u - v).scaled(half), -float(r * s))]
-    return _squares(wires, squares, levels, rounded_up(r * s)), y.scaled(c) + x.scaled(d) - AffineForm.number(c * d)
+    return _squares(wires, squares, levels, rounded_up(r * s))
 
 
 def _squares(wires: tuple[int, ...], terms: list[tuple[AffineForm, float]], levels: int, size: float) -> Gadget:

@@ -10,20 +10,20 @@ its own, and the signs of paths that cancel are kept.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 
+from compsparse.boxes import Side
 from compsparse.clock import look_at_clock
+from compsparse.construct.building import Built
 from compsparse.construct.enclosure import enclose
 from compsparse.construct.forms import AffineForm
 from compsparse.construct.intervals import IntervalArray
 from compsparse.construct.lowering import Program, ProgramStep
-from compsparse.construct.opaque import Opaque
-from compsparse.construct.tolerances import Place
-from compsparse.graph import FunctionGraph
-from compsparse.graph.formula import Formula
+from compsparse.errors import ConfigError
 
 _SAMPLED = 500
 """Points at which it is seen whether dividing the box can pay."""
@@ -36,90 +36,82 @@ _TRIED, _FALLEN = 250, 0.8
 """Dividing ends at so many cells where the bound is still above this share of what it was."""
 _CLOSE = 1.2
 """Dividing ends where the bound is within this factor of what is attained at the middle of some cell."""
+_LOOSER = 3
+"""Times that a network is built for a larger error than was asked for, whose certificate on cells is small enough."""
+_ENOUGH = 0.5
+"""A certificate above this share of the tolerance is not worth another network."""
 
 CellSides = list[IntervalArray]
 
 
-@dataclass(frozen=True, eq=False)
-class Propagation:
-    """A program on its box, whose wires may be off by so much.
+def total_derivatives(built: Built, cells: CellSides, *, is_exact: bool = False) -> dict[int, np.ndarray]:
+    """The largest |A_k| on each cell, over all outputs, by wire; with ``is_exact`` where no wire is off."""
+    slopes = _slopes(built, cells, is_exact)
+    shape = np.shape(cells[0].lower)
+    largest = {step.wire: np.zeros(shape) for step in built.program.steps}
+    for output in built.program.outputs:
+        reached: dict[int, IntervalArray] = {}
+        _add(reached, output, IntervalArray.of(np.ones(shape)))
+        for step in reversed(built.program.steps):
+            if step.wire in reached:
+                here = reached[step.wire]
+                size = np.where(np.isnan(here.magnitude), np.inf, here.magnitude)
+                largest[step.wire] = np.fmax(largest[step.wire], size)
+                for form, slope in zip(step.forms, slopes[step.wire], strict=True):
+                    _add(reached, form, here * slope)
+    return largest
 
-    Attributes:
-        formulas: of every node of the graph.
-        places: where each step works, by wire: arguments are clipped to its box, and slopes there are known.
-        widened: by how much each wire may be off.
-    """
 
-    graph: FunctionGraph
-    program: Program
-    outputs: Sequence[AffineForm]
-    formulas: Mapping[str, Formula | Opaque]
-    places: Mapping[int, Place]
-    widened: Mapping[int, float]
+# ---- intervals of wires -------------------------------------------------------------------------
 
-    def factors(self, cells: CellSides, *, is_exact: bool = False) -> dict[int, np.ndarray]:
-        """The largest |A_k| on each cell, over all outputs, by wire; with ``is_exact`` where no wire is off."""
-        slopes = self._slopes(cells, is_exact)
-        shape = np.shape(cells[0].lower)
-        largest = {step.wire: np.zeros(shape) for step in self.program.steps}
-        for output in self.outputs:
-            reached: dict[int, IntervalArray] = {}
-            _add(reached, output, IntervalArray.of(np.ones(shape)))
-            for step in reversed(self.program.steps):
-                if step.wire in reached:
-                    here = reached[step.wire]
-                    largest[step.wire] = np.fmax(largest[step.wire], _known(here.magnitude))
-                    for form, slope in zip(step.forms, slopes[step.wire], strict=True):
-                        _add(reached, form, here * slope)
-        return largest
 
-    # ---- intervals of wires -------------------------------------------------------------------
+def _slopes(built: Built, cells: CellSides, is_exact: bool) -> dict[int, list[IntervalArray]]:
+    known, tolerances = _known_forms(built.program, cells), built.tolerances
+    wires = dict(enumerate(cells))
+    found = {}
+    for step in built.program.steps:
+        exact = [_range(built.program, form, wires, known) for form in step.forms]
+        off = [0.0 if is_exact else form.error(tolerances.widened) * (1 + 1e-12) for form in step.forms]
+        place = tolerances.places[step.wire]
+        wide = [
+            IntervalArray(np.clip(e.lower - o, *side), np.clip(e.upper + o, *side))
+            for e, o, side in zip(exact, off, place.box, strict=True)
+        ]
+        value, _ = _value_and_slopes(step, exact)
+        wires[step.wire] = value.meet(IntervalArray.of(*step.range))
+        slopes = zip(_value_and_slopes(step, wide)[1], place.slopes, strict=True)
+        found[step.wire] = [slope.meet(IntervalArray.of(-most, most)) for slope, most in slopes]
+    return found
 
-    def _slopes(self, cells: CellSides, is_exact: bool) -> dict[int, list[IntervalArray]]:
-        known = self._known_forms(cells)
-        wires = dict(enumerate(cells))
-        found = {}
-        for step in self.program.steps:
-            exact = [self._range(form, wires, known) for form in step.forms]
-            off = [0.0 if is_exact else form.error(self.widened) * (1 + 1e-12) for form in step.forms]
-            wide = [
-                _clipped(IntervalArray(e.lower - o, e.upper + o), side)
-                for e, o, side in zip(exact, off, self.places[step.wire].box, strict=True)
-            ]
-            value, _ = _value_and_slopes(step, exact)
-            wires[step.wire] = value.meet(IntervalArray.of(*step.range))
-            steepest = self.places[step.wire].slopes
-            slopes = zip(_value_and_slopes(step, wide)[1], steepest, strict=True)
-            found[step.wire] = [slope.meet(IntervalArray.of(-most, most)) for slope, most in slopes]
-        return found
 
-    def _known_forms(self, cells: CellSides) -> dict[AffineForm, list[tuple[AffineForm, IntervalArray]]]:
-        """Where the forms of nodes lie, from the formulas: an affine form of wires alone says less."""
-        values = dict(zip(self.graph.inputs, cells, strict=True))
-        known: dict[AffineForm, list[tuple[AffineForm, IntervalArray]]] = {}
-        for node in self.graph.nodes:
-            found = enclose(self.formulas[node.name], [values[p] for p in node.parents], order=0).value
-            bounds = self.program.node_bounds[node.name]
-            values[node.name] = _filled(found, cells).meet(IntervalArray.of(bounds.lower, bounds.upper))
-            form = self.program.forms.get(node.name)
-            if form is not None and len(form.terms) > 1:
-                known.setdefault(form.direction[0], []).append((form, values[node.name]))
-        return known
+def _known_forms(program: Program, cells: CellSides) -> dict[AffineForm, list[tuple[AffineForm, IntervalArray]]]:
+    """Where the forms of nodes lie, from the formulas: an affine form of wires alone says less."""
+    values = dict(zip(program.graph.inputs, cells, strict=True))
+    known: dict[AffineForm, list[tuple[AffineForm, IntervalArray]]] = {}
+    for node in program.graph.nodes:
+        found = enclose(program.formulas[node.name], [values[p] for p in node.parents], order=0).value
+        side = IntervalArray.of(*program.sides[node.name])
+        values[node.name] = found.spread(np.shape(cells[0].lower)).meet(side)
+        form = program.forms.get(node.name)
+        if form is not None and len(form.terms) > 1:
+            known.setdefault(form.direction[0], []).append((form, values[node.name]))
+    return known
 
-    def _range(
-        self,
-        form: AffineForm,
-        wires: Mapping[int, IntervalArray],
-        known: Mapping[AffineForm, Sequence[tuple[AffineForm, IntervalArray]]],
-    ) -> IntervalArray:
-        total = _affine(form, wires)
-        if len(form.terms) > 1:
-            for other, where in known.get(form.direction[0], ()):
-                ratio = form.direction[1] / other.direction[1]
-                shift = form.constant - ratio * other.constant
-                moved = where * _number(ratio) + _number(shift)
-                total = total.meet(moved)
-        return total.meet(IntervalArray.of(*self.program.ranges.of(form)))
+
+def _range(
+    program: Program,
+    form: AffineForm,
+    wires: Mapping[int, IntervalArray],
+    known: Mapping[AffineForm, Sequence[tuple[AffineForm, IntervalArray]]],
+) -> IntervalArray:
+    total = _affine(form, wires)
+    if len(form.terms) > 1:
+        for other, where in known.get(form.direction[0], ()):
+            ratio = form.direction[1] / other.direction[1]
+            shift = form.constant - ratio * other.constant
+            moved = where * _number(ratio) + _number(shift)
+            total = total.meet(moved)
+    return total.meet(IntervalArray.of(*program.ranges.of(form)))
 
 
 def _add(reached: dict[int, IntervalArray], form: AffineForm, amount: IntervalArray) -> None:
@@ -135,25 +127,10 @@ def _affine(form: AffineForm, wires: Mapping[int, IntervalArray]) -> IntervalArr
     return total
 
 
-def _number(value: object) -> IntervalArray:
+def _number(value: Fraction) -> IntervalArray:
     """A rational number, which a double may only be next to."""
-    near = float(value)  # type: ignore[arg-type]
-    if near == value:
-        return IntervalArray.of(near)
-    return IntervalArray.of(np.nextafter(near, -np.inf), np.nextafter(near, np.inf))
-
-
-def _filled(interval: IntervalArray, cells: CellSides) -> IntervalArray:
-    shape = np.shape(cells[0].lower)
-    return IntervalArray(np.broadcast_to(interval.lower, shape), np.broadcast_to(interval.upper, shape))
-
-
-def _clipped(interval: IntervalArray, side: tuple[float, float]) -> IntervalArray:
-    return IntervalArray(np.clip(interval.lower, *side), np.clip(interval.upper, *side))
-
-
-def _known(size: np.ndarray) -> np.ndarray:
-    return np.where(np.isnan(size), np.inf, size)
+    near = float(value)
+    return IntervalArray.of(near) if near == value else IntervalArray.around(near)
 
 
 def _value_and_slopes(step: ProgramStep, forms: Sequence[IntervalArray]) -> tuple[IntervalArray, list[IntervalArray]]:
@@ -167,7 +144,6 @@ def _value_and_slopes(step: ProgramStep, forms: Sequence[IntervalArray]) -> tupl
             return x.square(), [x.scaled(2.0)]
         case "product":
             return x * forms[1], [forms[1], x]
-    assert step.formula is not None
     found = enclose(step.formula, list(forms), order=1)
     return found.value, [found.slope(i) for i in range(len(forms))]
 
@@ -175,9 +151,7 @@ def _value_and_slopes(step: ProgramStep, forms: Sequence[IntervalArray]) -> tupl
 # ---- dividing the box ---------------------------------------------------------------------------
 
 
-def may_fall(
-    propagation: Propagation, box: Sequence[tuple[float, float]], errors: Mapping[int, float], bound: float
-) -> bool:
+def may_fall(built: Built, box: Sequence[Side], errors: Mapping[int, float], bound: float) -> bool:
     """Whether the bound is far above what is attained at any of some points."""
     rng = np.random.default_rng(0)
     low, high = np.array(box, dtype=float).T
@@ -186,21 +160,21 @@ def may_fall(
     )
     points = np.clip(low + share * (high - low), low, high)
     with np.errstate(all="ignore"):
-        return bool(_PAYS * total(propagation, points, points, errors, is_exact=True).max() < bound)
+        return bool(_PAYS * total(built, points, points, errors, is_exact=True).max() < bound)
 
 
-def divided(propagation: Propagation, box: Sequence[tuple[float, float]], errors: Mapping[int, float]) -> CellSides:
+def divided(built: Built, box: Sequence[Side], errors: Mapping[int, float]) -> CellSides:
     """CellSides of the box on which the bound for steps with these errors is nearly as small as cells can make it."""
     lows, highs = (np.array(ends, dtype=float)[None] for ends in zip(*box, strict=True))
-    bounds = total(propagation, lows, highs, errors)
+    bounds = total(built, lows, highs, errors)
     first = bounds.max()
     while len(bounds) < (_MOST_CELLS if bounds.max() <= _FALLEN * first else _TRIED):
         look_at_clock()
         worst = np.argsort(bounds)[-_AT_ONCE:]
         middles = 0.5 * lows[worst] + 0.5 * highs[worst]
-        if bounds.max() <= _CLOSE * total(propagation, middles, middles, errors, is_exact=True).max():
+        if bounds.max() <= _CLOSE * total(built, middles, middles, errors, is_exact=True).max():
             break
-        new_lows, new_highs, new_bounds = _halves(propagation, lows[worst], highs[worst], errors)
+        new_lows, new_highs, new_bounds = _halves(built, lows[worst], highs[worst], errors)
         rest = np.setdiff1d(np.arange(len(bounds)), worst)
         lows, highs = np.vstack([lows[rest], new_lows]), np.vstack([highs[rest], new_highs])
         bounds = np.concatenate([bounds[rest], new_bounds])
@@ -208,7 +182,7 @@ def divided(propagation: Propagation, box: Sequence[tuple[float, float]], errors
 
 
 def total(
-    propagation: Propagation,
+    built: Built,
     lows: np.ndarray,
     highs: np.ndarray,
     errors: Mapping[int, float],
@@ -217,7 +191,7 @@ def total(
 ) -> np.ndarray:
     """The bound on each cell, given by its corners in rows."""
     cells = [IntervalArray(a, b) for a, b in zip(lows.T, highs.T, strict=True)]
-    return weighted(propagation.factors(cells, is_exact=is_exact), errors)
+    return weighted(total_derivatives(built, cells, is_exact=is_exact), errors)
 
 
 def weighted(factors: Mapping[int, np.ndarray], errors: Mapping[int, float]) -> np.ndarray:
@@ -227,7 +201,7 @@ def weighted(factors: Mapping[int, np.ndarray], errors: Mapping[int, float]) -> 
 
 
 def _halves(
-    propagation: Propagation, lows: np.ndarray, highs: np.ndarray, errors: Mapping[int, float]
+    built: Built, lows: np.ndarray, highs: np.ndarray, errors: Mapping[int, float]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Each cell cut in two along the side that lowers its larger half's bound most."""
     k, d = lows.shape
@@ -237,7 +211,7 @@ def _halves(
     each = np.arange(k * d)
     left_high, right_low = above.copy(), below.copy()
     left_high[each, side] = right_low[each, side] = middles.ravel()
-    found = total(propagation, np.vstack([below, right_low]), np.vstack([left_high, above]), errors)
+    found = total(built, np.vstack([below, right_low]), np.vstack([left_high, above]), errors)
     left, right = found[: k * d], found[k * d :]
     best = np.arange(k) * d + np.maximum(left, right).reshape(k, d).argmin(axis=1)
     return (
@@ -245,3 +219,55 @@ def _halves(
         np.vstack([left_high[best], above[best]]),
         np.concatenate([left[best], right[best]]),
     )
+
+
+# ---- a smaller network --------------------------------------------------------------------------
+
+
+def tightened(
+    built: Built,
+    box: Sequence[Side],
+    tol: float,
+    rebuild: Callable[[float], Built],
+) -> Built:
+    """The network with bounds over cells of the box, or one of fewer units that these bounds allow for.
+
+    Args:
+        rebuild: builds for another tolerance of the bound by largest slopes.
+    """
+    own = _own(built)
+    if not may_fall(built, box, own, max(built.bounds, default=0.0)):
+        return built
+    cells = divided(built, box, own)
+    best = found = _on_cells(built, cells)
+    asked = tol
+    for _ in range(_LOOSER):
+        if _ENOUGH * tol < _reached(found) <= tol:
+            break
+        asked *= 0.85 * tol / _reached(found)
+        try:
+            looser = rebuild(asked)
+        except ConfigError:
+            break
+        found = _on_cells(looser, cells)
+        if _reached(found) <= tol and found.n_units < best.n_units:
+            best = found
+    return best
+
+
+def _own(built: Built) -> dict[int, float]:
+    return {wire: gadget.error + built.tolerances.places[wire].cut for wire, gadget in built.gadgets.items()}
+
+
+def _on_cells(built: Built, cells: CellSides) -> Built:
+    """Errors and roundings of single steps, carried to the outputs over cells."""
+    with np.errstate(all="ignore"):
+        found = total_derivatives(built, cells)
+    bound = float(weighted(found, _own(built)).max())
+    rounding = float(weighted(found, built.roundings).max()) + built.read_out
+    smaller = tuple(min(bound, old) for old in built.bounds)
+    return replace(built, bounds=smaller, rounding=min(rounding, built.rounding))
+
+
+def _reached(built: Built) -> float:
+    return max(built.bounds, default=0.0) + built.rounding

@@ -13,7 +13,7 @@ import torch
 from compsparse.certificate import Certificate, Rigour
 from compsparse.construct.explicit import ExplicitReLU, ExplicitSize
 from compsparse.construct.explicit_files import explicit_to_onnx, save_explicit
-from compsparse.construct.search import LargestError, network_values
+from compsparse.construct.refutation import LargestError
 from compsparse.errors import GraphError
 from compsparse.graph import FunctionGraph
 
@@ -85,7 +85,7 @@ class Compiled:
 
     def __call__(self, X: Any) -> np.ndarray:
         """The network at the rows of an array: flat where there is one output."""
-        values = network_values(self.network, np.asarray(X, dtype=float))
+        values = self.network.values(np.asarray(X, dtype=float))
         return values[:, 0] if values.shape[1] == 1 else values
 
     def __str__(self) -> str:
@@ -143,14 +143,9 @@ class Compiled:
             "observed": {"error": self.observed.value, "point": list(self.observed.point)},
             "size": {**size.__dict__, "strict_units": size.strict_units},
             "nodes": [
-                {
-                    "name": node.name,
-                    "label": node.label,
+                vars(node)
+                | {
                     "methods": dict(node.methods),
-                    "units": node.units,
-                    "own_error": node.own_error,
-                    "error": node.error,
-                    "range": list(node.range),
                     "lipschitz": [s if np.isfinite(s) else None for s in node.lipschitz],
                     "path_factor": node.path_factor if np.isfinite(node.path_factor) else None,
                     "rigour": node.rigour.value,

@@ -46,11 +46,11 @@ class StraightPieces:
     def __call__(self, x: Any) -> np.ndarray:
         return np.asarray(np.interp(x, self.knots, self.values))
 
-    def on_units(self, knots: Sequence[float]) -> np.ndarray:
+    def on_units(self, knots: np.ndarray) -> np.ndarray:
         """Weights of relu(x - t) for the knots t, beside the value at 0."""
         slopes = np.diff(self.values) / np.diff(self.knots)
         kinks = dict(zip(self.knots[:-1].tolist(), np.diff(slopes, prepend=0.0).tolist(), strict=True))
-        return np.array([kinks.get(t, 0.0) for t in knots])
+        return np.array([kinks.get(t, 0.0) for t in knots.tolist()])
 
 
 HAT = StraightPieces(np.array([0.0, 0.5, 1.0]), np.array([0.0, 1.0, 0.0]))
@@ -98,52 +98,32 @@ def self_similar_network(
     inner = psi.knots[:-1].tolist()
     outer = [] if g is None else check_kind("g", g, StraightPieces).knots[:-1].tolist()
     knots = sorted({*inner, *outer})
-    builder = _Builder(np.array(knots), psi.on_units(knots), float(psi.values[0]))
     if g is None:  # what layer k gives is psi^k, which the sum reads at once
-        return builder.network([0.0, *w], psi.on_units(knots), float(psi.values[0]), len(w))
-    return builder.network([0.0, 0.0, *w], g.on_units(knots), float(g.values[0]), len(w) + 1)
+        return _summed(psi, np.array(knots), psi, [0.0, *w])
+    return _summed(psi, np.array(knots), g, [0.0, 0.0, *w])
 
 
-@dataclass(frozen=True)
-class _Builder:
-    """Layers whose units are relu(z - t) of the last composition z, and the sum so far."""
-
-    knots: np.ndarray
-    step: np.ndarray
-    start: float
-
-    def network(self, weights: Sequence[float], read: np.ndarray, offset: float, n_layers: int) -> ExplicitReLU:
-        """``weights[k]`` is that of what layer k reads: ``offset + read @ units``."""
-        n = len(self.knots)
-        carries = any(weights[1:n_layers])
-        layers = [SparseLayer.of(np.ones((n, 1)), -self.knots)]
-        # the sum is kept above 0, so that a ReLU carries it: values read lie within [low, high]
-        low = min(0.0, float(offset + self._extremes(read)[0]))
-        high = max(0.0, float(offset + self._extremes(read)[1]))
-        below = -sum(w * (low if w > 0 else high) for w in weights[1:n_layers]) if carries else 0.0
-        for k in range(1, n_layers):
-            units = np.tile(self.step, (n, 1))
-            bias = self.start - self.knots
-            if carries:
-                had_sum = k > 1
-                total = weights[k] * read
-                rows = np.vstack([units, total])
-                if had_sum:
-                    rows = np.hstack([rows, np.zeros((n + 1, 1))])
-                    rows[-1, -1] = 1.0
-                first = 0.0 if had_sum else below
-                layers.append(SparseLayer.of(rows, [*bias, first + weights[k] * offset]))
-            else:
-                layers.append(SparseLayer.of(units, bias))
-        last = (weights[n_layers] * read)[None]
-        shift = weights[n_layers] * offset
-        if carries and n_layers > 1:
-            last, shift = np.hstack([last, [[1.0]]]), shift - below
-        layers.append(SparseLayer.of(last, [shift], False))
-        return ExplicitReLU(layers)
-
-    def _extremes(self, read: np.ndarray) -> tuple[float, float]:
-        """The smallest and the largest of ``read @ relu(z - knots)`` for z in [0, 1]; it bends only at knots."""
-        places = np.append(self.knots, 1.0)
-        values = np.maximum(places[:, None] - self.knots, 0) @ read
-        return float(values.min()), float(values.max())
+def _summed(psi: StraightPieces, knots: np.ndarray, g: StraightPieces, weights: Sequence[float]) -> ExplicitReLU:
+    """Layers whose units are relu(z - t) of the last composition z, and the sum so far of ``weights[k] * g``."""
+    n, n_layers = len(knots), len(weights) - 1
+    step, read = psi.on_units(knots), g.on_units(knots)
+    start, offset = float(psi.values[0]), float(g.values[0])
+    carries = any(weights[1:n_layers])
+    # the sum is kept above 0, so that a ReLU carries it; what is read bends only at knots
+    seen = np.maximum(np.append(knots, 1.0)[:, None] - knots, 0) @ read
+    low, high = min(0.0, float(offset + seen.min())), max(0.0, float(offset + seen.max()))
+    below = -sum(w * (low if w > 0 else high) for w in weights[1:n_layers]) if carries else 0.0
+    layers = [SparseLayer.of(np.ones((n, 1)), -knots)]
+    rows, bias = np.tile(step, (n, 1)), start - knots
+    for k in range(1, n_layers):
+        if not carries:
+            layers.append(SparseLayer.of(rows, bias))
+            continue
+        with_sum = np.vstack([rows, weights[k] * read])
+        if k > 1:
+            with_sum = np.hstack([with_sum, np.eye(n + 1)[:, -1:]])
+        layers.append(SparseLayer.of(with_sum, [*bias, (0.0 if k > 1 else below) + weights[k] * offset]))
+    last, shift = (weights[n_layers] * read)[None], weights[n_layers] * offset
+    if carries:
+        last, shift = np.hstack([last, [[1.0]]]), shift - below
+    return ExplicitReLU([*layers, SparseLayer.of(last, [shift], False)])

@@ -16,25 +16,20 @@ from compsparse.errors import ConfigError
 from compsparse.graph import FunctionGraph
 
 _HIDDEN = {"identity": None, "logistic": "sigmoid", "tanh": "tanh", "relu": "relu"}
-_JUMPS = ("Tree", "Forest", "Boosting", "AdaBoost", "Bagging", "Neighbors", "Dummy", "Isotonic")
+_OF_TREES = ("Tree", "Forest", "Boosting", "AdaBoost", "Bagging")
 _SEARCHES = {"GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV"}
 
 
-def is_tree(model: Any) -> bool:
-    """Whether a model is made of steps, of this library or of another."""
-    package = type(model).__module__.partition(".")[0]
-    return package in ("xgboost", "lightgbm", "catboost") or (
-        package == "sklearn" and any(word in type(model).__name__ for word in _JUMPS[:5])
-    )
-
-
 def refuse_tree(model: Any) -> None:
-    """Why trees are not compiled."""
-    raise ConfigError(
-        f"{type(model).__name__} jumps at every threshold of its trees, and a ReLU network is continuous: near a jump "
-        "it is off by at least half the jump, whatever its size, so no tolerance could be certified; compile a model "
-        "without trees"
-    )
+    """Says why models that are made of steps, of this library or of another, are not compiled."""
+    package, name = type(model).__module__.partition(".")[0], type(model).__name__
+    of_trees = package == "sklearn" and any(word in name for word in _OF_TREES)
+    if of_trees or package in ("xgboost", "lightgbm", "catboost"):
+        raise ConfigError(
+            f"{name} jumps at every threshold of its trees, and a ReLU network is continuous: near a jump it is off by "
+            "at least half the jump, whatever its size, so no tolerance could be certified; compile a model without "
+            "trees"
+        )
 
 
 def estimator_graph(model: Any, n_inputs: int | None) -> FunctionGraph:
@@ -53,8 +48,7 @@ def estimator_graph(model: Any, n_inputs: int | None) -> FunctionGraph:
 def _add(values: UnitLayers, model: Any) -> list[str]:
     """Adds a model's layers, and returns the names of its outputs."""
     name = type(model).__name__
-    if is_tree(model):
-        refuse_tree(model)
+    refuse_tree(model)
     if name == "Pipeline":
         for _, step in model.steps[:-1]:
             _transform(values, step)
@@ -115,15 +109,8 @@ def _transform(values: UnitLayers, step: Any) -> None:
     name = type(step).__name__
     if step is None or isinstance(step, str) or (name == "FunctionTransformer" and step.func is None):
         return
-    if name == "StandardScaler":
-        values.each(_scale_down, _or(step.mean_ if step.with_mean else None, 0), _or(step.scale_, 1))
-    elif name == "RobustScaler":
-        values.each(
-            _scale_down, _or(step.center_ if step.with_centering else None, 0),
-            _or(step.scale_ if step.with_scaling else None, 1),
-        )  # fmt: skip
-    elif name == "MaxAbsScaler":
-        values.each(_scale_down, 0, step.scale_)
+    if name in ("StandardScaler", "RobustScaler", "MaxAbsScaler"):
+        values.each(_scale_down, *_centre_and_scale(step))
     elif name == "MinMaxScaler":
         values.each(_scale_up, step.min_, step.scale_)
         if step.clip:
@@ -149,28 +136,27 @@ def _project(values: UnitLayers, step: Any) -> None:
 def _untransform(values: UnitLayers, model: Any) -> None:
     step = model.transformer_
     name = type(step).__name__
+    inverse = step.inverse_func if name == "FunctionTransformer" else None
     if name == "StandardScaler":
-        centre, scale = _or(step.mean_ if step.with_mean else None, 0), _or(step.scale_, 1)
-    elif name == "FunctionTransformer" and step.inverse_func is None:
-        return
-    elif name == "FunctionTransformer" and step.inverse_func is np.exp:
-        values.each(lambda x: operation_formula("exp", x))
-        return
-    elif name == "FunctionTransformer" and step.inverse_func is np.expm1:
-        values.each(lambda x: operation_formula("expm1", x))
-        return
+        values.each(_scale_up, *_centre_and_scale(step))
     elif name == "MinMaxScaler":
         values.each(_scale_down, step.min_, step.scale_)
-        return
-    else:
+    elif inverse in (np.exp, np.expm1):
+        values.each(lambda x: operation_formula(inverse.__name__, x))
+    elif name != "FunctionTransformer" or inverse is not None:
         raise ConfigError(
             f"the target's transformer {name} is not among those that can be compiled: scalers, exp, expm1"
         )
-    values.each(_scale_up, centre, scale)
 
 
-def _or(value: Any, otherwise: float) -> Any:
-    return otherwise if value is None else value
+def _centre_and_scale(step: Any) -> tuple[Any, Any]:
+    """What a scaler takes off, and what it divides by."""
+    centre, scale = None, step.scale_
+    if type(step).__name__ == "StandardScaler":
+        centre = step.mean_ if step.with_mean else None
+    elif type(step).__name__ == "RobustScaler":
+        centre, scale = step.center_ if step.with_centering else None, scale if step.with_scaling else None
+    return 0 if centre is None else centre, 1 if scale is None else scale
 
 
 def _scale_up(x: Any, centre: float, scale: float) -> Any:

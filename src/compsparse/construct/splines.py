@@ -7,7 +7,7 @@ of 2), :math:`h/4 (\max f' - \min f')` and :math:`\max f - \min f`; all three co
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -15,7 +15,7 @@ import torch
 from compsparse.clock import look_at_clock
 from compsparse.construct.enclosure import enclose
 from compsparse.construct.forms import AffineForm
-from compsparse.construct.gadget import Gadget
+from compsparse.construct.gadget import Gadget, held_by, numbers_between
 from compsparse.construct.interpolation import interpolation
 from compsparse.construct.intervals import IntervalArray
 from compsparse.construct.opaque import Opaque
@@ -40,7 +40,10 @@ class Mesh:
     @property
     def bounds(self) -> np.ndarray:
         """Interpolation error of each cell taken as one piece."""
-        return _piece_bound(np.diff(self.edges), self.value.width, self.slope.width, self.bend.magnitude)
+        length = np.diff(self.edges)
+        with np.errstate(invalid="ignore", over="ignore"):
+            least = np.minimum(length**2 * self.bend.magnitude / 8, length * self.slope.width / 4)
+            return np.asarray(np.minimum(least, self.value.width) * (1 + 1e-14))
 
     @property
     def root_curvature(self) -> float:
@@ -49,21 +52,10 @@ class Mesh:
         return float(np.sum(np.diff(self.edges) * np.sqrt(finite)))
 
 
-def _piece_bound(length: np.ndarray, span: np.ndarray, turn: np.ndarray, bend: np.ndarray) -> np.ndarray:
-    with np.errstate(invalid="ignore", over="ignore"):
-        least = np.minimum(np.minimum(length**2 * bend / 8, length * turn / 4), span)
-        return np.asarray(least * (1 + 1e-14))
-
-
 def mesh_on(formula: Formula | Opaque, edges: np.ndarray) -> Mesh:
     """The mesh with these edges."""
     found = enclose(formula, [IntervalArray(edges[:-1], edges[1:])])
-    shape = edges[:-1].shape
-
-    def full(x: IntervalArray) -> IntervalArray:
-        return IntervalArray(np.broadcast_to(x.lower, shape), np.broadcast_to(x.upper, shape))
-
-    return Mesh(edges, full(found.value), full(found.slope(0)), full(found.bend(0, 0)))
+    return Mesh(edges, *(x.spread(edges[:-1].shape) for x in (found.value, found.slope(0), found.bend(0, 0))))
 
 
 def refined_mesh(
@@ -86,11 +78,6 @@ def refined_mesh(
                 "ask for a larger tol"
             )
         mesh = mesh_on(formula, np.sort(np.concatenate([mesh.edges, new])))
-
-
-def held_by(values: np.ndarray, dtype: torch.dtype) -> np.ndarray:
-    """The nearest numbers of the type."""
-    return values if dtype == torch.float64 else torch.tensor(values).to(dtype).double().numpy()
 
 
 def _edges(low: float, high: float, n: int, dtype: torch.dtype) -> np.ndarray:
@@ -180,21 +167,7 @@ def spline(
     made = interpolation(form, knots, heights, eps, clip=clip, dtype=dtype)
     method = f"spline, {'equal pieces' if uniform else 'free knots'}"
     error = float(lost + worst + made.error + np.max(at.width))
-    return Gadget(form.wires, made.layers, error, method, made.rounding)
-
-
-def numbers_between(low: float, high: float, dtype: torch.dtype) -> tuple[float, float] | None:
-    """The first and the last number of the type in an interval, or None.
-
-    >>> numbers_between(0.1, 1.0, torch.float32), numbers_between(1 + 1e-9, 1 + 2e-9, torch.float32)
-    ((0.10000000149011612, 1.0), None)
-    """
-    kind = np.float64 if dtype == torch.float64 else np.float32
-    with np.errstate(over="ignore"):
-        a, b = kind(low), kind(high)
-    first = float(np.nextafter(a, kind(np.inf)) if float(a) < low else a)
-    last = float(np.nextafter(b, kind(-np.inf)) if float(b) > high else b)
-    return (first, last) if first <= last else None
+    return replace(made, error=error, method=method)
 
 
 def _span(formula: Formula | Opaque, low: float, high: float) -> float:

@@ -93,7 +93,8 @@ def _of_callable(function: Callable[..., Any], domain: Domain, *, is_node: bool,
             ) from None
     count = inputs if isinstance(inputs, int) else len(names or [])
     own = names or [f"x{i}" for i in range(count or len(inspect.signature(function).parameters))]
-    called = _by_columns(function) if _takes_one(function) and len(own) > 1 else function
+    by_columns = len(own) > 1 and _takes_one(function)
+    called = (lambda *columns: function(np.stack(columns, axis=-1))) if by_columns else function
     graph = FunctionGraph(own, [Node("f", tuple(own), Constituent.from_callable(called, len(own), name="f"))])
     return Subject(graph, {"the function": _rows(graph)})
 
@@ -165,13 +166,6 @@ def _takes_one(function: Callable[..., Any]) -> bool:
         return len(inspect.signature(function).parameters) == 1
     except (TypeError, ValueError):
         return False
-
-
-def _by_columns(function: Callable[..., Any]) -> Callable[..., Any]:
-    def call(*columns: Any) -> Any:
-        return function(np.stack(columns, axis=-1))
-
-    return call
 
 
 # ---- the box ------------------------------------------------------------------------------------

@@ -189,7 +189,7 @@ class TermTable:
             case "add", [a, b]:
                 return plus(a, b)
             case "sub", [a, b]:
-                return plus(a, scaled(b, Fraction(-1)))
+                return minus(a, b)
             case "neg", [a]:
                 return scaled(a, Fraction(-1))
             case "mul", [a, b]:
@@ -203,11 +203,11 @@ class TermTable:
             case "relu", [a]:
                 return self._relu(a)
             case "abs", [a]:
-                return plus(scaled(self._relu(a), Fraction(2)), scaled(a, Fraction(-1)))
+                return minus(scaled(self._relu(a), Fraction(2)), a)
             case "maximum", [a, b]:
-                return plus(b, self._relu(plus(a, scaled(b, Fraction(-1)))))
+                return plus(b, self._relu(minus(a, b)))
             case "minimum", [a, b]:
-                return plus(a, scaled(self._relu(plus(a, scaled(b, Fraction(-1)))), Fraction(-1)))
+                return minus(a, self._relu(minus(a, b)))
         return None
 
     def _relu(self, a: Polynomial) -> Polynomial:
@@ -217,7 +217,7 @@ class TermTable:
         lead = a[0][1]
         p = scaled(a, 1 / lead)
         own = self._atom(None, ("relu", p))
-        return scaled(own if lead > 0 else plus(own, scaled(p, Fraction(-1))), abs(lead))
+        return scaled(own if lead > 0 else minus(own, p), abs(lead))
 
     def _is_positive(self, monomial: Monomial) -> bool:
         """Whether a product of powers is never negative."""
@@ -242,7 +242,7 @@ class TermTable:
     def _other(self, term: int, operation: str, parts: list[Polynomial]) -> Polynomial:
         values = [as_number(p) for p in parts]
         if operation in _COMPARED:
-            difference = as_number(plus(parts[0], scaled(parts[1], Fraction(-1))))
+            difference = as_number(minus(parts[0], parts[1]))
             if difference is not None:
                 return number(Fraction(int(_COMPARED[operation](difference, 0))))
         if operation == "where" and values[0] is not None:
@@ -304,6 +304,11 @@ def plus(a: Polynomial, b: Polynomial) -> Polynomial:
     for monomial, coefficient in b:
         total[monomial] = total.get(monomial, Fraction(0)) + coefficient
     return _ordered(total)
+
+
+def minus(a: Polynomial, b: Polynomial) -> Polynomial:
+    """The difference."""
+    return plus(a, scaled(b, Fraction(-1)))
 
 
 def scaled(a: Polynomial, factor: Fraction) -> Polynomial:

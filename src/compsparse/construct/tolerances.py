@@ -4,11 +4,15 @@ r"""Errors through a program: path factors, widened ranges, and the split of the
 :math:`\sum_v a_v \varepsilon_v`. The Lipschitz constants must hold where the *approximate* inputs lie. Since
 :math:`a_u e_u \le \sum_v a_v \varepsilon_v = tol`, ranges that are widened by :math:`tol / a_u`, with path factors from
 the exact ranges, are wide enough for every later choice: path factors only grow when ranges do.
+
+The path factor :math:`a_v` is the sum, over all paths from v to the output, of the products of Lipschitz constants
+along them. A step with error :math:`\varepsilon` costs about :math:`c_v \varepsilon^{-p_v}` units; the cheapest split
+has :math:`\varepsilon_v = (c_v p_v / (\lambda a_v))^{1/(p_v + 1)}` for one :math:`\lambda`, found by bisection.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +24,6 @@ from compsparse.construct.forms import AffineForm
 from compsparse.construct.kuhn import grid_for
 from compsparse.construct.lowering import Program, ProgramStep
 from compsparse.construct.splines import free_knots, refined_mesh
-from compsparse.construct.split import Price
 from compsparse.errors import ConfigError, GraphError
 
 _MARGIN = 1.5
@@ -72,21 +75,18 @@ class Tolerances:
     widened: dict[int, float]
 
 
-def tolerances(
-    program: Program, outputs: list[AffineForm], tol: float, dtype: torch.dtype = torch.float64
-) -> Tolerances:
+def tolerances(program: Program, tol: float, dtype: torch.dtype = torch.float64) -> Tolerances:
     """Path factors over widened ranges, for a network that computes in this type."""
     resolved = _RESOLVED * torch.finfo(dtype).eps / 2
-    exact = _backwards(program, outputs, tol, resolved, dict.fromkeys(program.ranges.wires, 0.0))
-    widened = dict.fromkeys(range(program.n_inputs), 0.0)
+    exact = _backwards(program, tol, resolved, dict.fromkeys(program.ranges.wires, 0.0))
+    widened = dict.fromkeys(range(program.graph.n_inputs), 0.0)
     widened |= {wire: _MARGIN * tol / factor for wire, factor in exact.factors.items()}
-    found = _backwards(program, outputs, tol, resolved, widened, exact.factors)
+    found = _backwards(program, tol, resolved, widened, exact.factors)
     return Tolerances(found.factors, found.places, widened)
 
 
 def _backwards(
     program: Program,
-    outputs: list[AffineForm],
     tol: float,
     resolved: float,
     widened: Mapping[int, float],
@@ -94,7 +94,7 @@ def _backwards(
 ) -> Tolerances:
     """From the outputs to the inputs: a step's readers are settled before it is. No factor falls below ``least``."""
     factors = {step.wire: 0.0 for step in program.steps}
-    for form in outputs:
+    for form in program.outputs:
         for wire, weight in form.terms:
             if wire in factors:
                 factors[wire] = max(factors[wire], abs(float(weight)))
@@ -140,9 +140,8 @@ def _place(step: ProgramStep, program: Program, widened: Mapping[int, float], sh
             sizes = _symmetric(boxes[0]), _symmetric(boxes[1])
             return Place(sizes, (sizes[1][1], sizes[0][1]))
         case "grid":
-            assert step.formula is not None
             found = bounds_on(step.formula, boxes, _CELLS)
-            if found.jumps or not np.isfinite([found.lower, found.upper]).all():
+            if found.jumps or not found.is_finite:
                 raise StepError(step.node, "is not defined a little beyond the range of its inputs")
             return Place(boxes, found.slopes)
     return _curve_place(step, program, boxes[0], share)
@@ -155,15 +154,13 @@ def _symmetric(side: Side) -> Side:
 
 def _curve_place(step: ProgramStep, program: Program, wide: Side, share: float) -> Place:
     """The widened range where the curve is tame there, else the exact one, with ends of infinite slope cut off."""
-    assert step.formula is not None
     form = step.forms[0]
     exact = program.ranges.of(form)
-    is_input = all(w < program.n_inputs for w in form.wires)
+    is_input = all(w < program.graph.n_inputs for w in form.wires)
     if is_input:
         return Place((exact,), bounds_on(step.formula, [exact], _CELLS).slopes)
     found, inner = bounds_on(step.formula, [wide], _CELLS), bounds_on(step.formula, [exact], _CELLS)
-    tame = np.isfinite([found.lower, found.upper, *found.slopes]).all()
-    if tame and found.slopes[0] <= 1.5 * inner.slopes[0]:
+    if found.is_finite and np.isfinite(found.slopes).all() and found.slopes[0] <= 1.5 * inner.slopes[0]:
         return Place((wide,), found.slopes)
     if np.isfinite(inner.slopes[0]):
         return Place((exact,), inner.slopes, clipped=True)
@@ -171,45 +168,47 @@ def _curve_place(step: ProgramStep, program: Program, wide: Side, share: float) 
 
 
 def _cut_off(step: ProgramStep, exact: Side, budget: float) -> Place:
-    """Moves the ends inwards until the slope is finite, as far as the values there change by less than the budget."""
-    assert step.formula is not None
-    low, high = exact
-    best: Place | None = None
-    for ends in _steep_ends(step, exact):
-        inset = high - low
-        for _ in range(200):
-            inset *= 0.5
-            a = low + inset if ends != "high" else low
-            b = high - inset if ends != "low" else high
-            if not a < b:
-                continue
-            lost = sum(_span(step, side) for side in ((low, a), (b, high)) if side[0] < side[1])
-            if lost <= budget:
-                slopes = bounds_on(step.formula, [(a, b)], _CELLS).slopes
-                if np.isfinite(slopes[0]) and (best is None or slopes[0] < best.slopes[0]):
-                    best = Place(((a, b),), slopes, clipped=True, cut=lost)
-                break
-    if best is None:
-        raise StepError(step.node, "has an infinite slope inside the range of one of its parts")
-    return best
-
-
-def _steep_ends(step: ProgramStep, exact: Side) -> list[str]:
-    """Where the slope is infinite: at one end, at both, or somewhere else."""
-    assert step.formula is not None
+    """Moves steep ends inwards until the slope is finite, as far as the values there change by less than the budget."""
     low, high = exact
     tenth = (high - low) / 10
     at_low, at_high = (
         not np.isfinite(bounds_on(step.formula, [side], _CELLS).slopes[0])
         for side in ((low, low + tenth), (high - tenth, high))
     )
-    return ["both"] if at_low and at_high else ["low"] if at_low else ["high"] if at_high else []
+    inset = high - low
+    for _ in range(200):
+        inset *= 0.5
+        a, b = low + inset if at_low else low, high - inset if at_high else high
+        if not a < b:
+            continue
+        lost = sum(_span(step, side) for side in ((low, a), (b, high)) if side[0] < side[1])
+        if lost <= budget:
+            slopes = bounds_on(step.formula, [(a, b)], _CELLS).slopes
+            if np.isfinite(slopes[0]):
+                return Place(((a, b),), slopes, clipped=True, cut=lost)
+            break
+    raise StepError(step.node, "has an infinite slope inside the range of one of its parts")
 
 
 def _span(step: ProgramStep, side: Side) -> float:
-    assert step.formula is not None
     found = bounds_on(step.formula, [side], 64)
     return float(np.nextafter(found.upper - found.lower, np.inf))
+
+
+# ---- the split of the tolerance -----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Price:
+    """A cost law c eps^-p; p = 0 stands for c log(1/eps), where depth buys accuracy."""
+
+    scale: float
+    power: float
+
+    @property
+    def weight(self) -> float:
+        """The factor of eps^-(p+1) in the derivative of the cost."""
+        return float(self.scale) * float(self.power or 1.0)
 
 
 def price(step: ProgramStep, place: Place, eps: float) -> Price:
@@ -218,7 +217,6 @@ def price(step: ProgramStep, place: Place, eps: float) -> Price:
         return Price(0.0, 0.0)
     if step.kind in ("square", "product"):
         return Price((1 if step.kind == "square" else 2) / (2 * np.log(2)), 0.0)
-    assert step.formula is not None
     if step.kind == "curve":
         low, high = place.box[0]
         if not low < high:
@@ -232,3 +230,29 @@ def price(step: ProgramStep, place: Place, eps: float) -> Price:
     except ConfigError:
         points = 100_000
     return Price(3 * points * rough ** (d / 2), d / 2)
+
+
+def cheapest_split(prices: Sequence[Price], factors: Sequence[float], tol: float) -> np.ndarray:
+    """The errors of the steps that minimise the total price subject to sum a_v eps_v = tol.
+
+    >>> cheapest_split([Price(1.0, 0.5), Price(1.0, 0.5)], [1.0, 1.0], 0.2).round(6).tolist()
+    [0.1, 0.1]
+    """
+    if not len(prices):
+        return np.zeros(0)
+    a = np.asarray(factors, dtype=float)
+    weight = np.maximum([p.weight for p in prices], 1e-12)
+    exponent = 1 / (np.array([p.power for p in prices]) + 1)
+
+    def errors(log_lam: float) -> np.ndarray:
+        return np.asarray(np.exp(exponent * (np.log(weight / a) - log_lam)))
+
+    low, high = -800.0, 800.0
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        if float(a @ errors(middle)) > tol:
+            low = middle
+        else:
+            high = middle
+    found = errors(high)
+    return found * min(tol / float(a @ found), 1 + 1e-9)

@@ -14,8 +14,7 @@ from compsparse.certificate import Certificate
 from compsparse.checks import RandomState, check_count
 from compsparse.construct.explicit_files import read_explicit, read_onnx_statement
 from compsparse.construct.record import PRECISIONS, Precision
-from compsparse.construct.refutation import Answering, at, search
-from compsparse.construct.search import LargestError
+from compsparse.construct.refutation import Answering, LargestError, at, search
 from compsparse.construct.subject import subject_of
 from compsparse.errors import CompsparseError, ConfigError, DataError
 from compsparse.files import check_place

@@ -2,24 +2,23 @@
 
 from compsparse.checks import input_names
 from compsparse.graph.builder import GraphBuilder
-from compsparse.graph.comparison import GraphComparison, compare, equivalent
+from compsparse.graph.comparison import GraphComparison, compare, equivalent, to_networkx
 from compsparse.graph.complexity import Complexity, ComplexityTerm
 from compsparse.graph.constituent import Constituent, DeclaredProperties
+from compsparse.graph.drawing import draw_svg, draw_text, to_dot, to_mermaid
 from compsparse.graph.expression import expanded, from_expression, fused, to_expression
 from compsparse.graph.function_graph import FunctionGraph, Kind, Node
 from compsparse.graph.generators import (
     balanced_tree,
     chain,
+    complete,
+    from_groups,
     pyramid,
     random_dag,
     random_tree,
     single_node,
 )
-from compsparse.graph.groups import complete, from_groups
-from compsparse.graph.interchange import to_dot, to_mermaid, to_networkx
 from compsparse.graph.modules import ModuleTree, module_tree
-from compsparse.graph.svg_drawing import draw_svg
-from compsparse.graph.text_drawing import draw_text
 from compsparse.graph.tracing import trace
 
 __all__ = [

@@ -98,11 +98,8 @@ def _clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, **optio
 def _where(condition: Any, *branches: Any) -> Any:
     if len(branches) != 2:
         raise TraceError("np.where without both branches is not supported, since how much it finds depends on values")
-    return elementwise("where", _condition(condition), *branches)
-
-
-def _condition(condition: Any) -> Any:
-    return elementwise("logical_not", elementwise("logical_not", condition))
+    truth = elementwise("logical_not", elementwise("logical_not", condition))
+    return elementwise("where", truth, *branches)
 
 
 def _select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
@@ -195,10 +192,6 @@ def _logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, 
     return folded_along(partial(elementwise, "logaddexp"), a, axis, keepdims=keepdims)
 
 
-def _softmax(x: Any, axis: Any = None, **more: Any) -> Any:
-    return elementwise("exp", _log_softmax(x, axis, **more))
-
-
 def _log_softmax(x: Any, axis: Any = None, **more: Any) -> Any:
     refuse_options("softmax", {k: v for k, v in _kept(more).items() if k != "_stacklevel"})
     return elementwise("sub", x, _logsumexp(x, axis, keepdims=True))
@@ -210,10 +203,6 @@ def _ptp(a: Any, axis: Any = None, **options: Any) -> Any:
 
 def _like(a: Any, value: float) -> Any:
     return SymbolArray(np.full(objects(a).shape, value, dtype=object)) if objects(a).ndim else value
-
-
-def _refused(name: str) -> Any:
-    raise TraceError(f"{name} is not supported in a traced function")
 
 
 def _along(function: Callable[..., Any], axis: int, a: Any) -> Any:
@@ -256,7 +245,7 @@ ARRAY_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "ones_like": lambda a, **kw: _like(a, 1.0),
     "full_like": lambda a, fill_value, **kw: elementwise("add", _like(a, 0.0), fill_value),
     "logsumexp": _logsumexp,
-    "softmax": _softmax,
+    "softmax": lambda x, axis=None, **more: elementwise("exp", _log_softmax(x, axis, **more)),
     "log_softmax": _log_softmax,
     "isscalar": lambda a: isinstance(a, Symbol),
     "iscomplexobj": lambda a: False,
@@ -265,5 +254,4 @@ ARRAY_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "conj": lambda a: a,
     "fix": lambda a, out=None: elementwise("trunc", a),
     "apply_along_axis": _along,
-    "nan_to_num": lambda *a, **kw: _refused("np.nan_to_num"),
 }

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from compsparse.checks import check_flag
 from compsparse.errors import GraphError
 from compsparse.graph.function_graph import FunctionGraph, check_graph
-from compsparse.graph.interchange import to_networkx
-from compsparse.parameters import check_parameters
+
+if TYPE_CHECKING:
+    import networkx
 
 
 def equivalent(a: FunctionGraph, b: FunctionGraph, *, rename_inputs: bool = False) -> bool:
     """Whether two graphs differ in the names of their nodes alone (and of inputs, if allowed)."""
     check_graph("a", a)
     check_graph("b", b)
-    check_parameters(rename_inputs=rename_inputs)
+    check_flag("rename_inputs", rename_inputs)
     if (a.n_inputs, a.size, a.n_edges, len(a.outputs)) != (b.n_inputs, b.size, b.n_edges, len(b.outputs)):
         return False
     if not rename_inputs:
@@ -42,6 +44,33 @@ def _numbered(graph: FunctionGraph, numbers: dict[object, int]) -> tuple[list[in
         computes = (node.constituent, node.kind, node.channels, tuple(of[p] for p in node.parents))
         of[node.name] = numbers.setdefault(computes, len(numbers))
     return [of[o] for o in graph.outputs], sorted(of[n.name] for n in graph.nodes)
+
+
+def to_networkx(graph: FunctionGraph) -> networkx.DiGraph:
+    """A networkx graph; nodes carry ``role``, ``constituent``, ``kind``, edges their ``position``."""
+    check_graph("graph", graph)
+    import networkx
+
+    result = networkx.DiGraph()
+    for name in graph.inputs:
+        result.add_node(name, role="input", output=_output_place(graph, name))
+    for node in graph.nodes:
+        result.add_node(
+            node.name,
+            role="node",
+            constituent=node.constituent,
+            kind=node.kind,
+            channels=node.channels,
+            output=_output_place(graph, node.name),
+        )
+        for position, parent in enumerate(node.parents):
+            result.add_edge(parent, node.name, position=position)
+    return result
+
+
+def _output_place(graph: FunctionGraph, name: str) -> int | None:
+    """Which output a name is, if it is one."""
+    return graph.outputs.index(name) if name in graph.outputs else None
 
 
 @dataclass(frozen=True)

@@ -1,30 +1,51 @@
-"""Functions that are written with the primitive operations, for expressions and traced functions alike.
-
-Each builder gets ``do(operation, *operands)`` first, which makes a formula, a node or a number of them.
-"""
+"""Functions that are written with the primitive operations, for expressions and traced functions alike."""
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
-from compsparse.graph.formula import Apply, Formula
+from compsparse.graph.formula import Apply, Argument, Constant, Formula
 
 Do = Callable[..., Any]
+"""``do(operation, *operands)`` makes a formula, a node or a number of them."""
+
+_WRITTEN = {
+    "clip": ("x low high", "min(max(x, low), high)"),
+    "positive": ("x", "x"),
+    "exp2": ("x", "2**x"),
+    "exp10": ("x", "10**x"),
+    "deg2rad": ("x", "x*(pi/180)"),
+    "rad2deg": ("x", "x*(180/pi)"),
+    "ceil": ("x", "-floor(-x)"),
+    "trunc": ("x", "where(x < 0, ceil(x), floor(x))"),
+    # the division leaves a whole number up to rounding, which half a step takes away
+    "floor_divide": ("a b", "floor((a - mod(a, b))/b + 0.5)"),
+    "arctanh": ("x", "0.5*(log1p(x) - log1p(-x))"),
+    "heaviside": ("x at_zero", "where(x > 0, 1, where(x < 0, 0, at_zero))"),
+    "equal": ("a b", "(a >= b)*(a <= b)"),
+    "not_equal": ("a b", "1 - equal(a, b)"),
+    "erfc": ("x", "1 - erf(x)"),
+    "ndtr": ("x", "0.5*(1 + erf(sqrt(0.5)*x))"),
+    "logit": ("x", "log(x) - log1p(-x)"),
+    "log_expit": ("x", "-softplus(-x)"),
+    "fma": ("a b c", "a*b + c"),
+    "elu": ("x alpha", "relu(x) + alpha*expm1(min(x, 0))"),
+    "selu": ("x", "1.0507009873554805*elu(x, 1.6732632423543772)"),
+    "silu": ("x", "x*sigmoid(x)"),
+    "gelu": ("x", "x*ndtr(x)"),
+    "mish": ("x", "x*tanh(softplus(x))"),
+    "softsign": ("x", "x/(1 + abs(x))"),
+    "tanhshrink": ("x", "x - tanh(x)"),
+    "hardsigmoid": ("x", "clip(x + 3, 0, 6)/6"),
+    "hardswish": ("x", "x*hardsigmoid(x)"),
+}
+"""Arguments and expression by name."""
 
 
-def _clip(do: Do, x: Any, low: Any, high: Any) -> Any:
-    return do("minimum", do("maximum", x, low), high)
-
-
-def _ceil(do: Do, x: Any) -> Any:
-    return do("neg", do("floor", do("neg", x)))
-
-
-def _trunc(do: Do, x: Any) -> Any:
-    return do("where", do("less", x, 0), _ceil(do, x), do("floor", x))
+# ---- functions that use a part twice, or look at what they are given -----------------------------
 
 
 def _rint(do: Do, x: Any) -> Any:
@@ -36,18 +57,9 @@ def _rint(do: Do, x: Any) -> Any:
     return do("where", do("less", past, 0.5), below, up)
 
 
-def _floor_divide(do: Do, a: Any, b: Any) -> Any:
-    """The division leaves a whole number up to rounding, which half a step takes away."""
-    return do("floor", do("add", do("div", do("sub", a, do("mod", a, b)), b), 0.5))
-
-
 def _fmod(do: Do, a: Any, b: Any) -> Any:
     size = do("mod", do("abs", a), do("abs", b))
     return do("where", do("less", a, 0), do("neg", size), size)
-
-
-def _arctanh(do: Do, x: Any) -> Any:
-    return do("mul", 0.5, do("sub", do("log1p", x), do("log1p", do("neg", x))))
 
 
 def _logaddexp(do: Do, a: Any, b: Any) -> Any:
@@ -64,21 +76,9 @@ def _logaddexp2(do: Do, a: Any, b: Any) -> Any:
     return do("add", b, do("div", do("softplus", inside), math.log(2)))
 
 
-def _heaviside(do: Do, x: Any, at_zero: Any) -> Any:
-    return do("where", do("greater", x, 0), 1, do("where", do("less", x, 0), 0, at_zero))
-
-
 def _copysign(do: Do, size: Any, sign: Any) -> Any:
     size = do("abs", size)
     return do("where", do("less", sign, 0), do("neg", size), size)
-
-
-def _equal(do: Do, a: Any, b: Any) -> Any:
-    return do("mul", do("greater_equal", a, b), do("less_equal", a, b))
-
-
-def _ndtr(do: Do, x: Any) -> Any:
-    return do("mul", 0.5, do("add", 1, do("erf", do("mul", math.sqrt(0.5), x))))
 
 
 def _leaky_relu(do: Do, x: Any, slope: Any) -> Any:
@@ -88,18 +88,9 @@ def _leaky_relu(do: Do, x: Any, slope: Any) -> Any:
     return do("maximum" if getattr(slope, "value", slope) <= 1 else "minimum", x, do("mul", slope, x))
 
 
-def _elu(do: Do, x: Any, alpha: Any) -> Any:
-    return do("add", do("relu", x), do("mul", alpha, do("expm1", do("minimum", x, 0))))
-
-
 def _celu(do: Do, x: Any, alpha: Any) -> Any:
     below = do("expm1", do("div", do("minimum", x, 0), alpha))
     return do("add", do("relu", x), do("mul", alpha, below))
-
-
-def _selu(do: Do, x: Any) -> Any:
-    scale, alpha = 1.0507009873554805, 1.6732632423543772
-    return do("mul", scale, _elu(do, x, alpha))
 
 
 def _gelu_tanh(do: Do, x: Any) -> Any:
@@ -108,49 +99,27 @@ def _gelu_tanh(do: Do, x: Any) -> Any:
     return do("mul", do("mul", 0.5, x), do("add", 1, wave))
 
 
-def _hardsigmoid(do: Do, x: Any) -> Any:
-    return do("div", _clip(do, do("add", x, 3), 0, 6), 6)
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) or hasattr(value, "value")
 
 
-DERIVED: dict[str, Callable[..., Any]] = {
-    "clip": _clip,
-    "positive": lambda do, x: x,
-    "exp2": lambda do, x: do("pow", 2, x),
-    "exp10": lambda do, x: do("pow", 10, x),
-    "deg2rad": lambda do, x: do("mul", x, math.pi / 180),
-    "rad2deg": lambda do, x: do("mul", x, 180 / math.pi),
-    "ceil": _ceil,
-    "trunc": _trunc,
-    "rint": _rint,
-    "floor_divide": _floor_divide,
-    "fmod": _fmod,
-    "arctanh": _arctanh,
-    "logaddexp": _logaddexp,
-    "logaddexp2": _logaddexp2,
-    "heaviside": _heaviside,
-    "copysign": _copysign,
-    "equal": _equal,
-    "not_equal": lambda do, a, b: do("sub", 1, _equal(do, a, b)),
-    "erfc": lambda do, x: do("sub", 1, do("erf", x)),
-    "ndtr": _ndtr,
-    "logit": lambda do, x: do("sub", do("log", x), do("log1p", do("neg", x))),
-    "log_expit": lambda do, x: do("neg", do("softplus", do("neg", x))),
-    "fma": lambda do, a, b, c: do("add", do("mul", a, b), c),
-    "leaky_relu": _leaky_relu,
-    "elu": _elu,
-    "celu": _celu,
-    "selu": _selu,
-    "silu": lambda do, x: do("mul", x, do("sigmoid", x)),
-    "gelu": lambda do, x: do("mul", x, _ndtr(do, x)),
-    "gelu_tanh": _gelu_tanh,
-    "mish": lambda do, x: do("mul", x, do("tanh", do("softplus", x))),
-    "softsign": lambda do, x: do("div", x, do("add", 1, do("abs", x))),
-    "tanhshrink": lambda do, x: do("sub", x, do("tanh", x)),
-    "hardsigmoid": _hardsigmoid,
-    "hardswish": lambda do, x: do("mul", x, _hardsigmoid(do, x)),
+class Derived(NamedTuple):
+    """How many operands a function takes, and what makes it of them: ``build(do, *operands)``."""
+
+    arity: int
+    build: Callable[..., Any]
+
+
+_BUILT = {
+    "rint": Derived(1, _rint),
+    "fmod": Derived(2, _fmod),
+    "logaddexp": Derived(2, _logaddexp),
+    "logaddexp2": Derived(2, _logaddexp2),
+    "copysign": Derived(2, _copysign),
+    "leaky_relu": Derived(2, _leaky_relu),
+    "celu": Derived(2, _celu),
+    "gelu_tanh": Derived(1, _gelu_tanh),
 }
-"""Builders by name; :func:`derived` knows the other spellings."""
-
 _SPELLINGS = {
     "atanh": "arctanh",
     "radians": "deg2rad",
@@ -162,19 +131,31 @@ _SPELLINGS = {
 }
 
 
-def derived(name: str) -> Callable[..., Any] | None:
-    """The builder of a function by any of its spellings, or None."""
-    return DERIVED.get(_SPELLINGS.get(name, name))
+@cache
+def derived(name: str) -> Derived | None:
+    """The function by any of its spellings, or None."""
+    name = _SPELLINGS.get(name, name)
+    if name not in _WRITTEN:
+        return _BUILT.get(name)
+    from compsparse.graph.parser import parse_formula  # which reads these functions too
+
+    arguments, text = _WRITTEN[name]
+    formula = parse_formula(text, arguments.split())
+    return Derived(len(arguments.split()), lambda do, *operands: _done(formula, do, operands))
 
 
-def n_operands(builder: Callable[..., Any]) -> int:
-    """How many operands a builder takes."""
-    return len(inspect.signature(builder).parameters) - 1
+def _done(part: Formula, do: Do, operands: tuple[Any, ...]) -> Any:
+    match part:
+        case Argument(index):
+            return operands[index]
+        case Constant(value):
+            return value
+    return do(part.operation, *(_done(inner, do, operands) for inner in part.operands))
 
 
 def derived_names() -> list[str]:
     """All spellings."""
-    return [*DERIVED, *_SPELLINGS]
+    return [*_WRITTEN, *_BUILT, *_SPELLINGS]
 
 
 def spelled_out(part: Apply) -> Formula | None:
@@ -183,7 +164,3 @@ def spelled_out(part: Apply) -> Formula | None:
         case Apply("mod", (a, b)):
             return Apply("sub", (a, Apply("mul", (b, Apply("floor", (Apply("div", (a, b)),))))))
     return None
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) or hasattr(value, "value")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -34,8 +35,9 @@ def evaluate(graph: FunctionGraph, X: Any) -> Any:
     torch = is_torch(X)
     X = X if torch else _array(X)
     if X.ndim != 2 or X.shape[1] != graph.n_inputs:
+        some = ", ".join(graph.inputs[:8]) + ", …" * (graph.n_inputs > 8)
         raise DataError(
-            f"the graph has {graph.n_inputs} inputs {_some(graph.inputs)}: "
+            f"the graph has {graph.n_inputs} inputs ({some}): "
             f"expected an array of shape (n, {graph.n_inputs}), got {tuple(X.shape)}"
         )
     if torch:
@@ -48,7 +50,9 @@ def evaluate(graph: FunctionGraph, X: Any) -> Any:
         values = _run(graph, columns, torch)
     except RecursionError:
         raise GraphError("a formula of the graph nests too deep to be evaluated: expanded(graph) can be") from None
-    return values[0] if len(values) == 1 else _stack(values, torch)
+    if len(values) == 1:
+        return values[0]
+    return sys.modules["torch"].stack(values, dim=1) if torch else np.stack(values, axis=1)
 
 
 def _array(X: Any) -> np.ndarray:
@@ -111,15 +115,3 @@ def _checked(function: Callable[..., Any], name: str) -> Callable[..., Any]:
 def _as_float(value: Any, columns: Any, torch: bool) -> Any:
     # a copy: an output that is an input must not be a view of the caller's array
     return value.to(columns.dtype, copy=True) if torch else np.array(value, dtype=columns.dtype)
-
-
-def _stack(values: list[Any], torch: bool) -> Any:
-    if torch:
-        import torch as torch_module
-
-        return torch_module.stack(values, dim=1)
-    return np.stack(values, axis=1)
-
-
-def _some(names: tuple[str, ...], most: int = 8) -> str:
-    return f"({', '.join(names[:most])}{', …' if len(names) > most else ''})"

@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from compsparse.checks import check_count, check_list, check_name_list
+from compsparse.checks import check_count, check_flag, check_list, check_name_list
 from compsparse.errors import GraphError
 from compsparse.graph.builder import OperationRecorder
 from compsparse.graph.constituent import Constituent
 from compsparse.graph.formula import Apply, Argument, Formula, render, substitute, walk
 from compsparse.graph.function_graph import FunctionGraph, Node, check_graph
 from compsparse.graph.parser import parse_formula, variables
-from compsparse.parameters import check_parameters
 
 
 def from_expression(
@@ -38,7 +37,7 @@ def from_expression(
        ├─ c
        └─ d
     """
-    check_parameters(fuse=fuse)
+    check_flag("fuse", fuse)
     texts = [text] if isinstance(text, str) else check_list("text", text)
     if not texts:
         raise GraphError("there is no expression to read")

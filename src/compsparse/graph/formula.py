@@ -57,6 +57,14 @@ def substitute(formula: Formula, arguments: Sequence[Formula]) -> Formula:
     return formula
 
 
+def summed(terms: list[Formula]) -> Formula:
+    """A balanced sum, so that formulas of many terms do not nest deeply."""
+    while len(terms) > 1:
+        pairs = [Apply("add", pair) for pair in zip(terms[::2], terms[1::2], strict=False)]
+        terms = [*pairs, *terms[2 * len(pairs) :]]
+    return terms[0]
+
+
 @lru_cache(maxsize=4096)
 def compile_formula(formula: Formula, arity: int, torch: bool) -> Callable[..., Any]:
     """The formula as a function of ``arity`` arrays, for numpy or for torch."""

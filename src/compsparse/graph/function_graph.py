@@ -140,8 +140,8 @@ class FunctionGraph:
 
     @classmethod
     def from_groups(cls, groups: Any, inputs: Sequence[str] | None = None) -> FunctionGraph:
-        """Makes a tree from nested groups of inputs; see :mod:`compsparse.graph.groups`."""
-        from compsparse.graph.groups import from_groups
+        """Makes a tree from nested groups of inputs; see :mod:`compsparse.graph.generators`."""
+        from compsparse.graph.generators import from_groups
 
         return from_groups(groups, inputs)
 
@@ -161,7 +161,7 @@ class FunctionGraph:
         return dumps(self, indent=indent)
 
     def __str__(self) -> str:
-        from compsparse.graph.text_drawing import draw_text
+        from compsparse.graph.drawing import draw_text
 
         return draw_text(self)
 
@@ -171,7 +171,7 @@ class FunctionGraph:
         )
 
     def _repr_svg_(self) -> str:
-        from compsparse.graph.svg_drawing import draw_svg
+        from compsparse.graph.drawing import draw_svg
 
         return draw_svg(self)
 

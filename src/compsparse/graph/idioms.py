@@ -12,7 +12,16 @@ from compsparse.errors import TraceError
 from compsparse.graph.array_functions import ARRAY_FUNCTIONS, folded_along, refuse_options
 from compsparse.graph.derived import derived
 from compsparse.graph.operations import is_torch, operation
-from compsparse.graph.symbols import MaskedArray, SymbolArray, elementwise, holds_symbols, objects, plain, wrapped
+from compsparse.graph.symbols import (
+    LOGIC,
+    MaskedArray,
+    SymbolArray,
+    elementwise,
+    holds_symbols,
+    objects,
+    plain,
+    wrapped,
+)
 
 _NAMES = {
     "bitwise_and": "logical_and", "bitwise_or": "logical_or", "bitwise_xor": "logical_xor",
@@ -22,7 +31,6 @@ _NAMES = {
     "permute_dims": "transpose", "around": "round", "mm": "matmul", "mv": "matmul", "nanmedian": "median",
     "special.expit": "sigmoid",
 }  # fmt: skip
-_LOGIC = {"logical_and", "logical_or", "logical_xor", "logical_not"}
 
 _NATIVE = {
     "append", "array_split", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_to", "column_stack", "concatenate",
@@ -50,9 +58,9 @@ def call(name: str, args: Sequence[Any], kwargs: dict[str, Any], library: str = 
         return ARRAY_FUNCTIONS[known](*args, **kwargs)
     if known in _NATIVE:
         return wrapped(getattr_path(np, known)(*plain(list(args)), **plain(kwargs)))
-    if known in _LOGIC or operation(last) is not None or derived(last) is not None:
+    if known in LOGIC or operation(last) is not None or derived(last) is not None:
         refuse_options(library + "." + name, kwargs)
-        return elementwise(known if known in _LOGIC else last, *args)
+        return elementwise(known if known in LOGIC else last, *args)
     raise TraceError(f"{library}.{name} is not supported in a traced function")
 
 
@@ -122,14 +130,12 @@ def array_function(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -
 _TORCH_WORDS = {"dim": "axis", "keepdim": "keepdims", "other": None, "input": None}
 
 
-def torch_function(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+def torch_function(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """What torch calls for its functions when a traced value is among the arguments."""
-    name = str(function.__name__).strip("_")
+    name = name.strip("_")
     args = [_from_torch(a) for a in args]
     options = {_TORCH_WORDS.get(k) or k: _from_torch(v) for k, v in kwargs.items()}
     options.pop("inplace", None)
-    if name in _ACTIVATIONS:
-        return _ACTIVATIONS[name](*args, **options)
     if name in _LAYERS:
         return _LAYERS[name](*args, **options)
     if name in ("norm", "linalg_norm", "vector_norm"):
@@ -153,22 +159,9 @@ def _from_torch(value: Any) -> Any:
 
 def _softplus(x: Any, beta: float = 1, threshold: float = 20) -> Any:
     """Smooth everywhere; torch's own leaves out what is below exp(-threshold)."""
-    return (
-        elementwise("div", elementwise("softplus", elementwise("mul", beta, x)), beta)
-        if beta != 1
-        else elementwise("softplus", x)
-    )
-
-
-_ACTIVATIONS: dict[str, Callable[..., Any]] = {
-    "leaky_relu": lambda x, negative_slope=0.01: elementwise("leaky_relu", x, negative_slope),
-    "elu": lambda x, alpha=1.0: elementwise("elu", x, alpha),
-    "celu": lambda x, alpha=1.0: elementwise("celu", x, alpha),
-    "gelu": lambda x, approximate="none": elementwise("gelu" if approximate == "none" else "gelu_tanh", x),
-    "softplus": _softplus,
-    "hardtanh": lambda x, min_val=-1.0, max_val=1.0: elementwise("clip", x, min_val, max_val),
-    "relu6": lambda x: elementwise("clip", x, 0, 6),
-}
+    if beta == 1:
+        return elementwise("softplus", x)
+    return elementwise("div", elementwise("softplus", elementwise("mul", beta, x)), beta)
 
 
 def _linear(x: Any, weight: Any, bias: Any = None) -> Any:
@@ -190,6 +183,13 @@ def _flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
 
 
 _LAYERS: dict[str, Callable[..., Any]] = {
+    "leaky_relu": lambda x, negative_slope=0.01: elementwise("leaky_relu", x, negative_slope),
+    "elu": lambda x, alpha=1.0: elementwise("elu", x, alpha),
+    "celu": lambda x, alpha=1.0: elementwise("celu", x, alpha),
+    "gelu": lambda x, approximate="none": elementwise("gelu" if approximate == "none" else "gelu_tanh", x),
+    "softplus": _softplus,
+    "hardtanh": lambda x, min_val=-1.0, max_val=1.0: elementwise("clip", x, min_val, max_val),
+    "relu6": lambda x: elementwise("clip", x, 0, 6),
     "linear": _linear,
     "dropout": _dropout,
     "alpha_dropout": _dropout,
@@ -210,19 +210,12 @@ def method(value: Any, name: str) -> Any:
     if name == "T":
         return value
     if name in _METHODS:
-        return lambda *args, **kwargs: call(name, [value, *args], _dimension(kwargs))
+        return lambda *args, **kwargs: call(
+            name, [value, *args], {_TORCH_WORDS.get(k) or k: v for k, v in kwargs.items()}
+        )
     if name in _TORCH_METHODS or (not name.startswith("_") and operation(name) is not None):
-        return lambda *args, **kwargs: torch_function(_Named(name), [value, *args], kwargs)
+        return lambda *args, **kwargs: torch_function(name, [value, *args], kwargs)
     raise AttributeError(f".{name} is not supported on a traced value")
-
-
-class _Named:
-    def __init__(self, name: str):
-        self.__name__ = name
-
-
-def _dimension(kwargs: dict[str, Any]) -> dict[str, Any]:
-    return {_TORCH_WORDS.get(k) or k: v for k, v in kwargs.items()}
 
 
 def _reshape(value: Any, *shape: Any, order: Any = "C") -> Any:
@@ -236,10 +229,6 @@ def _astype(value: Any, dtype: Any, **options: Any) -> Any:
     return wrapped(objects(value).copy())
 
 
-def _item(value: Any) -> Any:
-    return objects(value).item()
-
-
 _SAME: dict[str, Callable[..., Any]] = {
     "copy": lambda value, *a, **kw: wrapped(objects(value).copy()),
     "clone": lambda value: wrapped(objects(value).copy()),
@@ -248,7 +237,7 @@ _SAME: dict[str, Callable[..., Any]] = {
     "reshape": _reshape,
     "view": _reshape,
     "astype": _astype,
-    "item": _item,
+    "item": lambda value: objects(value).item(),
     "tolist": lambda value: objects(value).tolist(),
     "detach": lambda value: value,
     "double": lambda value: value,

@@ -103,14 +103,6 @@ def _where(condition: Any, a: Any, b: Any) -> Any:
     return np.where(np.asarray(condition) != 0, a, b)
 
 
-def _relu(x: Any) -> Any:
-    return np.maximum(x, 0)
-
-
-def _softplus(x: Any) -> Any:
-    return np.logaddexp(x, 0)
-
-
 _INF = math.inf
 _HALF_PI = math.pi / 2
 
@@ -147,11 +139,11 @@ OPERATIONS: dict[str, Operation] = {
         Operation("sinc", 1, np.sinc, "sinc", value_range=(-0.2172336283, 1), lipschitz=(_HALF_PI,)),
         Operation("tanh", 1, np.tanh, "tanh", value_range=(-1, 1), lipschitz=(1,)),
         Operation("sigmoid", 1, special.expit, "sigmoid", value_range=(0, 1), lipschitz=(0.25,)),
-        Operation("softplus", 1, _softplus, "softplus", value_range=(0, _INF), lipschitz=(1,)),
+        Operation("softplus", 1, lambda x: np.logaddexp(x, 0), "softplus", value_range=(0, _INF), lipschitz=(1,)),
         Operation("erf", 1, special.erf, "erf", value_range=(-1, 1), lipschitz=(2 / math.sqrt(math.pi),)),
         Operation("hypot", 2, np.hypot, "hypot", smoothness=1, value_range=(0, _INF), lipschitz=(1, 1)),
         Operation("abs", 1, np.abs, "abs", smoothness=1, value_range=(0, _INF), lipschitz=(1,)),
-        Operation("relu", 1, _relu, "relu", smoothness=1, value_range=(0, _INF), lipschitz=(1,)),
+        Operation("relu", 1, lambda x: np.maximum(x, 0), "relu", smoothness=1, value_range=(0, _INF), lipschitz=(1,)),
         Operation("maximum", 2, np.maximum, "maximum", smoothness=1, lipschitz=(1, 1), family="max"),
         Operation("minimum", 2, np.minimum, "minimum", smoothness=1, lipschitz=(1, 1), family="min"),
         Operation("sign", 1, np.sign, "sign", smoothness=0, value_range=(-1, 1)),
@@ -167,33 +159,12 @@ OPERATIONS: dict[str, Operation] = {
 """All primitive operations by name."""
 
 ALIASES: dict[str, str] = {
-    "asin": "arcsin",
-    "acos": "arccos",
-    "atan": "arctan",
-    "atan2": "arctan2",
-    "asinh": "arcsinh",
-    "acosh": "arccosh",
-    "remainder": "mod",
-    "fmax": "maximum",
-    "fmin": "minimum",
-    "max": "maximum",
-    "min": "minimum",
-    "fabs": "abs",
-    "absolute": "abs",
-    "subtract": "sub",
-    "multiply": "mul",
-    "divide": "div",
-    "true_divide": "div",
-    "negative": "neg",
-    "negate": "neg",
-    "power": "pow",
-    "float_power": "pow",
-    "expit": "sigmoid",
-    "gt": "greater",
-    "lt": "less",
-    "ge": "greater_equal",
-    "le": "less_equal",
-}
+    "asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2", "asinh": "arcsinh", "acosh": "arccosh",
+    "remainder": "mod", "fmax": "maximum", "max": "maximum", "fmin": "minimum", "min": "minimum", "fabs": "abs",
+    "absolute": "abs", "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "negative": "neg",
+    "negate": "neg", "power": "pow", "float_power": "pow", "expit": "sigmoid", "gt": "greater", "lt": "less",
+    "ge": "greater_equal", "le": "less_equal",
+}  # fmt: skip
 """Other spellings (math, numpy, torch, scipy) of the same operations."""
 
 

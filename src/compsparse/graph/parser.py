@@ -13,7 +13,7 @@ import numpy as np
 
 from compsparse.checks import brief
 from compsparse.errors import ConfigError, ExpressionError
-from compsparse.graph.derived import derived, derived_names, n_operands
+from compsparse.graph.derived import derived, derived_names
 from compsparse.graph.formula import Apply, Argument, Constant, Formula
 from compsparse.graph.operations import ALIASES, OPERATIONS, Operation, operation
 
@@ -182,8 +182,8 @@ class _Parser:
         if found is not None:
             return self._applied(found, operands, token)
         assert builder is not None
-        self._count(n_operands(builder), operands, token)
-        made: Formula = builder(self._do, *operands)
+        self._count(builder.arity, operands, token)
+        made: Formula = builder.build(self._do, *operands)
         return made
 
     def _do(self, name: str, *operands: Formula | float) -> Formula:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,69 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from compsparse.errors import TraceError
 from compsparse.graph.builder import OperationRecorder
-from compsparse.graph.decisions import Decisions
-from compsparse.graph.derived import derived, n_operands
+from compsparse.graph.derived import derived
 from compsparse.graph.operations import is_torch, operation
 
+# ---- both sides of every if: a traced function is run once for each way its conditions can fall -----
+
+
+_MOST_RUNS = 256
+_MOST_IN_A_RUN = 64
+
+
+class Decisions:
+    """How the conditions of one run fall: as the script says, and true beyond its end."""
+
+    def __init__(self, script: tuple[bool, ...]):
+        self.script = script
+        self.made: dict[str, bool] = {}
+
+    def ask(self, condition: str) -> bool:
+        """The answer for a condition; the same condition gets the same answer throughout a run."""
+        if condition not in self.made:
+            if len(self.made) >= _MOST_IN_A_RUN:
+                raise TraceError(
+                    f"the function branches on a value more than {_MOST_IN_A_RUN} times in one run, as a loop does "
+                    "whose end depends on a value: give the loop a fixed number of steps"
+                )
+            place = len(self.made)
+            self.made[condition] = self.script[place] if place < len(self.script) else True
+        return self.made[condition]
+
+
+def explored(run: Callable[[Decisions], Any], join: Callable[[str, Any, Any], Any]) -> Any:
+    """The result of ``run`` for every way its conditions can fall, joined condition by condition.
+
+    Args:
+        join: makes one result of a condition and the results where it holds and where it does not.
+    """
+    count = 0
+
+    def below(script: tuple[bool, ...]) -> Any:
+        """The joined results of all runs that begin with this script."""
+        nonlocal count
+        count += 1
+        if count > _MOST_RUNS:
+            raise TraceError(
+                f"the function branches on values in more than {_MOST_RUNS} ways: use np.where, np.maximum or "
+                "np.minimum, which need no branches"
+            )
+        decisions = Decisions(script)
+        result = run(decisions)
+        conditions = list(decisions.made)
+        for place in reversed(range(len(script), len(conditions))):
+            falls = list(decisions.made.values())[:place]
+            result = join(conditions[place], result, below((*falls, False)))
+        return result
+
+    return below(())
+
+
+# ---- numbers and arrays that record -----------------------------------------------------------------
+
+
 _COMPARISONS = {"greater", "less", "greater_equal", "less_equal", "equal", "not_equal"}
-_LOGIC = {"logical_and", "logical_or", "logical_xor", "logical_not"}
+LOGIC = {"logical_and", "logical_or", "logical_xor", "logical_not"}
 _NEUTRAL = {"add": 0.0, "maximum": -math.inf, "minimum": math.inf}
 
 
@@ -35,7 +92,26 @@ class Recorder(OperationRecorder):
         self.decisions = Decisions(())
 
 
-class Symbol:
+class _Asked:
+    """What Python, numpy and torch ask a traced value when they meet it."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        return _idioms().method(self, name)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        return _idioms().on_symbols(ufunc, method, inputs, options)
+
+    def __array_function__(self, function: Any, kinds: Any, args: Any, kwargs: Any) -> Any:
+        return _idioms().array_function(function, args, kwargs)
+
+    @classmethod
+    def __torch_function__(cls, function: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return _idioms().torch_function(function.__name__, args, kwargs or {})
+
+
+class Symbol(_Asked):
     """A number that records what is done to it."""
 
     __slots__ = ("name", "recorder")
@@ -82,21 +158,8 @@ class Symbol:
     def __divmod__(self, other: Any) -> Any:
         return elementwise("floor_divide", self, other), elementwise("mod", self, other)
 
-    def __getattr__(self, name: str) -> Any:
-        return _idioms().method(self, name)
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        return _idioms().on_symbols(ufunc, method, inputs, options)
-
-    def __array_function__(self, function: Any, kinds: Any, args: Any, kwargs: Any) -> Any:
-        return _idioms().array_function(function, args, kwargs)
-
-    @classmethod
-    def __torch_function__(cls, function: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return _idioms().torch_function(function, args, kwargs or {})
-
-
-class SymbolArray(NDArrayOperatorsMixin):
+class SymbolArray(_Asked, NDArrayOperatorsMixin):
     """An array of symbols and numbers, which behaves as one of numpy; ``values`` holds them as objects."""
 
     def __init__(self, values: Any):
@@ -137,21 +200,6 @@ class SymbolArray(NDArrayOperatorsMixin):
             self.values[...] = elementwise("where", mask, _where_chosen(value, mask), self).values
         else:
             self.values[plain(key)] = objects(value)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or name == "values":
-            raise AttributeError(name)
-        return _idioms().method(self, name)
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        return _idioms().on_symbols(ufunc, method, inputs, options)
-
-    def __array_function__(self, function: Any, kinds: Any, args: Any, kwargs: Any) -> Any:
-        return _idioms().array_function(function, args, kwargs)
-
-    @classmethod
-    def __torch_function__(cls, function: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return _idioms().torch_function(function, args, kwargs or {})
 
 
 class MaskedArray(NDArrayOperatorsMixin):
@@ -311,20 +359,21 @@ def elementwise(name: str, *operands: Any) -> Any:
 
 
 def _scalar(name: str, *operands: Any) -> Any:
-    if name in _LOGIC:
+    if name in LOGIC:
         return _logical(name, *operands)
     operands = tuple(o if isinstance(o, Symbol) else _number(o) for o in operands)
     symbol = next((o for o in operands if isinstance(o, Symbol)), None)
     found, builder = operation(name), derived(name)
     if found is None and builder is None:
         raise TraceError(f"{name} is not supported")
-    wanted = found.arity if found is not None else n_operands(builder)  # type: ignore[arg-type]
+    wanted = (found or builder).arity  # type: ignore[union-attr]
     if len(operands) != wanted:
         raise TraceError(f"{name} takes {wanted} argument{'s' * (wanted > 1)} here, got {len(operands)}")
     if found is None:
-        result = builder(_scalar, *operands)  # type: ignore[misc]
+        result = builder.build(_scalar, *operands)  # type: ignore[union-attr]
     elif symbol is None:
-        result = _constant(found, operands)
+        with np.errstate(all="ignore"):
+            result = float(found.numpy(*operands))
     else:
         result = _recorded(symbol.recorder, found.name, operands)
     if name in _COMPARISONS and isinstance(result, Symbol):
@@ -344,11 +393,6 @@ def _recorded(recorder: Recorder, name: str, operands: Sequence[Any]) -> Any:
         if not isinstance(operand, Symbol) and not math.isfinite(operand):
             raise TraceError("an infinite or undefined constant met a traced value")
     return Symbol(recorder, recorder.apply(name, [o.name if isinstance(o, Symbol) else o for o in operands]))
-
-
-def _constant(found: Any, operands: Sequence[float]) -> float:
-    with np.errstate(all="ignore"):
-        return float(found.numpy(*operands))
 
 
 def _number(value: Any) -> float:

@@ -10,14 +10,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from compsparse.checks import MOST_VARIABLES, brief, check_count, check_name_list, input_names
+from compsparse.checks import MOST_VARIABLES, brief, check_count, check_flag, check_name_list, input_names
 from compsparse.errors import TraceError
-from compsparse.graph.decisions import Decisions, explored
 from compsparse.graph.expression import fused
 from compsparse.graph.function_graph import FunctionGraph
-from compsparse.graph.symbols import Recorder, Symbol, SymbolArray, elementwise, is_number, objects
+from compsparse.graph.symbols import Decisions, Recorder, Symbol, SymbolArray, elementwise, explored, is_number, objects
 from compsparse.graph.twins import called
-from compsparse.parameters import check_parameters
 
 InputForm = Literal["numbers", "columns", "row", "table"]
 """How a function takes its inputs: one number each, one column each, or one array that is a row or a table."""
@@ -56,7 +54,7 @@ def trace(
     >>> trace(lambda a: a if a > 0 else -a).nodes[-1].label
     'where(greater_0, a, neg_1)'
     """
-    check_parameters(fuse=fuse)
+    check_flag("fuse", fuse)
     return traced(function, inputs, fuse=fuse).graph
 
 
@@ -69,7 +67,10 @@ def traced(function: Callable[..., Any], inputs: int | Sequence[str] | None = No
         if parameters is None:
             raise TraceError(f"say how many inputs {_called(function)} has: trace(f, n) or trace(f, names)")
         inputs = parameters
-    names = check_name_list("inputs", inputs) if isinstance(inputs, Iterable) else list(_numbered(inputs))
+    if isinstance(inputs, Iterable):
+        names = check_name_list("inputs", inputs)
+    else:
+        names = list(input_names(check_count("inputs", inputs, most=MOST_VARIABLES)))
     if not names:
         raise TraceError(f"{_called(function)} needs at least one input to be traced")
     copy = called(function)
@@ -93,10 +94,6 @@ def _forms(n_parameters: int | None, n_inputs: int) -> list[InputForm]:
     if n_parameters != 1:
         return ["numbers", "columns"]
     return ["row", "table"] if n_inputs > 1 else ["numbers", "columns", "row", "table"]
-
-
-def _numbered(n: Any) -> tuple[str, ...]:
-    return input_names(check_count("inputs", n, most=MOST_VARIABLES))
 
 
 # ---- one form -------------------------------------------------------------------------------------

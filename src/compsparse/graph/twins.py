@@ -237,11 +237,9 @@ class _Ufunc:
         if method == "reduce" and len(args) > 1:
             args, options = args[:1], {"axis": args[1], **options}
         inputs, out = args[: self._ufunc.nin], args[self._ufunc.nin :]
-        options = {**options, "out": out or options.get("out")}
-        options["out"] = (
-            options["out"] if isinstance(options["out"], tuple) or options["out"] is None else (options["out"],)
-        )
-        return idioms.on_symbols(self._ufunc, method, inputs, options)
+        out = out or options.get("out")
+        into = out if isinstance(out, tuple) or out is None else (out,)
+        return idioms.on_symbols(self._ufunc, method, inputs, {**options, "out": into})
 
 
 _MAKERS = {"zeros", "ones", "empty", "full", "zeros_like", "ones_like", "empty_like", "full_like"}
@@ -285,29 +283,18 @@ def _log(x: Any, base: Any = None) -> Any:
     return top if base is None else elementwise("div", top, elementwise("log", base))
 
 
-def _distance(p: Any, q: Any) -> Any:
-    return _hypot(*(a - b for a, b in zip(p, q, strict=True)))
-
-
 def _hypot(*parts: Any) -> Any:
     return reduce(lambda a, b: elementwise("hypot", a, b), parts) if len(parts) > 1 else elementwise("abs", *parts)
-
-
-def _product(values: Any, *, start: Any = 1) -> Any:
-    return reduce(operator.mul, values, start)
 
 
 _MATH: dict[str, Callable[..., Any]] = {
     "log": _log,
     "hypot": _hypot,
-    "dist": _distance,
+    "dist": lambda p, q: _hypot(*(a - b for a, b in zip(p, q, strict=True))),
     "fsum": sum,
-    "prod": _product,
+    "prod": lambda values, *, start=1: reduce(operator.mul, values, start),
     "sumprod": lambda p, q: sum(a * b for a, b in zip(p, q, strict=True)),
-    "mod": lambda *a: _refuse("math.remainder"),
 }
-_NOT_IN_MATH = {"remainder"}
-"""Names that mean something else in math than in numpy."""
 
 
 def _refuse(name: str) -> Any:
@@ -322,7 +309,8 @@ def _math_twin(name: str) -> Callable[..., Any]:
             return original(*args, **kwargs)
         if name in _MATH:
             return _MATH[name](*args, **kwargs)
-        if name in _NOT_IN_MATH or (operation(name) is None and derived(name) is None):
+        # the remainder of math is another than numpy's
+        if name == "remainder" or (operation(name) is None and derived(name) is None):
             _refuse(f"math.{name}")
         if not all(isinstance(a, Symbol) or is_number(a) for a in args):
             raise TraceError(f"math.{name} takes single numbers, and was given an array: use np.{name}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,8 +14,7 @@ from compsparse.checks import (
     check_device,
     check_number,
     check_time_limit,
-    generator_from,
-    seed_from,
+    own_seed,
 )
 from compsparse.errors import ConfigError, DataError
 from compsparse.graph import FunctionGraph
@@ -90,7 +88,7 @@ def fit_model(
     check_count("channels", channels)
     check_number("validation_fraction", validation_fraction, least=0, below=1)
     check_time_limit(time_limit)
-    place, seed = check_device(device), _seed(random_state)
+    place, seed = check_device(device), own_seed(random_state)
     if isinstance(X, CodedTable):
         if y is not None or sample_weight is not None:
             raise ConfigError("a coded table holds its target and its weights: give neither beside it")
@@ -138,14 +136,6 @@ def fit_model(
         validation_loss=fit.validation_loss,
         n_iter=fit.training.n_steps,
     )
-
-
-def _seed(random_state: RandomState) -> int:
-    """A seed itself, checked; else one that is drawn."""
-    if isinstance(random_state, numbers.Integral):
-        generator_from(random_state)
-        return int(random_state)
-    return seed_from(random_state)
 
 
 def _standardised(table: CodedTable) -> tuple[torch.Tensor, tuple[float, ...], tuple[float, ...]]:

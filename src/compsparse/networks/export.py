@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import torch
 
-from compsparse.checks import check_device, check_kind
+from compsparse.checks import check_device, check_kind, check_replicas
 from compsparse.digest import parse_json
 from compsparse.errors import ConfigError, DataError
 from compsparse.files import check_place
@@ -22,7 +22,6 @@ from compsparse.networks.plan import make_plan
 from compsparse.networks.replicas import ReplicatedNetwork, check_network
 from compsparse.networks.tensor_files import read_tensors, write_tensors
 from compsparse.optional import needs
-from compsparse.parameters import check_parameters
 
 _FORMAT = "compsparse.mirror/1"
 
@@ -61,9 +60,8 @@ def _network(about: dict[str, str], tensors: dict[str, torch.Tensor], source: st
     """What a damaged file asks for is compared with the weights it has before anything is made."""
     try:
         config = parse_json(about["config"])
-        replicas = config.pop("n_replicas")
+        replicas = check_replicas(config.pop("n_replicas"))
         graph, shape = FunctionGraph.from_json(about["graph"]), MirrorConfig(**config)
-        check_parameters(n_replicas=replicas)
         plan = make_plan(graph.pruned(), shape.channels, shape.out_channels, shape.share)
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
         raise DataError(f"the description of the network in {source} is damaged or incomplete") from None

@@ -9,7 +9,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
-from compsparse.checks import RandomState, check_count
+from compsparse.checks import MOST_LAYERS, RandomState, check_count
 from compsparse.networks.replicas import (
     ReplicatedNetwork,
     check_weights,
@@ -17,7 +17,6 @@ from compsparse.networks.replicas import (
     generators_for,
     per_replica_normal,
 )
-from compsparse.parameters import MOST_LAYERS, check_parameters
 
 
 class HomogeneousNetwork(ReplicatedNetwork):
@@ -48,7 +47,8 @@ class HomogeneousNetwork(ReplicatedNetwork):
         random_state: RandomState = None,
         seeds: Sequence[int] | None = None,
     ):
-        check_parameters(n_inputs=n_inputs, n_outputs=n_outputs, width=width, random_state=random_state)
+        n_inputs, n_outputs = check_count("n_inputs", n_inputs), check_count("n_outputs", n_outputs)
+        width = check_count("width", width)
         depth = check_count("depth", depth, least=0, most=MOST_LAYERS)
         super().__init__(n_inputs, n_outputs, n_replicas)
         sizes = [n_inputs, *[width] * depth, n_outputs]

@@ -14,7 +14,16 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from compsparse.checks import RandomState, brief, check_choice, check_count, check_device, check_flag, check_kind
+from compsparse.checks import (
+    RandomState,
+    brief,
+    check_choice,
+    check_count,
+    check_device,
+    check_flag,
+    check_kind,
+    check_replicas,
+)
 from compsparse.errors import ConfigError
 from compsparse.networks.masked import MaskedNetwork
 from compsparse.networks.normalisation import ReplicaBatchNorm
@@ -26,7 +35,6 @@ from compsparse.networks.replicas import (
     replica_seeds,
 )
 from compsparse.origin import Origin
-from compsparse.parameters import check_parameters
 
 FirstLayer = Literal["dense", "local", "convolutional"]
 
@@ -67,8 +75,7 @@ class ImageNetwork(ReplicatedNetwork):
         image = _checked_shape(shape)
         channels, n_outputs = check_count("channels", channels), check_count("n_outputs", n_outputs)
         width = 24 * channels if width is None else check_count("width", width)
-        check_parameters(n_replicas=n_replicas, random_state=random_state)
-        n_inputs, replicas = math.prod(image), n_replicas or 1
+        n_inputs, replicas = math.prod(image), check_replicas(n_replicas) or 1
         windows = _windows(image, check_count("kernel", kernel), check_count("stride", stride, most=100_000))
         places, reach = windows.shape
         sizes = {

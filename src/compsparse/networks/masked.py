@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from compsparse.checks import RandomState, brief, check_count, check_device, check_kind, check_list
+from compsparse.checks import RandomState, brief, check_count, check_device, check_dtype, check_kind, check_list
 from compsparse.errors import ConfigError
 from compsparse.networks.activations import activation
 from compsparse.networks.mirroring import MirrorNetwork
@@ -23,7 +23,6 @@ from compsparse.networks.replicas import (
     replica_seeds,
 )
 from compsparse.origin import Origin
-from compsparse.parameters import check_parameters
 from compsparse.surroundings import usual_settings
 
 
@@ -49,7 +48,7 @@ class MaskedNetwork(ReplicatedNetwork):
         mask_origin: Origin = Origin.UNKNOWN,
     ):
         masks, active = _tensors("masks", masks, (2, 3)), _tensors("active", active, (1,))
-        check_parameters(n_replicas=n_replicas, random_state=random_state, dtype=dtype)
+        check_dtype(dtype)
         if not masks or len(masks) != len(active):
             raise ConfigError(f"every layer needs a mask and its active units, got {len(masks)} and {len(active)}")
         check_weights(float(sum(mask.shape[-2] * mask.shape[-1] for mask in masks)), n_replicas)

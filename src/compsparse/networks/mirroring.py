@@ -9,7 +9,16 @@ from typing import TypedDict, Unpack
 import torch
 from torch import Tensor, nn
 
-from compsparse.checks import RandomState, check_count, check_device, check_kind, check_options, check_seeds
+from compsparse.checks import (
+    RandomState,
+    check_count,
+    check_device,
+    check_dtype,
+    check_kind,
+    check_options,
+    check_replicas,
+    check_seeds,
+)
 from compsparse.errors import ConfigError
 from compsparse.graph import FunctionGraph, pyramid, single_node
 from compsparse.graph.function_graph import check_graph
@@ -19,7 +28,6 @@ from compsparse.networks.plan import Group, NetworkPlan, Read, Sharing, make_pla
 from compsparse.networks.programs import ProgramBuilder
 from compsparse.networks.replicas import ReplicatedNetwork, check_weights, chosen_seeds, generators_for
 from compsparse.origin import Origin
-from compsparse.parameters import check_parameters
 from compsparse.surroundings import usual_settings
 
 
@@ -71,8 +79,7 @@ class MirrorNetwork(ReplicatedNetwork):
 
     def __init__(self, graph: FunctionGraph, config: MirrorConfig, n_replicas: int | None, seeds: Sequence[int]):
         graph, config = check_graph("graph", graph).pruned(), check_kind("config", config, MirrorConfig)
-        check_parameters(n_replicas=n_replicas)
-        seeds = check_seeds(seeds, n_replicas or 1)
+        seeds = check_seeds(seeds, check_replicas(n_replicas) or 1)
         if graph.size == 0:
             raise ConfigError("the graph has no nodes to mirror: its outputs are inputs")
         plan = make_plan(graph, config.channels, config.out_channels, config.share)
@@ -176,9 +183,8 @@ def mirror(
     torch.Size([5, 1])
     """
     config = MirrorConfig(width, depth, activation, channels, out_channels, share)
-    check_parameters(n_replicas=n_replicas, random_state=random_state, dtype=dtype)
-    place = check_device(device)
-    chosen = chosen_seeds(random_state, seeds, n_replicas or 1)
+    place, dtype = check_device(device), check_dtype(dtype)
+    chosen = chosen_seeds(random_state, seeds, check_replicas(n_replicas) or 1)
     return MirrorNetwork(graph, config, n_replicas, chosen).to(device=place, dtype=dtype)
 
 

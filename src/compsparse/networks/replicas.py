@@ -16,9 +16,18 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from compsparse.checks import RandomState, brief, check_count, check_indices, check_kind, check_seeds
+from compsparse.checks import (
+    MOST_REPLICAS,
+    RandomState,
+    brief,
+    check_count,
+    check_indices,
+    check_kind,
+    check_replicas,
+    check_seeds,
+    generator_from,
+)
 from compsparse.errors import ConfigError, DataError
-from compsparse.parameters import MOST_REPLICAS, check_parameters
 from compsparse.sizes import check_size
 from compsparse.surroundings import usual_settings
 
@@ -32,7 +41,7 @@ def check_tensor(x: Any) -> Tensor:
 
 def check_weights(n_weights: float, n_replicas: int | None) -> None:
     """Refuses a network whose weights do not fit in memory, before they are drawn."""
-    check_parameters(n_replicas=n_replicas)
+    check_replicas(n_replicas)
     what = f"{n_weights:,.0f} weights for each of {n_replicas or 1:,} replicas"
     # while they are drawn each replica's stand beside the whole
     check_size(what, 2.0 * n_weights * (n_replicas or 1), "make the network smaller", bytes_each=4)
@@ -53,7 +62,7 @@ class ReplicatedNetwork(nn.Module, ABC):
 
     def __init__(self, n_inputs: int, n_outputs: int, n_replicas: int | None):
         super().__init__()
-        check_parameters(n_replicas=n_replicas)
+        check_replicas(n_replicas)
         self.n_inputs, self.n_outputs = n_inputs, n_outputs
         self.has_replicas = n_replicas is not None
 
@@ -140,8 +149,8 @@ def only(network: Network, replica: int = 0) -> Network:
 def replica_seeds(random_state: RandomState, n_replicas: int) -> list[int]:
     """One seed per replica; the r-th does not depend on how many there are."""
     n_replicas = check_count("n_replicas", n_replicas, most=MOST_REPLICAS)
-    if isinstance(random_state, np.random.Generator):
-        return [int(s) for s in random_state.integers(2**62, size=n_replicas)]
+    if isinstance(random_state, (np.random.Generator, np.random.RandomState)):
+        return [int(s) for s in generator_from(random_state).integers(2**62, size=n_replicas)]
     entropy = None if random_state is None else check_count("random_state", random_state, least=0)
     children = np.random.SeedSequence(entropy).spawn(n_replicas)
     return [int(child.generate_state(1, np.uint64)[0] >> 2) for child in children]
@@ -151,6 +160,7 @@ def chosen_seeds(random_state: RandomState, seeds: Sequence[int] | None, n_repli
     """The seeds that were given, one per replica, or else those of :func:`replica_seeds`."""
     if seeds is None:
         return replica_seeds(random_state, n_replicas)
+    generator_from(random_state)
     return check_seeds(seeds, n_replicas)
 
 

@@ -8,9 +8,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from compsparse.checks import RandomState, check_count, check_numbers, generator_from
+from compsparse.checks import RandomState, check_count, check_flag, check_numbers, generator_from
 from compsparse.errors import ConfigError, DataError
-from compsparse.parameters import check_parameters
 from compsparse.sizes import check_size, check_work
 
 _ROUNDS = 2000
@@ -23,7 +22,7 @@ def check_dictionary(W: ArrayLike, *, unit: bool = False) -> np.ndarray:
     Args:
         unit: whether columns must have norm 1.
     """
-    check_parameters(unit=unit)
+    check_flag("unit", unit)
     array = np.array(check_numbers("a dictionary", W, finite=False, form="a table of numbers"))
     if array.ndim != 2 or 0 in array.shape:
         raise DataError(f"a dictionary must be a table of d rows and n columns, got shape {array.shape}")
@@ -101,7 +100,7 @@ def equiangular_frame(d: int, n: int, *, approximate: bool = False, random_state
     np.float64(0.447)
     """
     d, n = _sizes(d, n)
-    check_parameters(approximate=approximate, random_state=random_state)
+    check_flag("approximate", approximate)
     check_work("the number of vectors of a frame", n, _LARGEST_FRAME, "ask for fewer")
     if n <= d:
         raise ConfigError(f"an equiangular frame has more vectors than dimensions, got d = {d} and n = {n}")

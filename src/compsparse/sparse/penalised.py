@@ -13,10 +13,9 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from compsparse.checks import check_choice, check_numbers
+from compsparse.checks import check_choice, check_count, check_flag, check_numbers, check_threads
 from compsparse.clock import Deadline, now
 from compsparse.errors import ConfigError
-from compsparse.parameters import check_parameters
 from compsparse.sizes import check_size
 from compsparse.sparse.batches import Gram, paths
 from compsparse.sparse.dictionaries import check_dictionary
@@ -215,7 +214,10 @@ def _check_options(
 ) -> None:
     check_choice("scaling", scaling, _SCALINGS)
     check_choice("method", method, _METHODS)
-    check_parameters(positive=positive, max_iter=max_iter, n_threads=n_threads)
+    check_flag("positive", positive)
+    check_threads(n_threads)
+    if max_iter is not None:
+        check_count("max_iter", max_iter, most=2**31 - 1)
 
 
 def _falling(lams: ArrayLike, n: int) -> np.ndarray:

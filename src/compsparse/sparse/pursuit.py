@@ -12,10 +12,9 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from compsparse.checks import check_choice, row_text
+from compsparse.checks import check_choice, check_threads, row_text
 from compsparse.clock import Deadline, now
 from compsparse.errors import ConfigError, DataError
-from compsparse.parameters import check_parameters
 from compsparse.sparse.batches import Gram, Paths, in_batches, paths
 from compsparse.sparse.signals import check_n_atoms, check_signals, per_signal
 from compsparse.sparse.solution import CodeSolution, GreedySolution, pursuit_gap, statuses
@@ -59,7 +58,7 @@ def basis_pursuit(
     deadline = Deadline.after(time_limit).at
     check_choice("method", method, get_args(PursuitMethod))
     signals, dictionary = check_signals(X, W)
-    check_parameters(n_threads=n_threads)
+    check_threads(n_threads)
     tols, eps = per_signal("tol", tol, len(signals)), per_signal("noise", noise, len(signals), zero=True)
     if method == "highs":
         if eps.any():
@@ -110,7 +109,7 @@ def omp(
 
     started = now()
     signals, dictionary = check_signals(X, W)
-    check_parameters(n_threads=n_threads)
+    check_threads(n_threads)
     most = _most_atoms(n_nonzero, residual, dictionary)
     eps = per_signal("residual", 0.0 if residual is None else residual, len(signals), zero=True)
     gram = Gram.of(signals, dictionary)

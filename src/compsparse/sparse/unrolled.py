@@ -19,12 +19,23 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from compsparse.checks import RandomState, brief, check_choice, check_count, check_kind, check_number, check_numbers
+from compsparse.checks import (
+    MOST_LAYERS,
+    RandomState,
+    brief,
+    check_choice,
+    check_count,
+    check_dtype,
+    check_flag,
+    check_kind,
+    check_number,
+    check_numbers,
+    check_replicas,
+)
 from compsparse.errors import ConfigError, DataError
 from compsparse.graph import Constituent, FunctionGraph, Node
 from compsparse.networks.replicas import ReplicatedNetwork, check_weights, replica_seeds
-from compsparse.parameters import check_parameters
-from compsparse.progress import Progress, Silent
+from compsparse.progress import Progress, check_progress
 from compsparse.sizes import check_size
 from compsparse.sparse.dictionaries import check_dictionary
 from compsparse.sparse.moves import AnalyticMove, CoupledMove, FreeMove, Move, StepMove
@@ -74,7 +85,9 @@ class UnrolledNetwork(ReplicatedNetwork):
         n_replicas: int | None = None,
         dtype: torch.dtype = torch.float32,
     ):
-        check_parameters(n_replicas=n_replicas, n_layers=n_layers, dtype=dtype)
+        check_replicas(n_replicas)
+        check_dtype(dtype)
+        n_layers = check_count("n_layers", n_layers, most=MOST_LAYERS)
         check_choice("variant", variant, get_args(UnrolledVariant))
         select = check_number("select", select, least=0, most=1)
         select_at_most = check_number("select_at_most", select_at_most, least=0, most=1)
@@ -176,7 +189,7 @@ def _prepared(
     X: ArrayLike | Tensor, W: ArrayLike, lam: float, n_steps: int, history: bool
 ) -> tuple[Tensor, UnrolledNetwork, int]:
     """Signals, a network whose one layer is a step, and how many steps to take."""
-    check_parameters(history=history)
+    check_flag("history", history)
     x = X if isinstance(X, Tensor) else torch.as_tensor(check_numbers("X", X, finite=False))
     if not x.is_floating_point():
         raise DataError(f"X must hold real numbers, got {brief(X)}")
@@ -276,10 +289,9 @@ def train_layer_by_layer(
     """
     check_kind("network", network, UnrolledNetwork)
     check_kind("config", config, TrainingConfig)
-    check_parameters(progress=progress)
+    progress = check_progress(progress)
     if config.weight_decay:
         raise ConfigError("weight decay would shrink layers that do not train yet: set weight_decay=0")
-    progress = Silent() if progress is None else progress
     seeds = replica_seeds(random_state, network.n_replicas)
     stages = []
     try:

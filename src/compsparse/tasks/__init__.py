@@ -2,9 +2,6 @@
 
 from compsparse.tasks.catalogue import Quantity, TextbookLaw, formula, formulas, law
 from compsparse.tasks.circuits import comparator, majority_vote, multiplexer, parity_tree, ripple_adder
-from compsparse.tasks.compositional import random_target, shared_dag, sincos_tree, tanh_tree
-from compsparse.tasks.dense import dense_target
-from compsparse.tasks.engineering import borehole, friedman1, friedman2, friedman3, glued_joints
 from compsparse.tasks.hierarchy import (
     HierarchySample,
     RandomHierarchy,
@@ -13,9 +10,21 @@ from compsparse.tasks.hierarchy import (
     exchange_synonyms,
     one_hot,
 )
-from compsparse.tasks.images import MotifImages, gaussian_twin, smooth_noise
-from compsparse.tasks.patches import patch_pixels, patch_sum
+from compsparse.tasks.images import MotifImages, gaussian_twin, patch_pixels, patch_sum, smooth_noise
 from compsparse.tasks.takagi import hat_sum, hats, takagi_coefficients, takagi_sum
+from compsparse.tasks.targets import (
+    borehole,
+    dense_target,
+    friedman1,
+    friedman2,
+    friedman3,
+    glued_joints,
+    random_target,
+    shared_dag,
+    sincos_tree,
+    tanh_tree,
+    unequal_target,
+)
 from compsparse.tasks.task import BitInputs, GaussianInputs, Sample, Task, UniformInputs, box, fair_bits, on
 from compsparse.tasks.tokens import TokenTask, token_chain, token_gates, token_junta, token_parities, token_parity
 
@@ -69,4 +78,5 @@ __all__ = [
     "token_junta",
     "token_parities",
     "token_parity",
+    "unequal_target",
 ]

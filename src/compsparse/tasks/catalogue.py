@@ -22,21 +22,9 @@ from compsparse.tasks.task import Task, on
 Half = Literal["tuned", "unseen"]
 _HALVES: tuple[Half, ...] = get_args(Half)
 _FIELDS = (
-    "mechanics",
-    "astronomy",
-    "electromagnetism",
-    "waves",
-    "thermodynamics",
-    "fluids",
-    "quanta",
-    "structures",
-    "systems",
-    "chemistry",
-    "biology",
-    "medicine",
-    "earth",
-    "finance",
-)
+    "mechanics", "astronomy", "electromagnetism", "waves", "thermodynamics", "fluids", "quanta", "structures",
+    "systems", "chemistry", "biology", "medicine", "earth", "finance",
+)  # fmt: skip
 """The files of ``laws``, in the order in which they are listed."""
 
 

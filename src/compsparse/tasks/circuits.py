@@ -44,7 +44,7 @@ def multiplexer(n_address_bits: int = 3) -> Task:
     b = CircuitBuilder([*(f"s{i}" for i in range(k)), *(f"d{i}" for i in range(1 << k))])
     level = [b[f"d{i}"] for i in range(1 << k)]
     for i in reversed(range(k)):
-        level = [b.choose(b[f"s{i}"], then, other) for other, then in _pairs(level)]
+        level = [b.choose(b[f"s{i}"], then, other) for other, then in zip(level[::2], level[1::2], strict=True)]
     return _task("multiplexer", b, {"y": level[0]})
 
 
@@ -92,7 +92,3 @@ def _task(name: str, builder: CircuitBuilder, outputs: Mapping[str, int]) -> Tas
 
 def _two_numbers(n: int) -> list[str]:
     return [f"{name}{i}" for name in "ab" for i in range(n)]
-
-
-def _pairs(level: Sequence[int]) -> list[tuple[int, int]]:
-    return list(zip(level[::2], level[1::2], strict=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
 from itertools import product
@@ -137,8 +138,11 @@ def _choice(rng: np.random.Generator, n: int, k: int) -> list[int]:
 
 
 def _parity(arity: int) -> Constituent:
-    factors: list[Formula] = [Argument(i) for i in range(arity)]
-    return Constituent.from_formula(reduce(lambda a, b: Apply("mul", (a, b)), factors), arity)
+    return Constituent.from_formula(_folded("mul", [Argument(i) for i in range(arity)]), arity)
+
+
+def _folded(operation: str, parts: Iterable[Formula]) -> Formula:
+    return reduce(lambda a, b: Apply(operation, (a, b)), parts)
 
 
 def _random_gate(arity: int, rng: np.random.Generator) -> Constituent:
@@ -153,9 +157,8 @@ def _random_gate(arity: int, rng: np.random.Generator) -> Constituent:
     for subset in product((False, True), repeat=arity):
         coefficient = float((table * points[:, list(subset)].prod(1)).mean())
         if coefficient:
-            factors: list[Formula] = [Constant(coefficient), *(Argument(i) for i in range(arity) if subset[i])]
-            terms.append(reduce(lambda a, b: Apply("mul", (a, b)), factors))
-    return Constituent.from_formula(reduce(lambda a, b: Apply("add", (a, b)), terms), arity, name="gate")
+            terms.append(_folded("mul", [Constant(coefficient), *(Argument(i) for i in range(arity) if subset[i])]))
+    return Constituent.from_formula(_folded("add", terms), arity, name="gate")
 
 
 def _place(point: np.ndarray) -> int:

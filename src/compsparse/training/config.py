@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from compsparse.checks import brief, check_choice, check_list, check_number, check_numbers
+from compsparse.checks import MOST_STEPS, brief, check_choice, check_count, check_list, check_number, check_numbers
 from compsparse.errors import ConfigError
-from compsparse.parameters import check_parameters
 from compsparse.training.schedules import Schedule, schedule
 
 
@@ -46,10 +45,12 @@ class TrainingConfig:
     rungs: tuple[tuple[float, float], ...] = ()
 
     def __post_init__(self) -> None:
-        counts = ("n_steps", "evaluate_every", "n_epochs", "batch_size", "patience")
-        check_parameters(**{name: getattr(self, name) for name in (*counts, "learning_rate", "weight_decay")})
-        for name in ("learning_rate", "weight_decay"):
-            object.__setattr__(self, name, float(getattr(self, name)))
+        most = {"n_steps": MOST_STEPS, "n_epochs": MOST_STEPS}
+        for name in ("n_steps", "evaluate_every", "n_epochs", "batch_size", "patience"):
+            if getattr(self, name) is not None or name in ("n_steps", "evaluate_every"):
+                check_count(name, getattr(self, name), most=most.get(name, 2**31 - 1))
+        object.__setattr__(self, "learning_rate", check_number("learning_rate", self.learning_rate, above=0))
+        object.__setattr__(self, "weight_decay", check_number("weight_decay", self.weight_decay, least=0))
         check_number("momentum", self.momentum, least=0, below=1)
         if self.stop_at_loss is not None:
             object.__setattr__(self, "stop_at_loss", check_number("stop_at_loss", self.stop_at_loss))

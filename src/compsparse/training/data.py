@@ -10,9 +10,12 @@ import torch
 from torch import Tensor
 
 from compsparse.checks import (
+    MOST_REPLICAS,
     brief,
     check_array,
     check_count,
+    check_device,
+    check_dtype,
     check_flag,
     check_indices,
     check_list,
@@ -20,7 +23,6 @@ from compsparse.checks import (
     row_text,
 )
 from compsparse.errors import ConfigError, DataError
-from compsparse.parameters import MOST_REPLICAS, check_parameters
 from compsparse.surroundings import usual_settings
 
 
@@ -88,7 +90,8 @@ def training_data(
             false, each row's one is its class.
         device: where the data live; None takes the CPU.
     """
-    check_parameters(device=device, dtype=dtype)
+    check_device(device)
+    check_dtype(dtype)
     table = _finite(X, "X", dtype, device)
     if table.ndim != 2 or table.shape[0] == 0:
         raise DataError(f"X must be a table of at least one row, got shape {tuple(table.shape)}")

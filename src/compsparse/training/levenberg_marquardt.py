@@ -8,18 +8,17 @@ and one backward pass returns a gradient per copy.
 from __future__ import annotations
 
 import copy
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from compsparse.checks import check_count, check_kind, check_number, check_time_limit
+from compsparse.checks import check_count, check_kind, check_number
+from compsparse.clock import Deadline
 from compsparse.errors import DataError
 from compsparse.networks.replicas import ReplicatedNetwork, check_network
-from compsparse.parameters import check_parameters
-from compsparse.progress import Progress, Silent
+from compsparse.progress import Progress, check_progress
 from compsparse.surroundings import usual_settings
 from compsparse.training.data import TrainingData
 from compsparse.training.memory import reused_allocations
@@ -71,12 +70,11 @@ def refine(
     """
     check_network(network)
     check_kind("data", data, TrainingData)
-    check_parameters(progress=progress)
+    progress, deadline = check_progress(progress), Deadline.after(time_limit)
     if not data.y.is_floating_point():
         raise DataError("refinement is for squared loss: y must hold numbers, not classes")
     n_iterations, patience = check_count("n_iterations", n_iterations, least=0), check_count("patience", patience)
     ridge, damping = check_number("ridge", ridge, least=0), check_number("damping", damping, above=0)
-    time_limit = check_time_limit(time_limit)
     rows = data.train_rows(network.n_replicas)
     if data.X.shape[1] != network.n_inputs or data.y.shape[1] != network.n_outputs or len(rows) != network.n_replicas:
         raise DataError(
@@ -86,9 +84,7 @@ def refine(
     if any(len(r) != len(rows[0]) for r in rows):
         raise DataError("refinement needs equally many training rows for every replica")
     with reused_allocations():
-        return _Refiner(network, data, rows, ridge, damping).run(
-            n_iterations, patience, time_limit, Silent() if progress is None else progress
-        )
+        return _Refiner(network, data, rows, ridge, damping).run(n_iterations, patience, deadline, progress)
 
 
 class _Refiner:
@@ -102,8 +98,7 @@ class _Refiner:
         self.damping = self.theta.new_full((network.n_replicas,), damping)
         self.objective = self._objective()
 
-    def run(self, n_iterations: int, patience: int, time_limit: float | None, progress: Progress) -> Refinement:
-        started = time.perf_counter()
+    def run(self, n_iterations: int, patience: int, deadline: Deadline, progress: Progress) -> Refinement:
         best, best_loss = self.theta.clone(), self._validation_loss()
         since_gain, done, status = 0, 0, TrainingStatus.FINISHED
         try:
@@ -116,7 +111,7 @@ class _Refiner:
                 progress.update(done, n_iterations, f"best loss {float(best_loss.min()):.3g}")
                 if not moved or since_gain >= patience:
                     break
-                if time_limit is not None and time.perf_counter() - started > time_limit:
+                if deadline.is_over:
                     status = TrainingStatus.OUT_OF_TIME
                     break
         except KeyboardInterrupt:

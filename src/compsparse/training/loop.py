@@ -12,18 +12,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from compsparse.checks import (
-    RandomState,
-    brief,
-    check_kind,
-    check_list,
-    check_time_limit,
-)
-from compsparse.clock import look_at_clock
+from compsparse.checks import RandomState, brief, check_kind, check_list
+from compsparse.clock import Deadline, look_at_clock
 from compsparse.errors import ConfigError, DataError
 from compsparse.networks.replicas import ReplicatedNetwork, check_network, chosen_seeds, keep_, replica_buffers
-from compsparse.parameters import check_parameters
-from compsparse.progress import Progress, Silent
+from compsparse.progress import Progress, check_progress
 from compsparse.surroundings import usual_settings
 from compsparse.training.config import TrainingConfig
 from compsparse.training.data import BatchStream, TrainingData, padded
@@ -91,17 +84,17 @@ def train(
     check_kind("data", data, TrainingData)
     config = TrainingConfig() if config is None else check_kind("config", config, TrainingConfig)
     loss = SquaredLoss() if loss is None else check_kind("loss", loss, Loss)
-    check_parameters(progress=progress, time_limit=time_limit)
+    listener, deadline = check_progress(progress), Deadline.after(time_limit)
     plugged, callbacks = check_penalties(penalties), check_list("callbacks", callbacks)
     for callback in callbacks:
         if not callable(callback):
             raise ConfigError(f"callbacks must be functions of the training's state, got {brief(callback)}")
     n = network.n_replicas
     _check(network, data, config, loss, n)
-    seeds, limit = chosen_seeds(random_state, seeds, n), check_time_limit(time_limit)
+    seeds = chosen_seeds(random_state, seeds, n)
     with reused_allocations(), ThreadPace(next(network.parameters()).device) as pace:
         run = _Run(network, data, config, loss, plugged, seeds, pace)
-        return run.train(callbacks, Silent() if progress is None else progress, limit)
+        return run.train(callbacks, listener, deadline)
 
 
 def _check(network: ReplicatedNetwork, data: TrainingData, config: TrainingConfig, loss: Loss, n: int) -> None:
@@ -183,7 +176,7 @@ class _Run:
 
     # ---- the loop ------------------------------------------------------------------------
 
-    def train(self, callbacks: Sequence[Callback], progress: Progress, time_limit: float | None) -> Training:
+    def train(self, callbacks: Sequence[Callback], progress: Progress, deadline: Deadline) -> Training:
         started = time.perf_counter()
         status, step, last = TrainingStatus.FINISHED, 0, int(self.last_step.max())
         rungs = {max(1, round(at * last)): kept for at, kept in self.config.rungs}
@@ -196,7 +189,7 @@ class _Run:
                 next_look = min(regular, to_look_at[bisect_right(to_look_at, step)])
                 step += self.steps.advance(step, next_look - step)
                 look_at_clock()
-                late = time_limit is not None and time.perf_counter() - started > time_limit
+                late = deadline.is_over
                 if step < next_look and not late:
                     continue
                 self._look(step)

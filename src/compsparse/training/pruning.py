@@ -17,21 +17,21 @@ import torch
 from torch import Tensor
 
 from compsparse.checks import (
+    MOST_STEPS,
     RandomState,
     check_choice,
     check_count,
     check_flag,
     check_kind,
     check_number,
-    check_time_limit,
 )
+from compsparse.clock import Deadline
 from compsparse.errors import ConfigError
 from compsparse.networks.masked import MaskedNetwork, to_masked
 from compsparse.networks.mirroring import MirrorNetwork
 from compsparse.networks.replicas import ReplicatedNetwork, chosen_seeds
 from compsparse.origin import Origin
-from compsparse.parameters import MOST_STEPS, check_parameters
-from compsparse.progress import Progress, Silent
+from compsparse.progress import Progress, check_progress
 from compsparse.surroundings import usual_settings
 from compsparse.training.config import TrainingConfig
 from compsparse.training.data import TrainingData
@@ -150,12 +150,11 @@ def prune(
     >>> [round(float(r.density[0]), 2) for r in done.rounds]
     [1.0, 0.7, 0.48]
     """
-    started = time.perf_counter()
+    started, deadline = time.perf_counter(), Deadline.after(time_limit)
     config = TrainingConfig() if config is None else check_kind("config", config, TrainingConfig)
     pruning = PruningConfig() if pruning is None else check_kind("pruning", pruning, PruningConfig)
     check_kind("data", data, TrainingData)
-    check_parameters(progress=progress, time_limit=time_limit)
-    limit, progress = check_time_limit(time_limit), Silent() if progress is None else progress
+    progress = check_progress(progress)
     current = maskable(network)
     fit = _Fit(
         data, config, pruning, loss, check_penalties(penalties), chosen_seeds(random_state, seeds, current.n_replicas)
@@ -167,8 +166,7 @@ def prune(
     status = TrainingStatus.FINISHED
     for number in range(pruning.n_rounds + 1):
         _rewind(current, early)
-        left = None if limit is None else max(limit - (time.perf_counter() - started), 1e-9)
-        training = fit.train(current, left)
+        training = fit.train(current, deadline.time_limit)
         if training.status is TrainingStatus.INTERRUPTED and rounds:
             status = training.status
             break

@@ -15,15 +15,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from compsparse.checks import RandomState, brief, check_count, check_flag, check_kind, check_number, check_time_limit
+from compsparse.checks import MOST_REPLICAS, RandomState, brief, check_count, check_flag, check_kind, check_number
+from compsparse.clock import Deadline
 from compsparse.errors import ConfigError, DataError, TrainingError
 from compsparse.graph import FunctionGraph
 from compsparse.graph.function_graph import check_graph
 from compsparse.networks.mirroring import MirrorConfig, MirrorNetwork
 from compsparse.networks.plan import Sharing
 from compsparse.networks.replicas import replica_seeds, select
-from compsparse.parameters import MOST_REPLICAS, check_parameters
-from compsparse.progress import Progress, Silent
+from compsparse.progress import Progress, check_progress
 from compsparse.surroundings import usual_settings
 from compsparse.training.config import TrainingConfig
 from compsparse.training.data import TrainingData, check_rows
@@ -152,12 +152,11 @@ def fit_graph(
     Raises:
         TrainingError: every restart diverged.
     """
-    started = time.perf_counter()
+    started, deadline = time.perf_counter(), Deadline.after(time_limit)
     check_graph("graph", graph)
     config = None if config is None else check_kind("config", config, FitConfig)
     loss = SquaredLoss() if loss is None else check_kind("loss", loss, Loss)
-    check_parameters(progress=progress, random_state=random_state)
-    progress, time_limit = Silent() if progress is None else progress, check_time_limit(time_limit)
+    progress = check_progress(progress)
     plugged = tuple(check_penalties(penalties))
     _check_tensors(X, y, sample_weight)
     config = FitConfig(training=usual_training(usual_steps(len(X)))) if config is None else config
@@ -193,8 +192,7 @@ def fit_graph(
     iterations = _finish_iterations(best, data, config)
     squared = isinstance(fit.loss, SquaredLoss)
     if iterations and squared and not plugged and training.status is not TrainingStatus.INTERRUPTED:
-        left = None if time_limit is None else max(time_limit - (time.perf_counter() - started), _NO_TIME)
-        refinement = refine(best, data, iterations, time_limit=left, progress=progress)
+        refinement = refine(best, data, iterations, time_limit=deadline.time_limit, progress=progress)
     members, value = _ensemble(best, data, fit.loss)
     return GraphFit(select(best, members), value, training, refinement, time.perf_counter() - started)
 

@@ -15,12 +15,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from compsparse.checks import RandomState, check_choice, check_count, check_kind, check_number
+from compsparse.checks import MOST_STEPS, RandomState, check_choice, check_count, check_kind, check_number
 from compsparse.errors import ConfigError
 from compsparse.networks.masked import MaskedNetwork
 from compsparse.networks.replicas import chosen_seeds
 from compsparse.origin import Origin
-from compsparse.parameters import MOST_STEPS
 from compsparse.progress import Progress
 from compsparse.surroundings import usual_settings
 from compsparse.training.config import TrainingConfig

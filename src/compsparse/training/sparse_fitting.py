@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from compsparse.checks import (
+    MOST_LAYERS,
     RandomState,
     check_choice,
     check_count,
@@ -29,7 +30,6 @@ from compsparse.networks.masked import MaskedNetwork, layered
 from compsparse.networks.replicas import only, replica_seeds
 from compsparse.networks.wiring import graph_of
 from compsparse.origin import Origin
-from compsparse.parameters import MOST_LAYERS
 from compsparse.progress import Progress
 from compsparse.surroundings import usual_settings
 from compsparse.training.config import TrainingConfig

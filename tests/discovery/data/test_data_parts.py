@@ -252,7 +252,7 @@ def test_a_pair_that_a_smooth_fit_denies_is_not_merged():
         0.1,
         0.01,
         {},
-        turns=Turns(turns, np.ones_like(turns), np.zeros_like(turns)),
+        turns=Turns(turns, np.ones_like(turns), np.zeros_like(turns), np.ones(len(turns))),
         turned=tuple(names),
         most_turn=3.0,
     )
@@ -331,7 +331,7 @@ def _turned_answer(units, members, turn):
     pairs = np.zeros((len(names),) * 3)
     (i, j), k = ([names.index(n) for n in sorted(members)], next(k for k, n in enumerate(names) if n not in members))
     pairs[i, j, k] = pairs[j, i, k] = turn
-    turns = Turns(pairs, np.full_like(pairs, 0.01), np.zeros_like(pairs))
+    turns = Turns(pairs, np.full_like(pairs, 0.01), np.zeros_like(pairs), np.ones(len(pairs)))
     tree = units.joined(units.trees)
     return replace(unasked(), tree=tree, turns=turns, turned=tuple(names), most_turn=6.0)
 

@@ -19,8 +19,10 @@ from compsparse.discovery.data.smooth.process import Pairs, conditioned, evidenc
 from compsparse.discovery.data.smooth.reading import chance_turn, largest_blur, read_tree
 from compsparse.discovery.data.smooth.turning import Turns, measured_effects, measured_turns, trend_of
 from compsparse.discovery.data.strategy import from_data
+from compsparse.discovery.structure.turns import Answer
 from compsparse.errors import ConfigError
 from compsparse.graph import compare
+from compsparse.tasks import borehole
 
 RNG = np.random.default_rng(0)
 X = torch.as_tensor(RNG.standard_normal((120, 3)))
@@ -140,19 +142,18 @@ def turns_of(d, turned, size=50.0):
     pairs = np.ones((d, d, d))
     for i, j, k in turned:
         pairs[i, j, k] = pairs[j, i, k] = size
-    return Turns(pairs, np.full((d, d, d), 0.01), np.ones((d, d, d)))
+    return Turns(pairs, np.full((d, d, d), 0.01), np.ones((d, d, d)), np.ones(d))
 
 
 def test_a_tree_is_read_from_turns():
     # {a, b} is a module of three parts under c and d: both turn what is not inside
-    across = [(i, j, k) for i, j in ((0, 2), (1, 2), (0, 3), (1, 3), (2, 3)) for k in range(4) if k not in (i, j)]
-    sure = read_tree(turns_of(4, across), "abcd", 1e-8)
+    sure = read_tree(turns_of(4, ACROSS), "abcd", 1e-8)
     assert sure.tree.modules == {frozenset("ab")}
     assert sure.tree.kind == "prime"
     assert sure.consistent
     assert not sure.unsure
     # a faint turn of (a, b) by c lies in the range of doubt
-    faint = turns_of(4, across)
+    faint = turns_of(4, ACROSS)
     faint.pairs[0, 1, 2] = faint.pairs[1, 0, 2] = 1.1 * chance_turn(1e-8)
     assert read_tree(faint, "abcd", 1e-8).unsure == {frozenset("ab")}
 
@@ -164,12 +165,58 @@ def test_nothing_turned_is_complete_only_where_a_turn_would_have_been_seen():
     assert read_tree(blurred, "abcd", 1e-2).tree.kind is None
 
 
+ACROSS = [(i, j, k) for i, j in ((0, 2), (1, 2), (0, 3), (1, 3), (2, 3)) for k in range(4) if k not in (i, j)]
+
+
+def test_an_input_whose_turns_would_not_have_been_seen_hangs_on_the_root():
+    turns = turns_of(4, [t for t in ACROSS if 3 not in t[:2]])
+    blurred = turns.blur.copy()
+    blurred[3] = blurred[:, 3] = 0.5
+    reading = read_tree(replace(turns, blur=blurred), "abcd", 1e-2)
+    assert reading.unplaced == {"d"}
+    assert reading.tree.modules == {frozenset("ab")}
+    assert frozenset("d") in {child.members for child in reading.tree.children}
+
+
+def test_a_pair_that_an_unplaced_input_turns_is_no_module():
+    turns = turns_of(4, [t for t in ACROSS if 3 not in t[:2]] + [(0, 1, 3)])
+    blurred = turns.blur.copy()
+    blurred[3] = blurred[:, 3] = 0.5
+    reading = read_tree(replace(turns, blur=blurred), "abcd", 1e-2)
+    assert reading.unplaced == {"d"}
+    assert not reading.tree.modules
+
+
+def test_what_a_weak_input_may_turn_unseen_is_named():
+    turns = turns_of(4, ACROSS)
+    assert not read_tree(turns, "abcd", 1e-2).table.turning("ab", Answer.UNKNOWN)
+    weak = replace(turns, changes=np.array([1.0, 1.0, 1.0, 0.01]))
+    reading = read_tree(weak, "abcd", 1e-2)
+    assert reading.tree.modules == {frozenset("ab")}
+    assert reading.table.turning("ab", Answer.UNKNOWN) == {"d"}
+    assert reading.table.answer("a", "b", "c") is Answer.NO
+    assert reading.table.answer("a", "c", "b") is Answer.YES
+    assert frozenset("ab") not in reading.table.surely.modules
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.01])
+def test_weak_inputs_of_the_borehole_make_no_false_module_that_is_not_marked(noise):
+    true = {frozenset(m) for m in (("Hl", "Hu"), ("Kw", "L"), ("Tl", "Tu"))}
+    sample = borehole(noise).sample(1000, random_state=3)
+    found = from_data(sample.X, sample.y, names=borehole().graph.inputs, random_state=3, fit=False)
+    inner = {"Kw", "L", "Tl", "Tu", "r", "rw"} - set(found.inert)
+    for entry in found.evidence:
+        is_true = entry.members in true or entry.members == inner or len(entry.members) == 8 - len(found.inert)
+        assert is_true or entry.approximate
+    assert found.modules
+
+
 def test_how_closely_a_module_is_known_to_hold_is_the_largest_blur_of_its_pairs_from_outside():
     blur = np.full((4, 4, 4), 0.001)
     blur[0, 1, 2] = blur[1, 0, 2] = 0.02
     blur[0, 3, 2] = blur[3, 0, 2] = 0.5  # of another pair
     blur[0, 0] = 9.0  # of no pair at all
-    turns = Turns(np.zeros_like(blur), blur, np.zeros_like(blur))
+    turns = Turns(np.zeros_like(blur), blur, np.zeros_like(blur), np.ones(4))
     assert largest_blur(frozenset("ab"), turns, "abcd") == 0.02
     assert largest_blur(frozenset("bc"), turns, "abcd") == 0.001
 

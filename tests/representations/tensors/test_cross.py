@@ -16,7 +16,7 @@ from compsparse.representations.tensors import (
     tucker_from_array,
     tucker_from_function,
 )
-from compsparse.representations.tensors.pivots import cross_pivots, interpolation_factor
+from compsparse.representations.tensors.cross import cross_pivots, interpolation_factor
 from compsparse.tasks import tanh_tree
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from compsparse.errors import ConfigError
-from compsparse.tasks.hierarchy import RandomHierarchy, SparseRandomHierarchy, splitting
+from compsparse.tasks.hierarchy import RandomHierarchy, SparseRandomHierarchy, sampling
 from compsparse.tasks.hierarchy.numbering import rank, unrank
 from compsparse.tasks.hierarchy.sampling import draw_latent
 from compsparse.tasks.hierarchy.trees import write
@@ -38,7 +38,7 @@ def one_after_the_other(model, n, rng):
 def test_different_data_are_those_of_drawing_one_after_the_other(name):
     model = MODELS[name]
     for n in (5, 60, min(model.n_data // 3, 700)):
-        found = splitting._without_repeats(model, n, np.random.default_rng(n))
+        found = sampling._without_repeats(model, n, np.random.default_rng(n))
         reference = one_after_the_other(model, n, np.random.default_rng(n))
         np.testing.assert_array_equal(write(model, *found).X, reference)
 
@@ -49,7 +49,7 @@ def test_codes_that_come_again_are_found_in_any_order():
     seen = set()
     for _ in range(20):
         codes = rng.integers(300, size=60)
-        new, known = splitting._new(codes, known)
+        new, known = sampling._new(codes, known)
         expected = []
         for code in codes.tolist():
             expected.append(code not in seen)
@@ -69,7 +69,7 @@ def test_numbers_of_placements_are_the_same_in_small_and_large_models(n_empty):
 @pytest.mark.parametrize("sizes", [(40, 25), (33, 10), (1, 2)])
 def test_balanced_splits_have_every_label_as_often(name, sizes):
     model = MODELS[name]
-    parts = splitting.split(model, *sizes, random_state=1, balanced=True)
+    parts = sampling.split(model, *sizes, random_state=1, balanced=True)
     for part, n in zip(parts, sizes, strict=True):
         counts = np.bincount(part.y, minlength=model.n_labels)
         assert counts.sum() == len(part) == n

@@ -11,7 +11,6 @@ from compsparse.claims.rules import Interval, StatedExponent, all_of, judge_at_l
 from compsparse.claims.seeds import FIRST_SEED
 from compsparse.construct import compile as compile_graph
 from compsparse.construct import indicator_network, indicator_units, shallow_log10_units
-from compsparse.construct.search import network_values
 from compsparse.graph import Constituent, FunctionGraph, Node
 from compsparse.graph.formula import formula_value
 from compsparse.graph.parser import parse_formula
@@ -128,8 +127,7 @@ def lemma_two(profile: Profile, progress: Progress) -> Finding:
         x = rng.uniform(*_BOX, (4000, 2))
         corners = np.stack(np.meshgrid(*[np.linspace(*_BOX, k + 1)[1:-1]] * 2), axis=-1).reshape(-1, 2)
         off, at_corners = (
-            np.abs(network_values(found.network, points)[:, 0] - formula_value(formula, *points.T))
-            for points in (x, corners)
+            np.abs(found.network.values(points)[:, 0] - formula_value(formula, *points.T)) for points in (x, corners)
         )
         measured.append(_Measured(k, float(np.sqrt(np.mean(off**2))), float(max(off.max(), at_corners.max()))))
         progress.update(len(measured), len(sizes), f"{k} cells a side")

@@ -17,7 +17,9 @@ from compsparse.progress import Progress
 from compsparse.representations.boolean.cofactors import Cube, multiplicity
 from compsparse.representations.boolean.decomposition import Module, decompose
 from compsparse.representations.boolean.gates import constituent
-from compsparse.representations.boolean.settings import MOST_COFACTORS
+
+_MOST_COFACTORS = 2
+"""Distinct cofactors that a set may leave and still be a module: they are told apart by one Boolean value."""
 
 
 @dataclass(frozen=True)
@@ -96,9 +98,9 @@ class Circuit:
             users,
             "cofactors",
             float(value),
-            threshold=float(MOST_COFACTORS),
+            threshold=float(_MOST_COFACTORS),
             parts=len(module.children),
-            statement="act through one bit" if value <= MOST_COFACTORS else f"act through {value} values",
+            statement="act through one bit" if value <= _MOST_COFACTORS else f"act through {value} values",
             figures=f"they leave {value} distinct functions of the rest, whatever they are",
         )
 

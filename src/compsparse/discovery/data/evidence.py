@@ -80,7 +80,12 @@ def _turned(found: FoundTree, module: ModuleTree) -> list[str]:
     (turn, trend), chance = found.smooth.turn_of(module.members), found.smooth.least_turn
     figures = f"{turn:.1f} standard errors, chance gives {chance:.1f}"
     seen = f"a smooth fit sees other inputs change how they act together: {figures}"
-    return [seen] * (turn > chance) + _with_trend(trend)
+    return [seen] * (turn > chance) + _with_trend(trend) + _untold(found.smooth.untold(module.members))
+
+
+def _untold(inputs: Members) -> list[str]:
+    """The doubt that inputs leave whose part in a module is too small to be seen."""
+    return [f"a small change by {', '.join(sorted(inputs))} would not have been seen"] * bool(inputs)
 
 
 def _with_trend(trend: float) -> list[str]:
@@ -124,6 +129,7 @@ def _of_turns(found: FoundTree, figures: ModuleFigures, module: ModuleTree, user
         doubts.append("a threshold that fits as well does without it")
     elif figures.turn > NEARLY_TURNED * figures.threshold:
         doubts.append("the largest sign comes close to that")
+    doubts += _untold(found.smooth.untold(module.members) if found.smooth else frozenset())
     return Evidence(
         module.members,
         module.kind,

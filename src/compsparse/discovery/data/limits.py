@@ -82,6 +82,12 @@ MOST_IN_BRANCH = 8
 MOST_MOVED, MOST_TRIED_ELSEWHERE = 4, 2
 """Inputs that a search takes out of a finished tree and puts elsewhere, and inputs that it tries for each."""
 
+BINS, MISTAKEN, MOST_ROWS_OF_RESIDUALS = 8, 0.01, 20_000
+"""Parts of an input's range by which residuals are compared, how often one of the inputs that do nothing may be looked
+at more closely, and rows that are enough for it."""
+SMALL_EFFECT = 0.01
+"""Share of the target's spread: an input of which so much would have been seen is inert, of others no gain was seen."""
+
 # ---- verification -------------------------------------------------------------------------------
 
 LEAKED = 0.9

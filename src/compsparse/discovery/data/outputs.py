@@ -15,6 +15,7 @@ from torch import Tensor
 from compsparse.clock import Deadline, TimeIsOver
 from compsparse.discovery.data import limits
 from compsparse.discovery.data.gate import Gated, GateRows, pass_gate
+from compsparse.discovery.data.left_out import LeftOut, examine_left_out
 from compsparse.discovery.data.request import TableRequest
 from compsparse.discovery.data.sharing import find_shared_modules
 from compsparse.discovery.data.sketch import Bench, Sketch
@@ -27,6 +28,7 @@ from compsparse.discovery.data.smooth.limits import (
     RESAMPLES,
 )
 from compsparse.discovery.data.smooth.maps import has_heavy_tails, normal_scores
+from compsparse.discovery.data.smooth.reading import hung_on_root
 from compsparse.discovery.data.tree_search import find_modules, search_tree
 from compsparse.discovery.data.trials import TrialTable
 from compsparse.discovery.data.units import Units
@@ -51,6 +53,7 @@ class FoundTree:
         gate: how the tree did against a free fit, if that was asked.
         recurrence: share of parts of the rows on which each module was found again, where that was tried.
         is_read_off: whether the tree was read off the smooth fit.
+        left_out: what the rows say of inputs that the tree does without.
         caveats: of how it was found.
     """
 
@@ -62,7 +65,19 @@ class FoundTree:
     gate: Gated | None = None
     recurrence: Mapping[Members, float] = field(default_factory=dict)
     is_read_off: bool = False
+    left_out: LeftOut = field(default_factory=LeftOut)
     caveats: tuple[str, ...] = ()
+
+    @property
+    def unplaced(self) -> Members:
+        """Inputs that act, and whose place cannot be told."""
+        return self.smooth.unplaced if self.is_read_off and self.smooth is not None else self.left_out.acting
+
+    @property
+    def room(self) -> Mapping[str, float]:
+        """The largest effect that the rows leave room for of every input that was left out."""
+        seen = self.smooth.room if self.is_read_off and self.smooth is not None else self.left_out.room
+        return seen or {}
 
     @property
     def bundles(self) -> tuple[Bundle, ...]:
@@ -203,14 +218,16 @@ def search_by_trials(rows: SearchRows, i: int, smooth: SmoothAnswer | None, dead
         found = _cut_short(bench.kept, DiscoveryStatus.of(end))
         return replace(found, networks=bench.table.trained, smooth=smooth)
     recurrence, caveats = find_again(rows, i, smooth, gate.tree, deadline)
+    left_out = rows.examined(i, gate.tree, deadline)
     return FoundTree(
-        tree=gate.tree,
+        tree=hung_on_root(gate.tree, left_out.acting),
         sketch=sketch,
         status=DiscoveryStatus.FINISHED,
         networks=bench.table.trained,
         smooth=smooth,
         gate=gate,
         recurrence=recurrence,
+        left_out=left_out,
         caveats=caveats,
     )
 
@@ -335,6 +352,19 @@ class SearchRows:
             request.effort,
         )
 
+    def examined(self, i: int, tree: ModuleTree, deadline: Deadline) -> LeftOut:
+        """What the rows say of inputs that a tree does without; nothing where there is no time."""
+        place, columns = 0, {}
+        for name, own in self.request.table.code.columns.items():
+            columns[name] = self.request.table.X[:, place : place + len(own)]
+            place += len(own)
+        searched = {name: own for name, own in columns.items() if name not in self.request.left_out}
+        y = self._targets([i]).double().cpu().numpy()
+        try:
+            return examine_left_out(searched, y, tree.members, self.request.seed, deadline)
+        except TimeIsOver:
+            return LeftOut()
+
     def _targets(self, outputs: Sequence[int]) -> Tensor:
         """Some outputs as they are searched: standardised columns.
 
@@ -365,6 +395,21 @@ def _caveats(name: str, found: FoundTree, request: TableRequest) -> list[str]:
         return [
             f"not claimed for {name!r}, because a free fit predicts other rows better than a graph with them: {gone}"
         ]
+    said = []
+    if found.unplaced:
+        weak = ", ".join(sorted(found.unplaced))
+        said.append(f"{weak} act on {name!r}, too weakly for their place to be told: the root of the graph reads them")
+    if hidden := {n: share for n, share in found.room.items() if share > limits.SMALL_EFFECT}:
+        most = max(hidden.values())
+        said.append(
+            f"not needed here, which is no proof that they do nothing: {', '.join(sorted(hidden))} (an effect of up to "
+            f"{most:.0%} of the spread of {name!r} would not have been seen)"
+        )
+    return said + _about_modules(name, found)
+
+
+def _about_modules(name: str, found: FoundTree) -> list[str]:
+    tree = found.tree
     if tree.modules or found.bundles:
         return []
     if not found.sketch.predicts:

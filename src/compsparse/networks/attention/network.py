@@ -9,7 +9,7 @@ from typing import Any, get_args
 import torch
 from torch import Tensor, nn
 
-from compsparse.checks import RandomState, check_choice, check_count
+from compsparse.checks import MOST_LAYERS, RandomState, check_choice, check_count, check_replicas
 from compsparse.errors import ConfigError, DataError
 from compsparse.networks.attention.blocks import Block, BlockForm, FirstTokens, normed
 from compsparse.networks.attention.selection import Selection, check_selection
@@ -20,7 +20,6 @@ from compsparse.networks.replicas import (
     generators_for,
     per_replica_normal,
 )
-from compsparse.parameters import MOST_LAYERS, check_parameters
 
 
 class AttentionNetwork(ReplicatedNetwork):
@@ -68,7 +67,8 @@ class AttentionNetwork(ReplicatedNetwork):
         random_state: RandomState = None,
         seeds: Sequence[int] | None = None,
     ):
-        check_parameters(n_outputs=n_outputs, width=width, n_replicas=n_replicas, random_state=random_state)
+        n_outputs, width = check_count("n_outputs", n_outputs), check_count("width", width)
+        n_replicas = check_replicas(n_replicas)
         n_tokens, n_heads = check_count("n_tokens", n_tokens), check_count("n_heads", n_heads)
         n_layers = check_count("n_layers", n_layers, most=MOST_LAYERS)
         check_choice("form", form, get_args(BlockForm))

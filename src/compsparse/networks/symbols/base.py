@@ -10,7 +10,7 @@ from typing import TypedDict, Unpack
 import torch
 from torch import Tensor, nn
 
-from compsparse.checks import RandomState, check_count, check_flag, check_options
+from compsparse.checks import RandomState, check_count, check_flag, check_options, check_replicas, generator_from
 from compsparse.errors import ConfigError, DataError
 from compsparse.networks.replicas import (
     ReplicatedNetwork,
@@ -20,7 +20,6 @@ from compsparse.networks.replicas import (
     generators_for,
     per_replica_normal,
 )
-from compsparse.parameters import check_parameters
 from compsparse.sizes import check_size
 from compsparse.surroundings import usual_settings
 
@@ -56,8 +55,8 @@ class SymbolNetwork(ReplicatedNetwork):
     def __init__(self, n_slots: int, n_symbols: int, n_outputs: int, **options: Unpack[SymbolNetworkOptions]):
         check_options(type(self).__name__, options, SymbolNetworkOptions.__annotations__)
         n_slots, n_outputs = check_count("n_slots", n_slots), check_count("n_outputs", n_outputs)
-        check_parameters(n_replicas=options.get("n_replicas"), random_state=options.get("random_state"))
-        super().__init__(n_slots, n_outputs, options.get("n_replicas"))
+        generator_from(options.get("random_state"))
+        super().__init__(n_slots, n_outputs, check_replicas(options.get("n_replicas")))
         codes = symbol_codes(n_symbols, whitened=options.get("whitened", False), shifted=options.get("shifted", False))
         self.n_symbols = codes.shape[1]
         self.register_buffer("codes", codes, persistent=False)

@@ -10,9 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from compsparse.checks import check_choice, check_count
+from compsparse.checks import MOST_LAYERS, check_choice, check_count
 from compsparse.networks.symbols.base import Affine, SymbolNetwork, SymbolNetworkOptions, initial_generators
-from compsparse.parameters import MOST_LAYERS
 
 ConvolutionStyle = Literal["plain", "residual"]
 """As in VGG networks, or with the residual branches of ResNets."""

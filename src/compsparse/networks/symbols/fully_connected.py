@@ -9,9 +9,8 @@ from typing import Unpack
 import torch
 from torch import Tensor, nn
 
-from compsparse.checks import check_count
+from compsparse.checks import MOST_LAYERS, check_count
 from compsparse.networks.symbols.base import Affine, Readout, SymbolNetwork, SymbolNetworkOptions, initial_generators
-from compsparse.parameters import MOST_LAYERS
 
 
 class FullyConnectedNetwork(SymbolNetwork):

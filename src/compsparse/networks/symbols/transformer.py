@@ -10,11 +10,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from compsparse.checks import check_count
+from compsparse.checks import MOST_LAYERS, check_count
 from compsparse.errors import ConfigError
 from compsparse.networks.replicas import check_weights, per_replica_normal
 from compsparse.networks.symbols.base import Affine, SymbolNetwork, SymbolNetworkOptions, initial_generators
-from compsparse.parameters import MOST_LAYERS
 
 
 class TransformerNetwork(SymbolNetwork):

@@ -1,7 +1,6 @@
 """Boolean functions: Walsh spectra, learning, circuits, decomposition. Needs no torch."""
 
-from compsparse.representations.boolean.binarisation import BinarisedFunction, binarise
-from compsparse.representations.boolean.binarised_graphs import BinarisedGraph, binarise_graph
+from compsparse.representations.boolean.binarisation import BinarisedFunction, BinarisedGraph, binarise, binarise_graph
 from compsparse.representations.boolean.circuit_builder import CircuitBuilder, circuit_of
 from compsparse.representations.boolean.cofactors import column_multiplicity, wires
 from compsparse.representations.boolean.counting import circuits_log2, least_gates
@@ -10,8 +9,7 @@ from compsparse.representations.boolean.juntas import Junta, junta_from_samples,
 from compsparse.representations.boolean.learning import LearnedPolynomial, learn_heavy_terms, learn_low_degree
 from compsparse.representations.boolean.packed import BooleanProgram, boolean_program, evaluate_bits
 from compsparse.representations.boolean.spectra import Spectrum, spectrum
-from compsparse.representations.boolean.walsh import walsh_transform
-from compsparse.representations.boolean.walsh_polynomial import WalshPolynomial
+from compsparse.representations.boolean.walsh import WalshPolynomial, walsh_transform
 
 __all__ = [
     "BinarisedFunction",

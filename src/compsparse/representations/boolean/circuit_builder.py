@@ -87,13 +87,14 @@ class CircuitBuilder:
 
     def _of_two_leaves(self, number: int, parents: tuple[int, ...]) -> int:
         """A new gate; of what its parents are made of, where that are two wires at most."""
-        own = [self._parents_of(p) for p in parents]
+        n_inputs = len(self.inputs)
+        own = [self._parents[p - n_inputs - 1] if p > n_inputs else () for p in parents]
         for opened in range(1, 1 << len(parents)):
             leaves = {leaf for i, p in enumerate(parents) for leaf in (own[i] if opened >> i & 1 else (p,))}
             if len(leaves) <= 2 and all(own[i] for i in range(len(parents)) if opened >> i & 1):
                 ranked = sorted(leaves)
                 inner = tuple(
-                    (self._tables[p - len(self.inputs) - 1], tuple(ranked.index(leaf) for leaf in own[i]))
+                    (self._tables[p - n_inputs - 1], tuple(ranked.index(leaf) for leaf in own[i]))
                     if opened >> i & 1
                     else (0b10, (ranked.index(p),))
                     for i, p in enumerate(parents)
@@ -101,10 +102,7 @@ class CircuitBuilder:
                 return self._gate(_composed(number, inner, len(ranked)), tuple(2 * leaf for leaf in ranked))
         self._tables.append(number)
         self._parents.append(parents)
-        return 2 * (len(self.inputs) + len(self._tables))
-
-    def _parents_of(self, place: int) -> tuple[int, ...]:
-        return self._parents[place - len(self.inputs) - 1] if place > len(self.inputs) else ()
+        return 2 * (n_inputs + len(self._tables))
 
     def negation(self, wire: int) -> int:
         """Not; no gate is made."""
@@ -160,8 +158,9 @@ class CircuitBuilder:
         for i in needed:
             _, complement = named.get(first + i, ("", 0))
             table, parents = self._tables[i], self._parents[i]
-            parts = gate_constituent(_complemented(table, len(parents)) if complement else table, len(parents))
-            nodes.append(Node(called[first + i], tuple(called[p] for p in parents), parts))
+            everywhere = (1 << (1 << len(parents))) - 1
+            gate = gate_constituent(table ^ everywhere * complement, len(parents))
+            nodes.append(Node(called[first + i], tuple(called[p] for p in parents), gate))
         own = {name for name, _ in named.values()}
         for name, wire in wanted.items():
             if name not in own:
@@ -170,16 +169,14 @@ class CircuitBuilder:
 
     def _needed(self, wires: Iterable[int]) -> list[int]:
         first = len(self.inputs) + 1
-        needed = np.zeros(len(self._tables), dtype=bool)
-        for wire in wires:
-            if wire >> 1 >= first:
-                needed[(wire >> 1) - first] = True
-        for i in range(len(needed) - 1, -1, -1):
-            if needed[i]:
-                for p in self._parents[i]:
-                    if p >= first:
-                        needed[p - first] = True
-        return [int(i) for i in np.flatnonzero(needed)]
+        needed: set[int] = set()
+        waiting = [wire >> 1 for wire in wires]
+        while waiting:
+            place = waiting.pop()
+            if place >= first and place - first not in needed:
+                needed.add(place - first)
+                waiting.extend(self._parents[place - first])
+        return sorted(needed)
 
     def _own_outputs(self, wanted: Mapping[str, int], read: set[int]) -> dict[int, tuple[str, int]]:
         """Gates that carry an output's name themselves, with the complement that its table takes."""
@@ -236,10 +233,6 @@ def _composed(number: int, inner: tuple[tuple[int, tuple[int, ...]], ...], n_lea
 def _numbered(table: Sequence[int]) -> tuple[int, int]:
     rows = check_numbers("the table of a gate", check_list("the table of a gate", table), shape=(None,))
     return sum(int(v != 0) << r for r, v in enumerate(rows.tolist())), len(rows)
-
-
-def _complemented(number: int, arity: int) -> int:
-    return number ^ ((1 << (1 << arity)) - 1)
 
 
 @lru_cache(maxsize=65536)

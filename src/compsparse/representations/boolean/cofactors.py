@@ -10,7 +10,7 @@ Curtis 1962). S is a module with one channel exactly when \(\mu \le 2\).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -46,12 +46,17 @@ def wires(table: npt.ArrayLike, members: Sequence[int]) -> int:
 
 def multiplicity(cube: Cube, members: Sequence[int]) -> int:
     """:func:`column_multiplicity` of a cube."""
+    return len(np.unique(cofactor_keys(cube, members)))
+
+
+def cofactor_keys(cube: Cube, members: Sequence[int]) -> npt.NDArray[Any]:
+    """For each assignment of the members its cofactor as one value that sorts and compares."""
     rows = np.ascontiguousarray(np.packbits(cofactors(cube, members), axis=1))
-    if rows.shape[1] <= 8:
-        words = np.zeros((len(rows), 8), dtype=np.uint8)
-        words[:, : rows.shape[1]] = rows
-        return len(np.unique(words.view(np.uint64)))
-    return len(np.unique(rows.view(np.dtype((np.void, rows.shape[1])))))
+    if rows.shape[1] > 8:
+        return rows.view(np.dtype((np.void, rows.shape[1])))[:, 0]
+    words = np.zeros((len(rows), 8), dtype=np.uint8)
+    words[:, : rows.shape[1]] = rows
+    return words.view(np.uint64)[:, 0]
 
 
 def cofactors(cube: Cube, members: Sequence[int]) -> npt.NDArray[np.bool_]:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from compsparse.checks import check_count, check_input_and_output_names, kept_apart
 from compsparse.errors import DataError
 from compsparse.graph.function_graph import FunctionGraph, Node
-from compsparse.representations.boolean.cofactors import Cube, cofactors, depends_on
+from compsparse.representations.boolean.cofactors import Cube, cofactor_keys, cofactors, depends_on
 from compsparse.representations.boolean.gates import constituent
 from compsparse.representations.boolean.reading import read_truth_table
 
@@ -77,10 +77,10 @@ def curtis_decomposition(
     inputs, labels = check_input_and_output_names(names, outputs, n, values.shape[1])
     work = _Curtis(inputs, labels, most_arity)
     ends = [work.realised(column.reshape((2,) * n), inputs) for column in values.T]
-    nodes = [*work.nodes]
-    for label, end in zip(labels, ends, strict=True):
-        nodes.append(Node(label, (end,), constituent(np.array([False, True]))))
-    return CurtisDecomposition(_shortened(FunctionGraph(inputs, nodes, labels)), tuple(work.steps))
+    copy = constituent(np.array([False, True]))
+    copies = [Node(label, (end,), copy) for label, end in zip(labels, ends, strict=True)]
+    whole = FunctionGraph(inputs, [*work.nodes, *copies], labels)
+    return CurtisDecomposition(_shortened(whole), tuple(work.steps))
 
 
 class _Curtis:
@@ -115,9 +115,9 @@ class _Curtis:
         """Through the set that leaves the fewest wires, if they are fewer than its own."""
         found = [(*_classes(cube, bound), bound) for bound in combinations(range(cube.ndim), self.most)]
         multiplicity, classes, chosen = min(found, key=lambda f: f[0])
-        if (multiplicity - 1).bit_length() >= self.most:
-            return None
         n_wires = (multiplicity - 1).bit_length()
+        if n_wires >= self.most:
+            return None
         inner = tuple(names[i] for i in chosen)
         codes = [(classes >> j & 1 > 0).reshape((2,) * self.most) for j in reversed(range(n_wires))]
         wires = tuple(self.realised(code, inner) for code in codes)
@@ -151,13 +151,7 @@ class _Curtis:
 
 def _classes(cube: Cube, bound: Sequence[int]) -> tuple[int, npt.NDArray[np.intp]]:
     """How many distinct cofactors a set leaves, and which of them each of its assignments does."""
-    rows = np.packbits(cofactors(cube, bound), axis=1)
-    if rows.shape[1] <= 8:
-        words = np.zeros((len(rows), 8), dtype=np.uint8)
-        words[:, : rows.shape[1]] = rows
-        _, labels = np.unique(words.view(np.uint64)[:, 0], return_inverse=True)
-    else:
-        _, labels = np.unique(np.ascontiguousarray(rows).view(f"V{rows.shape[1]}")[:, 0], return_inverse=True)
+    _, labels = np.unique(cofactor_keys(cube, bound), return_inverse=True)
     return int(labels.max()) + 1, labels.ravel()
 
 

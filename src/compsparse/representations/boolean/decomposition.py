@@ -23,9 +23,9 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 
 from compsparse.graph.function_graph import Kind
+from compsparse.representations.boolean.bits import ones
 from compsparse.representations.boolean.cofactors import Cube, cofactors, depends_on
 
 
@@ -118,19 +118,10 @@ def _forced(cube: Cube, inside: list[int]) -> set[int]:
     if not len(disagreeing):
         return set()
     apart = disagreeing ^ context
-    distance = _ones(apart)
+    distance = ones(apart)
     nearest = int(np.bitwise_or.reduce(apart[distance == distance.min()]))
     outside = [axis for axis in range(cube.ndim) if axis not in inside]
     return {axis for bit, axis in enumerate(reversed(outside)) if nearest >> bit & 1}
-
-
-_ONES = np.array([i.bit_count() for i in range(1 << 10)], dtype=np.uint8)
-
-
-def _ones(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
-    """How many bits of each number are set; numbers have at most 20."""
-    ones: npt.NDArray[np.uint8] = _ONES[numbers & 1023] + _ONES[numbers >> 10]
-    return ones
 
 
 # ---- complete gates ----------------------------------------------------------------------
@@ -138,7 +129,7 @@ def _ones(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
 
 def parity(n: int) -> Cube:
     """The exclusive or of n arguments."""
-    return (_ones(np.arange(1 << n)) % 2).astype(bool).reshape((2,) * n)
+    return (ones(np.arange(1 << n)) % 2).astype(bool).reshape((2,) * n)
 
 
 def is_parity(gate: Cube) -> bool:

@@ -18,7 +18,9 @@ from compsparse.graph.formula import Apply, Argument, Constant, Formula
 from compsparse.graph.operations import is_torch
 from compsparse.representations.boolean.cofactors import Cube
 from compsparse.representations.boolean.decomposition import is_parity, lone_cell
-from compsparse.representations.boolean.settings import MOST_OPERATIONS
+
+_MOST_OPERATIONS = 400
+"""Longest expansion of a gate that is kept as a formula."""
 
 
 def constituent(gate: Cube) -> Constituent:
@@ -72,7 +74,7 @@ class _Expansion:
         if gate.all() or not gate.any():
             return Constant(float(gate.flat[0]))
         self.written += 1
-        if self.written > MOST_OPERATIONS:
+        if self.written > _MOST_OPERATIONS:
             raise _TooLongError
         influence = [np.count_nonzero(gate.take(0, a) != gate.take(1, a)) for a in range(gate.ndim)]
         axis = int(np.argmax(influence))

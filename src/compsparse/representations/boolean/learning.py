@@ -22,9 +22,8 @@ import numpy.typing as npt
 
 from compsparse.checks import RandomState, brief, check_array, check_count, check_number, generator_from
 from compsparse.errors import DataError
-from compsparse.representations.boolean.bits import MOST_BITS, Words, as_bits, as_numbers, check_bits, mask_of, ones
-from compsparse.representations.boolean.walsh import walsh_transform
-from compsparse.representations.boolean.walsh_polynomial import WalshPolynomial, characters
+from compsparse.representations.boolean.bits import MOST_BITS, Words, as_bits, as_numbers, check_bits, mask_of
+from compsparse.representations.boolean.walsh import WalshPolynomial, characters, walsh_transform
 from compsparse.sizes import check_work
 
 Query = Callable[[npt.NDArray[np.uint8]], Any]
@@ -92,8 +91,8 @@ def learn_heavy_terms(
     sets = search.heavy()
     accuracy = threshold / 4
     m = math.ceil(2 / accuracy**2 * math.log(4 * max(1, len(sets)) / failure))
-    numbers, values = search.asked(search.drawn(m))
-    coefficients = _means(numbers, values, sets)
+    rows = search.drawn(m)
+    coefficients = _means(rows, search.asked(rows), sets)
     kept = np.abs(coefficients) >= threshold - accuracy
     return LearnedPolynomial(
         WalshPolynomial(n, sets[kept], coefficients[kept]),
@@ -137,7 +136,7 @@ class _Branches:
             differences, products = self._pairs_of(min(_AT_ONCE // 4, self.pairs - start), rest)
             group = (differences >> np.uint64(rest) & np.uint64((1 << k) - 1)).astype(np.int64)
             for i, prefix in enumerate(live):
-                signed = products * _signs(differences & prefix)
+                signed = products * characters(differences, prefix[None])[:, 0]
                 sums[i] += np.bincount(group, weights=signed, minlength=1 << k)
         weights = np.stack([walsh_transform(row) for row in sums]) / self.pairs
         chosen, children = np.nonzero(weights >= self.energy / 2)
@@ -148,7 +147,7 @@ class _Branches:
         one, other = self.drawn(m), self.drawn(m)
         shared = np.uint64((1 << rest) - 1)
         other = (other & ~shared) | (one & shared)
-        _, values = self.asked(np.concatenate([one, other]))
+        values = self.asked(np.concatenate([one, other]))
         return one ^ other, values[:m] * values[m:]
 
     def drawn(self, m: int) -> Words:
@@ -156,10 +155,9 @@ class _Branches:
         words = self.rng.integers(0, 2**64, m, dtype=np.uint64)
         return words >> np.uint64(64 - self.n)
 
-    def asked(self, numbers: Words) -> tuple[Words, npt.NDArray[np.float64]]:
-        """The values at rows."""
+    def asked(self, numbers: Words) -> npt.NDArray[np.float64]:
         self.n_queries += len(numbers)
-        return numbers, as_values("the function's answer", answers(self.f, as_bits(numbers, self.n)), len(numbers))
+        return as_values("the function's answer", answers(self.f, as_bits(numbers, self.n)), len(numbers))
 
 
 def learn_low_degree(X: Any, y: Any, degree: int, *, failure: float = 0.05) -> LearnedPolynomial:
@@ -239,10 +237,6 @@ def _one_each(what: str, values: Any, n_rows: int) -> npt.NDArray[Any]:
     if found.dtype.kind not in "biuf":
         raise DataError(f"{what} must hold numbers, got {brief(found.flat[0]) if found.size else found.dtype}")
     return found
-
-
-def _signs(words: Words) -> npt.NDArray[np.float64]:
-    return np.asarray(1.0 - 2.0 * (ones(words) & 1), dtype=float)
 
 
 def _means(rows: Words, values: npt.NDArray[np.float64], sets: Words) -> npt.NDArray[np.float64]:

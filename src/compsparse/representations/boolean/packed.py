@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from compsparse.errors import GraphError
-from compsparse.graph.constituent import Constituent
 from compsparse.graph.function_graph import FunctionGraph, Node, check_graph
 from compsparse.representations.boolean.bits import Words, check_bits
 from compsparse.representations.boolean.cofactors import Cube
@@ -46,12 +45,13 @@ class BooleanProgram:
         step = 64 * _WORDS
         for start in range(0, len(bits), step):
             part = bits[start : start + step]
-            out[start : start + step] = _as_rows(self.run(_as_words(part)), len(part))
+            packed = np.ascontiguousarray(self.run(_as_words(part)).astype("<u8", copy=False)).view(np.uint8)
+            out[start : start + step] = np.unpackbits(packed, axis=1, count=len(part), bitorder="little").T
         return out
 
     def run(self, words: Words) -> Words:
         """The outputs' words, (outputs, words), of the inputs' words, (inputs, words)."""
-        from compsparse.representations.boolean.gate_kernel import run_gates
+        from compsparse.representations.boolean.kernels import run_gates
 
         slots = np.empty((self.n_slots, words.shape[1]), dtype=np.uint64)
         slots[: self.n_inputs] = words
@@ -87,18 +87,13 @@ def gate_of(node: Node) -> Cube:
         raise GraphError(f"node {node.name!r} has no constituent function: the graph is structure alone")
     if node.arity > _WIDEST:
         raise GraphError(f"node {node.name!r} has {node.arity} parents: tables of at most {_WIDEST} are read")
-    return _table(node.name, node.constituent)
-
-
-def _table(name: str, constituent: Constituent) -> Cube:
-    columns = all_rows(constituent.arity).T.astype(float)
-    values = np.asarray(constituent(*columns), dtype=float)
+    values = np.asarray(node.constituent(*all_rows(node.arity).T.astype(float)), dtype=float)
     if not np.isin(values, (0, 1)).all():
         raise GraphError(
-            f"node {name!r} is no Boolean function: it has the value {values[~np.isin(values, (0, 1))][0]:g} "
+            f"node {node.name!r} is no Boolean function: it has the value {values[~np.isin(values, (0, 1))][0]:g} "
             "for some parents in {0, 1}"
         )
-    return values.astype(bool).reshape((2,) * constituent.arity)
+    return values.astype(bool).reshape((2,) * node.arity)
 
 
 class _Lowering:
@@ -129,8 +124,7 @@ class _Lowering:
             wide = gate.reshape(gate.shape + (1,) * (3 - gate.ndim))
             padded = np.broadcast_to(wide, (2, 2, 2)).ravel()
             return self._append(padded, (parents + parents[-1:] * 2)[:3])
-        made: dict[bytes, int] = {}
-        return self._expand(gate, parents, made)
+        return self._expand(gate, parents, {})
 
     def _expand(self, gate: Cube, parents: list[int], made: dict[bytes, int]) -> int:
         """Shannon's expansion, equal cofactors once."""
@@ -186,8 +180,3 @@ def _as_words(bits: npt.NDArray[np.uint8]) -> Words:
     padded = np.zeros((len(packed), -(-packed.shape[1] // 8) * 8), dtype=np.uint8)
     padded[:, : packed.shape[1]] = packed
     return padded.view("<u8").astype(np.uint64, copy=False)
-
-
-def _as_rows(words: Words, n_rows: int) -> npt.NDArray[np.uint8]:
-    packed = np.ascontiguousarray(words.astype("<u8", copy=False)).view(np.uint8)
-    return np.unpackbits(packed, axis=1, count=n_rows, bitorder="little").T

@@ -11,8 +11,10 @@ import numpy.typing as npt
 
 from compsparse.checks import brief, check_count, check_list, check_unmasked, row_text
 from compsparse.errors import ConfigError, DataError
-from compsparse.representations.boolean.settings import MOST_INPUTS
 from compsparse.surroundings import callers_settings
+
+MOST_INPUTS = 20
+"""A table of 20 inputs has a million rows."""
 
 
 def read_truth_table(

@@ -7,7 +7,7 @@ A function of n bits is \(\sum_S \hat f(S)\,\chi_S\) with \(\hat f(S) = 2^{-n}\s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -18,8 +18,7 @@ import numpy.typing as npt
 from compsparse.checks import check_array, check_choice, check_count, check_list, check_names, check_number, input_names
 from compsparse.errors import ConfigError, DataError
 from compsparse.representations.boolean.bits import mask_of, members_of, ones
-from compsparse.representations.boolean.walsh import walsh_transform
-from compsparse.representations.boolean.walsh_polynomial import WalshPolynomial
+from compsparse.representations.boolean.walsh import WalshPolynomial, walsh_transform
 from compsparse.sizes import check_size
 
 MOST_SPECTRUM_INPUTS = 26
@@ -81,11 +80,7 @@ class Spectrum:
     @cached_property
     def weights(self) -> npt.NDArray[np.float64]:
         """The energy at each degree from 0 to n: sums of squared coefficients."""
-        found = np.zeros(self.n_inputs + 1)
-        for high, block in self._energies():
-            low = np.bincount(_levels(len(block)), weights=block)
-            found[high : high + len(low)] += low
-        return found
+        return self._by_degree(self._energies)
 
     @cached_property
     def energy(self) -> float:
@@ -126,7 +121,8 @@ class Spectrum:
         """
         n_high = max(0, self.n_inputs - _BLOCK.bit_length() + 1)
         totals, low = [], np.zeros(self.n_inputs - n_high)
-        for _, block in self._energies():
+        for _, sums in self._blocks():
+            block = self._energies(sums)
             totals.append(block.sum())
             low += _by_input(block)
         return np.concatenate([_by_input(np.array(totals)), low])
@@ -183,23 +179,27 @@ class Spectrum:
 
     # ---- passes over the coefficients, a block at a time -------------------------------------------
 
-    def _energies(self) -> Iterator[tuple[int, npt.NDArray[np.float64]]]:
-        """Squares of blocks of coefficients, with the number of inputs that all sets of a block share."""
+    def _blocks(self) -> Iterator[tuple[int, npt.NDArray[Any]]]:
+        """Blocks of sums, with the number of inputs that all sets of a block share."""
         for start in range(0, len(self.sums), _BLOCK):
-            block = self.sums[start : start + _BLOCK] / len(self.sums)
-            yield (start // _BLOCK).bit_count(), np.square(block, dtype=float)
+            yield (start // _BLOCK).bit_count(), self.sums[start : start + _BLOCK]
+
+    def _energies(self, sums: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        return np.square(sums / len(self.sums), dtype=float)
+
+    def _by_degree(self, of: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]) -> npt.NDArray[np.float64]:
+        """The total of something over the coefficients of each degree."""
+        found = np.zeros(self.n_inputs + 1)
+        for high, sums in self._blocks():
+            low = np.bincount(_levels(len(sums)), weights=of(sums))
+            found[high : high + len(low)] += low
+        return found
 
     @cached_property
     def _counts(self) -> npt.NDArray[np.int64]:
         """Coefficients of each degree that are not zero."""
-        found = np.zeros(self.n_inputs + 1, dtype=np.int64)
         zero = self.tolerance * len(self.sums)
-        for start in range(0, len(self.sums), _BLOCK):
-            block = np.abs(self.sums[start : start + _BLOCK]) > zero
-            low = np.bincount(_levels(len(block)), weights=block).astype(np.int64)
-            high = (start // _BLOCK).bit_count()
-            found[high : high + len(low)] += low
-        return found
+        return self._by_degree(lambda sums: np.abs(sums) > zero).astype(np.int64)
 
 
 def spectrum(table: npt.ArrayLike, names: Sequence[str] | None = None, *, values: str = "auto") -> Spectrum:

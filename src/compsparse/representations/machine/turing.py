@@ -1,4 +1,4 @@
-"""Turing machines of one tape that decide strings of bits, and their simulation on many inputs at once."""
+"""Turing machines of one tape that decide strings of bits, their simulation on many inputs at once, and examples."""
 
 from __future__ import annotations
 
@@ -91,7 +91,8 @@ class TuringMachine:
         for _ in range(time):
             if not simulation.step():
                 break
-        return simulation.finished()
+        n_states = len(self.states)
+        return MachineRun(simulation.state == n_states, simulation.state >= n_states, simulation.steps)
 
     def trace(self, x: Any, time_bound: int) -> MachineTrace:
         """The whole course on one input, a row of 0 and 1."""
@@ -101,11 +102,11 @@ class TuringMachine:
             raise ConfigError(f"a trace is of one input, got {len(bits)}")
         time = check_count("time_bound", time_bound, most=10_000)
         simulation = _Simulation(self, bits, time)
-        tapes, heads, states = [], [], []
+        tapes, heads, states, called = [], [], [], (*self.states, ACCEPT, REJECT)
         while True:
             tapes.append(simulation.tape[0].copy())
             heads.append(int(simulation.head[0]))
-            states.append(simulation.state_name())
+            states.append(called[int(simulation.state[0])])
             if len(tapes) > time or not simulation.step():
                 break
         low = min(simulation.origin, *heads)
@@ -148,7 +149,6 @@ class _Simulation:
     """All inputs at once; halted machines stay where they are."""
 
     def __init__(self, machine: TuringMachine, bits: npt.NDArray[np.uint8], time: int):
-        self.machine = machine
         states, symbols = machine.states, machine.symbols
         number = {state: i for i, state in enumerate((*states, ACCEPT, REJECT))}
         table = [[machine.step(q, s) for s in symbols] for q in states]
@@ -176,13 +176,6 @@ class _Simulation:
         self.steps[going] += 1
         return True
 
-    def state_name(self) -> str:
-        return (*self.machine.states, ACCEPT, REJECT)[int(self.state[0])]
-
-    def finished(self) -> MachineRun:
-        n = len(self.next)
-        return MachineRun(self.state == n, self.state >= n, self.steps)
-
 
 def _is_symbol(value: object) -> bool:
     return isinstance(value, str) and len(value) == 1
@@ -203,8 +196,71 @@ def _is_rule(rule: object) -> bool:
     )
 
 
-def check_machine(what: str, machine: Any) -> TuringMachine:
-    """A Turing machine, and nothing else."""
-    if not isinstance(machine, TuringMachine):
-        raise ConfigError(f"{what} must be a TuringMachine, got {brief(machine)}")
-    return machine
+# ---- well-known sets of strings ------------------------------------------------------------------
+
+
+def parity_machine() -> TuringMachine:
+    """Accepts strings with an odd number of ones, in one pass.
+
+    >>> parity_machine().run([[1, 0, 1, 1]], time_bound=5).accepts.tolist()
+    [True]
+    """
+    return TuringMachine(
+        {
+            ("even", "0"): ("even", "0", 1),
+            ("even", "1"): ("odd", "1", 1),
+            ("odd", "0"): ("odd", "0", 1),
+            ("odd", "1"): ("even", "1", 1),
+            ("odd", BLANK): (ACCEPT, BLANK, 0),
+        },
+        "even",
+    )
+
+
+def palindrome_machine() -> TuringMachine:
+    """Accepts strings that read the same backwards: takes the first bit away, compares the last, about n^2/2 steps.
+
+    >>> palindrome_machine().run([[0, 1, 0], [0, 1, 1]], time_bound=20).accepts.tolist()
+    [True, False]
+    """
+    rules = {
+        ("take", BLANK): (ACCEPT, BLANK, 0),
+        ("back", "0"): ("back", "0", -1),
+        ("back", "1"): ("back", "1", -1),
+        ("back", BLANK): ("take", BLANK, 1),
+    }
+    for bit in "01":
+        rules |= {
+            ("take", bit): (f"carry {bit}", BLANK, 1),
+            (f"carry {bit}", "0"): (f"carry {bit}", "0", 1),
+            (f"carry {bit}", "1"): (f"carry {bit}", "1", 1),
+            (f"carry {bit}", BLANK): (f"compare {bit}", BLANK, -1),
+            (f"compare {bit}", bit): ("back", BLANK, -1),
+            (f"compare {bit}", BLANK): (ACCEPT, BLANK, 0),
+        }
+    return TuringMachine(rules, "take")
+
+
+def balance_machine() -> TuringMachine:
+    """Accepts strings with as many zeros as ones: crosses off one of each, and goes back; where it walks depends on
+    what it reads.
+
+    >>> balance_machine().run([[0, 1, 1, 0], [0, 1, 1, 1]], time_bound=40).accepts.tolist()
+    [True, False]
+    """
+    rules = {
+        ("seek", "x"): ("seek", "x", 1),
+        ("seek", BLANK): (ACCEPT, BLANK, 0),
+        ("back", "0"): ("back", "0", -1),
+        ("back", "1"): ("back", "1", -1),
+        ("back", "x"): ("back", "x", -1),
+        ("back", BLANK): ("seek", BLANK, 1),
+    }
+    for bit, other in ("01", "10"):
+        rules |= {
+            ("seek", bit): (f"want {other}", "x", 1),
+            (f"want {other}", bit): (f"want {other}", bit, 1),
+            (f"want {other}", "x"): (f"want {other}", "x", 1),
+            (f"want {other}", other): ("back", "x", -1),
+        }
+    return TuringMachine(rules, "seek")

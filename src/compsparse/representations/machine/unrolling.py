@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from compsparse.checks import check_count, input_names
+from compsparse.checks import check_count, check_kind, input_names
 from compsparse.errors import ConfigError
 from compsparse.graph.function_graph import FunctionGraph
 from compsparse.representations.boolean.circuit_builder import FALSE, TRUE, CircuitBuilder
 from compsparse.representations.boolean.packed import evaluate_bits
-from compsparse.representations.machine.turing import ACCEPT, BLANK, REJECT, TuringMachine, check_machine
+from compsparse.representations.machine.turing import ACCEPT, BLANK, REJECT, TuringMachine
 from compsparse.sizes import check_work
 
 _MOST_TIME = 200_000
@@ -86,7 +86,7 @@ def unroll(machine: TuringMachine, n_inputs: int, time_bound: int | None = None)
     >>> unrolled([[1, 0, 0, 0, 0, 1, 1, 0]]).tolist()
     [True]
     """
-    check_machine("machine", machine)
+    check_kind("machine", machine, TuringMachine)
     n_inputs = check_count("n_inputs", n_inputs, most=100_000)
     longest = min(4 * (n_inputs + 2) ** 2, _MOST_TIME)
     steps = longest if time_bound is None else check_count("time_bound", time_bound, most=_MOST_TIME)
@@ -137,8 +137,12 @@ class _Tableau:
         at_cell: dict[int, dict[str, int]] = defaultdict(dict)
         for (state, cell), wire in self.places.items():
             at_cell[cell][state] = wire
-            for (target, move), symbols in self._outcomes(state, cell).items():
-                event = self._event(wire, cell, symbols)
+            outcomes: dict[tuple[str, int], set[int]] = defaultdict(set)
+            for symbol in self._symbols(cell):
+                target, _, move = self.machine.step(state, symbol)
+                outcomes[target, move].add(self.code[symbol])
+            for (target, move), codes in outcomes.items():
+                event = wire if len(codes) == len(self._symbols(cell)) else self._both(wire, cell, codes)
                 self.surely_runs &= target not in (ACCEPT, REJECT)
                 if target == ACCEPT:
                     accepting.append(event)
@@ -161,24 +165,8 @@ class _Tableau:
         return self.possible.get(cell, frozenset(BLANK))
 
     def _code_bits(self, cell: int) -> tuple[int, ...]:
-        return self.bits.get(cell, self._constant(BLANK))
-
-    def _constant(self, symbol: str) -> tuple[int, ...]:
-        return tuple(self.code[symbol] >> k & 1 for k in reversed(range(self.n_bits)))
-
-    def _outcomes(self, state: str, cell: int) -> dict[tuple[str, int], list[str]]:
-        """The symbols that lead to each next state and move."""
-        found: dict[tuple[str, int], list[str]] = defaultdict(list)
-        for symbol in self._symbols(cell):
-            target, _, move = self.machine.step(state, symbol)
-            found[target, move].append(symbol)
-        return found
-
-    def _event(self, wire: int, cell: int, symbols: Sequence[str]) -> int:
-        """The machine is at a place and its cell holds one of some symbols."""
-        if len(symbols) == len(self._symbols(cell)):
-            return wire
-        return self._both(wire, cell, {self.code[s] for s in symbols})
+        blank = self.code[BLANK]
+        return self.bits.get(cell, tuple(blank >> k & 1 for k in reversed(range(self.n_bits))))
 
     def _both(self, wire: int, cell: int, codes: set[int]) -> int:
         """A wire, and the code of a cell is one of some: one gate where the symbols have at most two bits."""

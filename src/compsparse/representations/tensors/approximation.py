@@ -13,8 +13,7 @@ from compsparse.errors import DataError
 from compsparse.representations.tensors.dimension_tree import MOST_DIRECTIONS, DimensionTree, check_tree
 from compsparse.representations.tensors.grid import Grid
 from compsparse.representations.tensors.hierarchical_tucker import HierarchicalTucker
-from compsparse.representations.tensors.tensor_train import TensorTrain
-from compsparse.representations.tensors.truncation import truncated_svd
+from compsparse.representations.tensors.tensor_train import TensorTrain, truncated_svd
 
 TensorT = TypeVar("TensorT", TensorTrain, HierarchicalTucker)
 

@@ -96,13 +96,9 @@ def _forms(frame: np.ndarray) -> Iterator[Constituent]:
     for k in range(r):
         rows = []
         for i in range(r_left):
-            inner = _total([_scaled(frame[i, j, k], Argument(r_left + j)) for j in range(r_right)])
-            rows.append(Apply("mul", (Argument(i), inner)))
+            terms = [Apply("mul", (Constant(float(frame[i, j, k])), Argument(r_left + j))) for j in range(r_right)]
+            rows.append(Apply("mul", (Argument(i), _total(terms))))
         yield Constituent.from_formula(_total(rows), r_left + r_right, name=f"b{k}")
-
-
-def _scaled(factor: float, term: Formula) -> Formula:
-    return Apply("mul", (Constant(float(factor)), term))
 
 
 def _total(terms: Sequence[Formula]) -> Formula:

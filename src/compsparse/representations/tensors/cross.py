@@ -21,7 +21,6 @@ from compsparse.representations.tensors.approximation import TensorApproximation
 from compsparse.representations.tensors.dimension_tree import DimensionTree, check_tree
 from compsparse.representations.tensors.grid import Grid, function_values
 from compsparse.representations.tensors.hierarchical_tucker import HierarchicalTucker
-from compsparse.representations.tensors.pivots import cross_pivots, interpolation_factor
 from compsparse.representations.tensors.tensor_train import TensorTrain
 
 _FIRST_COLUMNS = 6
@@ -31,6 +30,8 @@ _PATIENCE = 3
 """Sweeps without progress after which a search ends."""
 _GROWTH = 0.5
 """Columns that a sweep tries beside those it has, as a share of them."""
+_MOST_SWAPS, _LARGEST_FACTOR = 200, 1.1
+"""Rows are exchanged while an entry of the interpolation factor is larger than this (a quasi-maximal volume)."""
 
 
 def tucker_from_function(
@@ -253,12 +254,11 @@ class _Search:
 
     def _constant(self) -> list[np.ndarray]:
         """Where there were too few evaluations for one sweep: the zero tensor."""
-        shapes = [(self.grid.shape[p.members[0]], 1) if p.is_leaf else (1, 1, 1) for p in self.parts]
-        frames = [np.zeros(shape) for shape in shapes]
-        for k, part in enumerate(self.parts):
-            if part.members in self.keeps_all:
-                frames[k] = np.eye(self.grid.shape[part.members[0]])
-        return frames
+        sizes = [self.grid.shape[part.members[0]] if part.is_leaf else 0 for part in self.parts]
+        return [
+            np.eye(n) if part.members in self.keeps_all else np.zeros((n, 1) if part.is_leaf else (1, 1, 1))
+            for part, n in zip(self.parts, sizes, strict=True)
+        ]
 
 
 def _pairs(first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -269,3 +269,56 @@ def _pairs(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 def _distinct(rows: np.ndarray) -> np.ndarray:
     _, first = np.unique(rows, axis=0, return_index=True)
     return np.asarray(rows[np.sort(first)])
+
+
+# ---- rows and columns of a matrix whose crossing is far from singular ----------------------------
+
+
+def cross_pivots(matrix: np.ndarray, cutoff: float, max_rank: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and columns by elimination, the largest entry left over first, until none is above ``cutoff``.
+
+    At least one of each is returned; the rows are then exchanged towards the largest volume.
+
+    >>> rows, columns = cross_pivots(np.array([[1.0, 2.0], [2.0, 4.0]]), 1e-9, 5)
+    >>> rows.tolist(), columns.tolist()
+    ([1], [1])
+    """
+    rest = matrix.copy()
+    rows: list[int] = []
+    columns: list[int] = []
+    for _ in range(min(*matrix.shape, max_rank)):
+        i, j = np.unravel_index(np.argmax(np.abs(rest)), rest.shape)
+        pivot = rest[i, j]
+        if rows and abs(pivot) <= cutoff:
+            break
+        rows.append(int(i))
+        columns.append(int(j))
+        if pivot == 0:
+            break
+        rest -= np.outer(rest[:, j] / pivot, rest[i])
+        rest[i], rest[:, j] = 0.0, 0.0  # what rounding leaves must not be chosen again
+    chosen = np.array(columns)
+    return _exchanged(matrix[:, chosen], np.array(rows)), chosen
+
+
+def interpolation_factor(columns: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """The matrix that gives all rows from the chosen ones: ``columns @ inv(columns[rows])``, by orthonormal columns."""
+    q, _ = np.linalg.qr(columns)
+    return np.asarray(np.linalg.lstsq(q[rows].T, q.T, rcond=None)[0].T)
+
+
+def _exchanged(columns: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    rows = rows.copy()
+    if len(rows) == len(columns):
+        return rows
+    factor = interpolation_factor(columns, rows)
+    for _ in range(_MOST_SWAPS):
+        i, j = np.unravel_index(np.argmax(np.abs(factor)), factor.shape)
+        if abs(factor[i, j]) <= _LARGEST_FACTOR:
+            break
+        # row i takes the place of the j-th chosen row: a change of rank one
+        step = factor[i].copy()
+        step[j] -= 1
+        factor -= np.outer(factor[:, j] / factor[i, j], step)
+        rows[j] = i
+    return rows

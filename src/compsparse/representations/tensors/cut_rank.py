@@ -20,7 +20,7 @@ from compsparse.errors import ConfigError
 from compsparse.graph import FunctionGraph
 from compsparse.graph.function_graph import check_graph
 from compsparse.representations.tensors.grid import Grid, function_values
-from compsparse.representations.tensors.truncation import rank_within
+from compsparse.representations.tensors.tensor_train import rank_within
 
 _STEP = 1e-5
 """Step of the central differences, as a share of an input's range."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,7 @@ from compsparse.checks import check_kind, check_list, check_number, check_number
 from compsparse.errors import DataError
 from compsparse.representations.tensors.dimension_tree import DimensionTree, check_tree
 from compsparse.representations.tensors.grid import Grid, check_positions
-from compsparse.representations.tensors.tensor_train import check_grid, check_same_shape, needs_grid
-from compsparse.representations.tensors.truncation import kept_rank
+from compsparse.representations.tensors.tensor_train import check_grid, check_same_shape, kept_rank, needs_grid
 from compsparse.sizes import check_size
 
 
@@ -48,8 +46,9 @@ class HierarchicalTucker:
         dimensions = [2 if part.is_leaf else 3 for part in parts]
         frames = tuple(check_numbers("a frame", f, shape=(None,) * k) for f, k in zip(given, dimensions, strict=True))
         object.__setattr__(self, "frames", frames)
+        ranks = {part.members: frame.shape[-1] for part, frame in zip(parts, frames, strict=True)}
         for part, frame in zip(parts, frames, strict=True):
-            wanted = tuple(self._frame(child).shape[-1] for child in part.children)
+            wanted = tuple(ranks[child.members] for child in part.children)
             if not part.is_leaf and frame.shape[:2] != wanted:
                 raise DataError(
                     f"the transfer tensor of {part.members} must have shape {(*wanted, 'r')}, got {frame.shape}"
@@ -57,13 +56,6 @@ class HierarchicalTucker:
         if frames[-1].shape[-1] != 1:
             raise DataError(f"the whole tensor has one form at the top, got {frames[-1].shape[-1]}")
         check_grid(self.grid, self.shape)
-
-    def _frame(self, part: DimensionTree) -> np.ndarray:
-        return self.frames[self._place[part.members]]
-
-    @cached_property
-    def _place(self) -> Mapping[tuple[int, ...], int]:
-        return {part.members: k for k, part in enumerate(self.tree.bottom_up())}
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -89,7 +81,7 @@ class HierarchicalTucker:
         """The whole tensor."""
         check_size("the entries of the tensor", 2 * np.prod(self.shape, dtype=float), "ask for single entries")
 
-        def grown(part: DimensionTree, frame: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        def grown(frame: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
             whole = np.einsum("ai,bj,ijk->abk", left, right, frame, optimize=True)
             return np.asarray(whole.reshape(-1, frame.shape[-1]))
 
@@ -100,7 +92,7 @@ class HierarchicalTucker:
     def _fold(
         self,
         at_leaf: Callable[[int, np.ndarray], np.ndarray],
-        join: Callable[[DimensionTree, np.ndarray, np.ndarray, np.ndarray], np.ndarray],
+        join: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray],
     ) -> np.ndarray:
         """What the tree computes when leaves and transfer tensors are read in some way."""
         done: list[np.ndarray] = []
@@ -109,7 +101,7 @@ class HierarchicalTucker:
                 done.append(at_leaf(part.members[0], frame))
             else:
                 right, left = done.pop(), done.pop()
-                done.append(join(part, frame, left, right))
+                done.append(join(frame, left, right))
         return done[0]
 
     def at(self, indices: Any) -> np.ndarray:
@@ -200,7 +192,7 @@ class HierarchicalTucker:
             return self
         frames = self._orthogonalised()
         most_lost = tol * float(np.linalg.norm(frames[-1])) / np.sqrt(len(parts) - 1)
-        place = self._place
+        place = {part.members: k for k, part in enumerate(parts)}
         kept: dict[tuple[int, ...], np.ndarray] = {self.tree.members: np.ones((1, 1))}
         # the matrix of each part against the rest, in the part's orthonormal frame, up to a rotation of the rest
         beyond: dict[tuple[int, ...], np.ndarray] = {self.tree.members: np.ones((1, 1))}
@@ -223,7 +215,7 @@ class HierarchicalTucker:
         return HierarchicalTucker(self.tree, tuple(frames), self.grid)
 
 
-def _bilinear(_: DimensionTree, frame: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+def _bilinear(frame: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """The bilinear forms of a transfer tensor at rows of its children's values."""
     r_left, r_right, r = frame.shape
     halves = (left @ frame.reshape(r_left, -1)).reshape(-1, r_right, r)

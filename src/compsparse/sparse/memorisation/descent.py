@@ -14,15 +14,18 @@ import torch
 from torch import Tensor, nn
 
 from compsparse.checks import (
+    MOST_REPLICAS,
+    MOST_STEPS,
     RandomState,
     check_choice,
     check_count,
+    check_device,
     check_flag,
     check_indices,
     check_list,
     check_number,
     check_numbers,
-    seed_from,
+    own_seed,
 )
 from compsparse.errors import ConfigError
 from compsparse.networks.replicas import (
@@ -32,7 +35,6 @@ from compsparse.networks.replicas import (
     per_replica_normal,
     replica_seeds,
 )
-from compsparse.parameters import MOST_REPLICAS, check_parameters
 from compsparse.sizes import check_work
 from compsparse.sparse.memorisation.problem import (
     balanced_label_noise_penalty,
@@ -166,10 +168,11 @@ def descend(
             networks each.
     """
     check_choice("regulariser", regulariser, get_args(Regulariser))
-    check_parameters(n_steps=n_steps, n_replicas=n_replicas, batch_size=batch_size, device=device)
-    width, n_replicas = check_count("width", width), check_count("n_replicas", n_replicas)
-    seed = random_state if isinstance(random_state, int) else seed_from(random_state)
-    check_count("random_state", seed, least=0, most=2**63 - 1)
+    check_device(device)
+    n_steps, width = check_count("n_steps", n_steps, most=MOST_STEPS), check_count("width", width)
+    n_replicas = check_count("n_replicas", n_replicas, most=MOST_REPLICAS)
+    batch_size = None if batch_size is None else check_count("batch_size", batch_size, most=2**31 - 1)
+    seed = check_count("random_state", own_seed(random_state), least=0, most=2**63 - 1)
     strength = None if strength is None else check_number("strength", strength, least=0)
     learning_rate = None if learning_rate is None else check_number("learning_rate", learning_rate, above=0)
     table, target = checked_points(X, y)

@@ -9,7 +9,7 @@ from compsparse.tasks.hierarchy.encoding import one_hot
 from compsparse.tasks.hierarchy.inference import SymbolNoise, label_posterior, optimal_classifier, parse
 from compsparse.tasks.hierarchy.learning import LearnedHierarchy, learn_hierarchy
 from compsparse.tasks.hierarchy.model import EMPTY, RandomHierarchy, SparseRandomHierarchy
-from compsparse.tasks.hierarchy.operators import diffeomorphism, exchange_synonyms
+from compsparse.tasks.hierarchy.sampling import diffeomorphism, exchange_synonyms
 from compsparse.tasks.hierarchy.trees import HierarchySample
 
 __all__ = [

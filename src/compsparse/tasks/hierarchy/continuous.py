@@ -27,7 +27,9 @@ def real_places(sample: HierarchySample, random_state: RandomState = None) -> np
     places = np.zeros((len(sample), 1))
     for level in range(model.n_levels, 0, -1):
         moves = model.n_empty * rng.random((*places.shape, model.s))
-        places = _below(places, moves, model.s, model.n_empty, model.patch ** (level - 1))
+        # the children's sub-patches in order, each moved within its own
+        children = (np.arange(model.s) * (model.n_empty + 1) + moves) * model.patch ** (level - 1)
+        places = (places[:, :, None] + children).reshape(len(places), -1)
     return places
 
 
@@ -39,12 +41,6 @@ def whole_places(sample: HierarchySample) -> np.ndarray:
         moves = sample.slots[level - 1] * float(sample.model.patch ** (level - 1))
         places = (places[:, :, None] + moves).reshape(len(places), -1)
     return places
-
-
-def _below(places: np.ndarray, moves: np.ndarray, s: int, n_empty: int, size: int) -> np.ndarray:
-    """The places of the children: their sub-patches in order, each moved within its own."""
-    children = np.arange(s) * (n_empty + 1) + moves
-    return np.asarray((places[:, :, None] + children * size).reshape(len(places), -1))
 
 
 def seen_by_sensors(symbols: Any, places: Any, n_slots: int, n_features: int) -> np.ndarray:

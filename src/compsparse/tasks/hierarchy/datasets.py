@@ -8,8 +8,7 @@ import numpy as np
 import torch
 from torch.utils.data import Dataset, IterableDataset, get_worker_info
 
-from compsparse.checks import RandomState, check_count, check_kind
-from compsparse.parameters import check_parameters
+from compsparse.checks import RandomState, check_count, check_flag, check_kind
 from compsparse.tasks.hierarchy.encoding import one_hot
 from compsparse.tasks.hierarchy.model import RandomHierarchy, check_model
 from compsparse.tasks.hierarchy.sampling import draw, entropy_of, stream_of
@@ -28,9 +27,8 @@ class HierarchyDataset(Dataset[_Pair]):
     """
 
     def __init__(self, sample: HierarchySample, *, whitened: bool = False, flat: bool = True):
-        check_parameters(whitened=whitened, flat=flat)
         self.sample = check_kind("sample", sample, HierarchySample)
-        self.whitened, self.flat = whitened, flat
+        self.whitened, self.flat = check_flag("whitened", whitened), check_flag("flat", flat)
 
     def __len__(self) -> int:
         return len(self.sample)
@@ -70,8 +68,11 @@ class HierarchyStream(IterableDataset[_Pair]):
         whitened: bool = False,
         flat: bool = True,
     ):
-        check_parameters(whitened=whitened, flat=flat)
-        self.model, self.whitened, self.flat = check_model(model), whitened, flat
+        self.model, self.whitened, self.flat = (
+            check_model(model),
+            check_flag("whitened", whitened),
+            check_flag("flat", flat),
+        )
         self.batch_size = check_count("batch_size", batch_size)
         self.n_batches = None if n_batches is None else check_count("n_batches", n_batches)
         self.entropy, self.epoch = entropy_of(random_state), 0

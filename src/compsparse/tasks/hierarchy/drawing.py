@@ -132,21 +132,13 @@ def _sentences(sample: HierarchySample, i: int) -> tuple[tuple[str, ...], ...]:
     model, found = sample.model, []
     for level in range(1, model.n_levels + 1):
         arrays = (sample.symbols[level], sample.choices[level - 1], sample.slots[level - 1])
-        nodes = zip(*(a[i].tolist() for a in arrays), strict=True)
-        found.append(
-            tuple(
-                _sentence(model.rules[level - 1][a, r].tolist(), a, r, slots, model.n_empty == 0)
-                for a, r, slots in nodes
-            )
-        )
+        sentences = []
+        for symbol, choice, slots in zip(*(a[i].tolist() for a in arrays), strict=True):
+            written = " ".join(map(str, model.rules[level - 1][symbol, choice].tolist()))
+            where = f", in slots {' '.join(map(str, slots))}" if model.n_empty else ""
+            sentences.append(f"{symbol} → {written} (synonym {choice}){where}")
+        found.append(tuple(sentences))
     return tuple(found)
-
-
-def _sentence(written: list[int], symbol: int, choice: int, slots: list[int], dense: bool) -> str:
-    sentence = f"{symbol} → {' '.join(map(str, written))} (synonym {choice})"
-    if dense:
-        return sentence
-    return f"{sentence}, in slots {' '.join(map(str, slots))}"
 
 
 # ---- characters ---------------------------------------------------------------------------------
@@ -251,7 +243,9 @@ def draw_datum_svg(sample: HierarchySample, i: int = 0) -> str:
     for level in range(1, found.n_levels + 1):
         lines += [_circle(found, level, node, above) for node, above in enumerate(x[level])]
     for level, row in enumerate(found.empty, 1):
-        lines += [_nothing(np.interp(a, range(len(centres)), centres), _y(found, level)) for a in row]
+        for above in np.interp(row, range(len(centres)), centres) if row else ():
+            circle = f'<circle cx="{above:.1f}" cy="{_y(found, level):.1f}" r="5"/>'
+            lines.append(f'<g class="empty"><title>empty</title>{circle}</g>')
     lines += [_slot(column, at, _y(found, 0)) for column, at in zip(found.columns, centres, strict=True)]
     return "\n".join([*lines, "</svg>"])
 
@@ -283,10 +277,6 @@ def _circle(found: DatumLayout, level: int, node: int, x: float) -> str:
         f'<circle class="node" cx="{x:.1f}" cy="{y:.1f}" r="{_RADIUS}"/>'
         f"{_text(x, y, found.symbols[level][node])}</g>"
     )
-
-
-def _nothing(x: float, y: float) -> str:
-    return f'<g class="empty"><title>empty</title><circle cx="{x:.1f}" cy="{y:.1f}" r="5"/></g>'
 
 
 def _slot(column: tuple[int, int], x: float, y: float) -> str:

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from compsparse.checks import brief, check_array, check_count, check_dtype
+from compsparse.checks import brief, check_array, check_count, check_dtype, check_flag
 from compsparse.errors import ConfigError, DataError
-from compsparse.parameters import check_parameters
 from compsparse.sizes import check_size
 
 
@@ -26,7 +25,7 @@ def one_hot(X: Any, n_features: int, *, whitened: bool = False, flat: bool = Fal
     [[[0.0, 1.0, 0.0], [0.0, 0.0, 0.0]]]
     """
     n_features = check_count("n_features", n_features, least=2)
-    check_parameters(whitened=whitened, flat=flat)
+    whitened, flat = check_flag("whitened", whitened), check_flag("flat", flat)
     rows = getattr(X, "size", 1)
     size = 2.0 * n_features * ((rows if isinstance(rows, int) else 1) + n_features)
     check_size(f"codes of {n_features:,} features", size, "there are that many numbers for each symbol")

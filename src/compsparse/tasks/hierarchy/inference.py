@@ -122,8 +122,13 @@ def label_posterior(model: RandomHierarchy, X: np.ndarray, noise: SymbolNoise | 
     >>> label_posterior(model, np.array([[1, 0]]), SymbolNoise(flip=0.1)).round(2)
     array([[0.82, 0.18]])
     """
-    parts = [_posterior(model, slots, start) for start, slots in _chunks(model, X, noise)]
-    return np.concatenate([np.empty((0, model.n_labels)), *parts])
+    parts = [np.empty((0, model.n_labels))]
+    for start, slots in _chunks(model, X, noise):
+        values = label_log_likelihoods(model, slots)
+        _check_possible(values, start)
+        weights = np.exp(values - values.max(1, keepdims=True))
+        parts.append(weights / weights.sum(1, keepdims=True))
+    return np.concatenate(parts)
 
 
 def optimal_classifier(model: RandomHierarchy, X: np.ndarray, noise: SymbolNoise | None = None) -> np.ndarray:
@@ -153,13 +158,6 @@ def _chunks(model: RandomHierarchy, X: np.ndarray, noise: SymbolNoise | None) ->
     rows = max(1, _CHUNK // values)
     for start in range(0, len(X), rows):
         yield start, slot_log_likelihoods(model, X[start : start + rows], noise)
-
-
-def _posterior(model: RandomHierarchy, slots: np.ndarray, start: int) -> np.ndarray:
-    values = label_log_likelihoods(model, slots)
-    _check_possible(values, start)
-    weights = np.exp(values - values.max(1, keepdims=True))
-    return np.asarray(weights / weights.sum(1, keepdims=True))
 
 
 def _check_possible(values: np.ndarray, start: int) -> None:

@@ -183,8 +183,8 @@ class RandomHierarchy:
     def split(
         self, n_train: int, n_test: int, random_state: RandomState = None, *, balanced: bool = False
     ) -> tuple[HierarchySample, HierarchySample]:
-        """Training and test data, all different; see :mod:`compsparse.tasks.hierarchy.splitting`."""
-        from compsparse.tasks.hierarchy.splitting import split
+        """Training and test data, all different; see :mod:`compsparse.tasks.hierarchy.sampling`."""
+        from compsparse.tasks.hierarchy.sampling import split
 
         return split(self, n_train, n_test, random_state, balanced=balanced)
 

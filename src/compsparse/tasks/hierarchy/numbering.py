@@ -145,11 +145,8 @@ def _checked(model: RandomHierarchy, numbers: Sequence[int] | np.ndarray) -> np.
         values = numbers
     if values.ndim != 1 or not len(values):
         raise ConfigError(f"data are asked for by a list of numbers, got an array of shape {values.shape}")
-    if values.dtype.kind in "iu":
-        suspects = [values.min(), values.max()]
-    else:
-        suspects = [v for v in values if isinstance(v, bool) or not isinstance(v, int) or not 0 <= v < model.n_data]
-    for value in suspects:
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 0 <= value < model.n_data:
+    n_data = model.n_data
+    for value in [values.min(), values.max()] if values.dtype.kind in "iu" else values:
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 0 <= value < n_data:
             raise ConfigError(f"the model's data have integer numbers from 0 to n_data - 1, got {brief(value)}")
     return values.astype(integers_up_to(model.n_data))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -13,6 +13,7 @@ from compsparse.clock import Deadline
 from compsparse.discovery.data.smooth.channels import bundles_of_fit
 from compsparse.discovery.data.smooth.limits import (
     ACTS,
+    CLEARLY_EXPLAINED,
     DOUBT,
     DRAWS,
     EXPLAINED,
@@ -47,10 +48,17 @@ from compsparse.discovery.data.smooth.reading import (
     largest_turn,
     read_tree,
 )
-from compsparse.discovery.data.smooth.turning import Turns, measured_effects, measured_turns, trend_of
+from compsparse.discovery.data.smooth.turning import (
+    Turns,
+    largest_changes,
+    measured_effects,
+    measured_turns,
+    trend_of,
+)
 from compsparse.discovery.structure.bundles import Bundle
 from compsparse.discovery.structure.forest import Members
 from compsparse.discovery.structure.statistics import MAY_BE_CHANCE, t_statistic
+from compsparse.discovery.structure.turns import Answer, TurnTable
 from compsparse.graph.modules import ModuleTree
 
 
@@ -91,6 +99,9 @@ class SmoothAnswer:
         modules: figures of every module, the whole left out.
         bundles: modules that pass several numbers; looked for only where the tree leaves no doubt.
         consistent: whether every node is cleanly prime or complete.
+        unplaced: inputs that act too weakly for their place to be told.
+        room: the largest effect of every inert input that the rows leave room for, as a share of the target's spread.
+        table: every turn, with what it was held against; None where the tree was not asked for.
         resampled: on how many parts of the rows the tree was looked for again.
         turns: of ``turned`` inputs; None where the fit is too poor to say even which pairs are turned least.
         most_turn: beyond it a pair is no module.
@@ -104,6 +115,9 @@ class SmoothAnswer:
     modules: dict[Members, ModuleFigures]
     bundles: tuple[Bundle, ...] = ()
     consistent: bool = False
+    unplaced: Members = frozenset()
+    room: Mapping[str, float] = field(default_factory=dict)
+    table: TurnTable | None = None
     resampled: int = 0
     turns: Turns | None = None
     turned: tuple[str, ...] = ()
@@ -128,6 +142,12 @@ class SmoothAnswer:
             return 0.0, 0.0
         return largest_turn(members, self.turns, self.turned), largest_trend(members, self.turns, self.turned)
 
+    def untold(self, members: Members) -> Members:
+        """The inputs outside a set of which it cannot be told whether they turn its slopes."""
+        if self.table is None or not members <= set(self.table.names):
+            return frozenset()
+        return self.table.turning(members, Answer.UNKNOWN)
+
     @property
     def least_turn(self) -> float:
         """Up to it turns are chance beyond doubt."""
@@ -148,7 +168,8 @@ class SmoothAnswer:
         """Whether the tree is more than "cannot be told": a module is sure, or there surely is none."""
         if self.tree is None:
             return False
-        has_none = not self.modules and self.consistent and self.tree.kind is not None
+        is_good = self.tree.kind is not None or self.unexplained < CLEARLY_EXPLAINED
+        has_none = not self.modules and self.consistent and is_good
         return has_none or any(not m.unsure for m in self.modules.values())
 
 
@@ -192,16 +213,17 @@ class SmoothSearch:
         """
         mapped, kernel = self._best_map()
         active = list(range(len(self.names)))
-        fit = self._fit(mapped, kernel, active, self.inner)
-        fit, active = self._without_inert(mapped, fit, active)
+        with_all = self._fit(mapped, kernel, active, self.inner)
+        fit, active = self._without_inert(mapped, with_all, active)
         inert = tuple(name for i, name in enumerate(self.names) if i not in active)
+        room = {name: effect for name, effect in self._room(mapped, with_all).items() if name in inert}
         unexplained, spread = self._unexplained(mapped, fit, active)
         errors, inflation = self._on_fresh_rows(mapped, fit, active)
         effects = zip(active, measured_effects(fit, inflation, self.seed), strict=True)
         acting = frozenset(self.names[i] for i, size in effects if size > ACTS)
         of_map = float(errors.mean())
         if of_map > 1 - EXPLAINED_FOR_PAIRS or not 1 < len(active) <= MOST_ACTIVE:
-            return SmoothAnswer(None, inert, acting, unexplained, spread, {})
+            return SmoothAnswer(None, inert, acting, unexplained, spread, {}, room=room)
         names = [self.names[i] for i in active]
         turns = _believed(measured_turns(fit, inflation, self.seed), of_map)
         said = SmoothAnswer(
@@ -211,6 +233,7 @@ class SmoothSearch:
             unexplained,
             spread,
             {},
+            room=room,
             turns=turns,
             turned=tuple(names),
             most_turn=DOUBT * chance_turn(of_map),
@@ -224,7 +247,15 @@ class SmoothSearch:
             m: _figures(m, reading, names, turns, self._trend(fit, m, names, of_map, inflation), outer_turns, again)
             for m in reading.tree.modules
         }
-        answer = replace(said, tree=reading.tree, modules=figures, consistent=reading.consistent, resampled=len(again))
+        answer = replace(
+            said,
+            tree=reading.tree,
+            modules=figures,
+            consistent=reading.consistent,
+            unplaced=reading.unplaced,
+            table=reading.table,
+            resampled=len(again),
+        )
         if answer.leaves_doubt or not reading.consistent:
             return answer
         return replace(
@@ -285,6 +316,11 @@ class SmoothSearch:
         expected = (draws - mean[:, None]).square().mean(1) + fit.kernel.noise * fit.kernel.level / weight
         inflation = max(LEAST_INFLATION, float((errors / expected).mean()))
         return (errors / y.var(correction=0)).cpu().numpy(), inflation
+
+    def _room(self, mapped: MappedTarget, fit: SmoothFit) -> dict[str, float]:
+        """The largest change by each input that a fit of all leaves room for, as a share of the target's spread."""
+        _, inflation = self._on_fresh_rows(mapped, fit, range(len(self.names)))
+        return dict(zip(self.names, largest_changes(fit, inflation, self.seed), strict=True))
 
     def _unexplained(self, mapped: MappedTarget, fit: SmoothFit, active: Sequence[int]) -> tuple[float, float]:
         """Share of the target's own variance that is left on the outer rows, with its standard error."""

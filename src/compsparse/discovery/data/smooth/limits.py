@@ -54,6 +54,9 @@ LEAST_INFLATION = 0.3
 
 EXPLAINED = 0.97
 """Share of the variance of fresh rows that a fit must explain to be asked about structure: below, turns drown."""
+CLEARLY_EXPLAINED = 0.01
+"""Unexplained variance below which trials find no structure that the turns do not show: inputs that might act together
+unseen are weak ones, and held-out errors show them less."""
 MANY_COLUMNS, EXPLAINED_FOR_EFFECTS = 24, 0.5
 """Columns beyond which a poorer fit is asked too which of them the search may begin without, and how much it must
 explain: what it leaves out is offered again at the end."""
@@ -83,8 +86,12 @@ SURELY_SPANNED, WELL_SPANNED = 10.0, 30.0
 """Volume of the channels of a module, in units of the threshold, from which they are surely there, and below which the
 module is approximate: a further channel of a tenth, and of a thirtieth, of the last one would not be seen."""
 THRESHOLDS = 15
-BLURRED = 0.2
-"""Radians: a node whose turns are not known better is not called complete."""
+VISIBLE, ROUGHLY_VISIBLE = 0.15, 0.3
+"""Share of the largest turn that an input could make, from which a turn must be one that would have been seen: for a
+module to be sure, and for an input to have a place in the tree and a node to be called a sum or product."""
+WEAKER_TURNS = 2
+"""Power of its strength, relative to a pair's, with which the largest turn that an input could make falls: where
+strengths differ by decades, weak inputs act together with strong ones through terms that are weaker still."""
 NO_EFFECT, SURELY_NO_EFFECT = 2.5, 1.2
 """Size of an effect, in standard errors, below which an input may be inert; and below which those are looked for that
 are left out where that was too many."""

@@ -32,11 +32,13 @@ class Turns:
         blur: the same shape: the standard error itself, in radians, at a usual point.
         trend: the same shape: how much the turns go with the change of the function, all points together, in units
             of its standard error.
+        changes: (inputs,) how much the function changes with each, as a root mean square.
     """
 
     pairs: np.ndarray
     blur: np.ndarray
     trend: np.ndarray
+    changes: np.ndarray
 
     def between(self, one: Sequence[int], other: Sequence[int]) -> float:
         """The largest turn of a slope by one set of inputs against one by another, by any input outside both."""
@@ -60,6 +62,7 @@ def measured_turns(fit: SmoothFit, inflation: float, seed: int) -> Turns:
     before, height = fit.slopes(base), fit.values(base)[0]
     usual = before[0].square().mean(0).sqrt().clamp_min(torch.finfo(base.dtype).tiny)
     pairs, blur, trend = np.zeros((3, d, d, d))
+    changes = np.zeros(d)
     for k in range(d):
         swapped = base.clone()
         swapped[:, k] = fit.rows[torch.as_tensor(rng.permutation(n)[: len(base)], device=base.device), k]
@@ -67,18 +70,34 @@ def measured_turns(fit: SmoothFit, inflation: float, seed: int) -> Turns:
         crossed = _crossed(before, after)
         turn, error = measured(crossed, inflation)
         pairs[:, :, k] = root_mean(turn.square() / error)
-        trend[:, :, k] = _trend(crossed, error, fit.values(swapped)[0] - height, inflation)
+        change = fit.values(swapped)[0] - height
+        trend[:, :, k] = _trend(crossed, error, change, inflation)
+        changes[k] = float(change.square().mean().sqrt())
         longest = _lengths(before[0] / usual) * _lengths(after[0] / usual) * usual[:, None] * usual
         blur[:, :, k] = (error.sqrt() / longest).median(0).values.cpu().numpy()
         for values in (pairs, trend):
             values[k, :, k] = values[:, k, k] = 0.0
-    return Turns(pairs, blur, trend)
+    return Turns(pairs, blur, trend, changes)
 
 
 def measured_effects(fit: SmoothFit, inflation: float, seed: int) -> np.ndarray:
     """How much every input acts, (inputs,): its slopes as a root mean square in units of their standard error."""
     effect, error = measured(fit.slopes(some_rows(fit, np.random.default_rng(seed), POINTS)), inflation)
     return root_mean(effect.square() / error)
+
+
+def largest_changes(fit: SmoothFit, inflation: float, seed: int) -> list[float]:
+    """How much the function may change with every input, with two standard errors, as a root mean square."""
+    rng = np.random.default_rng(seed)
+    base = some_rows(fit, rng, POINTS)
+    before, found = fit.values(base), []
+    for k in range(base.shape[1]):
+        swapped = base.clone()
+        swapped[:, k] = some_rows(fit, rng, POINTS)[:, k]
+        mean, draws = (b - a for a, b in zip(before, fit.values(swapped), strict=True))
+        change, error = measured((mean, draws), inflation)
+        found.append(float((change.square() + 4 * error).mean().sqrt()))
+    return found
 
 
 def trend_of(fit: SmoothFit, inside: Sequence[int], inflation: float, seed: int) -> float:

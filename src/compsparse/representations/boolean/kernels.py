@@ -1,9 +1,9 @@
-"""Compiled butterflies of the Walsh transform: two passes over memory, whatever the size.
+"""Compiled loops: the butterflies of the Walsh transform, and the gates of a circuit.
 
-Stages of the transform that fit into the second-level cache are done block by block. Those that are left act on the
-columns of a matrix with a block a row; panels of columns are copied into a small buffer (their rows lie a power of two
-apart, which the cache handles badly), transformed there and copied back. Kernels take a range of blocks or panels and
-free the interpreter lock, so that threads share the work.
+The transform takes two passes over memory, whatever the size. Stages that fit into the second-level cache are done
+block by block. Those that are left act on the columns of a matrix with a block a row; panels of columns are copied into
+a small buffer (their rows lie a power of two apart, which the cache handles badly), transformed there and copied back.
+Kernels take a range of blocks or panels and free the interpreter lock, so that threads share the work.
 """
 
 from __future__ import annotations
@@ -86,3 +86,24 @@ def transform_panels(a: np.ndarray, width: int, first: int, last: int) -> None:
 def panel_width(size: int) -> int:
     """Columns whose panel fits into the buffer, at least one line of the cache."""
     return max(8, _PANEL // (size // BLOCK))
+
+
+@compiled
+def run_gates(tables: np.ndarray, reads: np.ndarray, fills: np.ndarray, slots: np.ndarray) -> None:
+    """Every gate of a circuit on all words: a choice among four choices among eight constant words."""
+    zero, full = np.uint64(0), ~np.uint64(0)
+    masks = np.empty(8, np.uint64)
+    n_words = slots.shape[1]
+    for g in range(len(tables)):
+        for r in range(8):
+            masks[r] = full if (tables[g] >> r) & 1 else zero
+        m0, m2, m4, m6 = masks[0], masks[2], masks[4], masks[6]
+        d0, d2, d4, d6 = m0 ^ masks[1], m2 ^ masks[3], m4 ^ masks[5], m6 ^ masks[7]
+        x, y, z = slots[reads[g, 0]], slots[reads[g, 1]], slots[reads[g, 2]]
+        out = slots[fills[g]]
+        for j in range(n_words):
+            a, b, c = x[j], y[j], z[j]
+            p, q = m0 ^ (c & d0), m2 ^ (c & d2)
+            r, s = m4 ^ (c & d4), m6 ^ (c & d6)
+            low, high = p ^ (b & (p ^ q)), r ^ (b & (r ^ s))
+            out[j] = low ^ (a & (low ^ high))

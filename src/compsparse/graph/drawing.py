@@ -1,22 +1,160 @@
-"""Graphs drawn as SVG, for notebooks and pages; colours follow the reader's light or dark theme."""
+"""Graphs drawn: with characters for terminals, as SVG for notebooks and pages, for Graphviz and Mermaid."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from itertools import pairwise
+from statistics import fmean
 from typing import Literal
 
-from compsparse.checks import brief, check_choice, check_mapping
+from compsparse.checks import brief, check_choice, check_count, check_mapping
 from compsparse.errors import ConfigError
 from compsparse.graph.function_graph import FunctionGraph, Node, check_graph
-from compsparse.graph.layout import coordinates
-from compsparse.graph.text_drawing import shortened
+
+# ---- where to draw nodes: one layer per level, few crossings within it ------------------------------
+
+
+_SWEEPS = 6
+
+
+def layers(graph: FunctionGraph) -> list[list[str]]:
+    """Names by level, each level ordered by the mean position of its neighbours."""
+    rows: list[list[str]] = [[] for _ in range(graph.depth + 1)]
+    for name, level in graph.levels.items():
+        rows[level].append(name)
+    parents = {n.name: n.parents for n in graph.nodes}
+    _order_inputs_depth_first(graph, rows)
+    place = {name: at for row in rows for name, at in _places(row)}
+    for sweep in range(_SWEEPS):
+        downward = sweep % 2 == 0
+        neighbours = parents if downward else graph.consumers
+        for row in rows if downward else reversed(rows):
+            row.sort(key=lambda name: _barycentre(name, neighbours, place))
+            place.update(_places(row))
+    return rows
+
+
+def _order_inputs_depth_first(graph: FunctionGraph, rows: list[list[str]]) -> None:
+    """On a tree this order alone has no crossings."""
+    order: dict[str, None] = {}
+    waiting = list(reversed(graph.outputs))
+    while waiting:
+        name = waiting.pop()
+        if name in order:
+            continue
+        order[name] = None
+        if graph.levels[name]:
+            waiting.extend(reversed(graph[name].parents))
+    for name in graph.index:
+        order.setdefault(name)
+    rank = {name: i for i, name in enumerate(order)}
+    for row in rows:
+        row.sort(key=rank.__getitem__)
+
+
+def _places(row: list[str]) -> Iterator[tuple[str, float]]:
+    """Positions across, the row spread over the unit interval."""
+    return ((name, (i + 0.5) / len(row)) for i, name in enumerate(row))
+
+
+def _barycentre(name: str, neighbours: Mapping[str, Sequence[str]], place: Mapping[str, float]) -> float:
+    around = neighbours.get(name, ())
+    return fmean(place[n] for n in around) if around else place[name]
+
+
+def coordinates(graph: FunctionGraph) -> dict[str, tuple[float, float]]:
+    """(across, along) of every name: along is the level, across is centred over the parents."""
+    rows = layers(graph)
+    across: dict[str, float] = {name: float(i) for i, name in enumerate(rows[0])}
+    for row in rows[1:]:
+        wanted = [fmean(across[p] for p in graph[name].parents) for name in row]
+        for name, x in zip(row, _spread(wanted), strict=True):
+            across[name] = x
+    return {name: (across[name], float(graph.levels[name])) for name in graph.index}
+
+
+def _spread(wanted: list[float], gap: float = 1.0) -> list[float]:
+    """The closest positions to the wanted ones that keep order and a gap (isotonic regression)."""
+    blocks: list[list[float]] = []  # [sum of wanted - offset, count]
+    for i, x in enumerate(wanted):
+        blocks.append([x - i * gap, 1.0])
+        while len(blocks) > 1 and blocks[-2][0] / blocks[-2][1] > blocks[-1][0] / blocks[-1][1]:
+            total, count = blocks.pop()
+            blocks[-1][0] += total
+            blocks[-1][1] += count
+    flat = [total / count for total, count in blocks for _ in range(int(count))]
+    return [x + i * gap for i, x in enumerate(flat)]
+
+
+# ---- characters -------------------------------------------------------------------------------------
+
+
+_LONGEST_LABEL = 400
+_DEEPEST = 3 * 150
+"""Characters of indentation beyond which a drawing goes no deeper."""
+_MARK = {"complete": " ⊕", "prime": "", None: ""}
+
+
+def draw_text(graph: FunctionGraph, most_lines: int = 200) -> str:
+    """Each output as a tree of what it is made of; a node met again is named, not repeated.
+
+    Complete nodes carry the mark ⊕.
+    """
+    check_graph("graph", graph)
+    most_lines = check_count("most_lines", most_lines)
+    lines: list[str] = []
+    drawn: set[str] = set()
+    left_out = 0
+    # last in, first out: (name, prefix of its line, prefix of its children's lines)
+    waiting = [(name, "", "") for name in reversed(graph.outputs)]
+    while waiting:
+        name, prefix, below = waiting.pop()
+        if len(lines) >= most_lines:
+            left_out += 1
+            continue
+        lines.append(prefix + _line(graph, name, name in drawn))
+        if graph.levels[name] == 0 or name in drawn:
+            continue
+        drawn.add(name)
+        parents = graph[name].parents
+        if len(below) > _DEEPEST:
+            lines.append(f"{below}… and what these are made of")
+            continue
+        # what lies beyond the last line is counted, not drawn
+        for i, parent in reversed(list(enumerate(parents[: most_lines + 1]))):
+            last = i == len(parents) - 1
+            waiting.append((parent, below + ("└─ " if last else "├─ "), below + ("   " if last else "│  ")))
+    if left_out:
+        lines.append(f"… and {graph.size - len(drawn)} more nodes")
+    if graph.inert:
+        lines.append(f"inert: {shortened(', '.join(graph.inert), len(graph.inert))}")
+    return "\n".join(lines)
+
+
+def shortened(text: str, n_names: int) -> str:
+    """A text of many names that fits on a line, with their number."""
+    return text if len(text) <= _LONGEST_LABEL else f"{text[: _LONGEST_LABEL - 1]}… ({n_names:,} names)"
+
+
+def _line(graph: FunctionGraph, name: str, again: bool) -> str:
+    if graph.levels[name] == 0:
+        return name
+    node = graph[name]
+    if again:
+        return f"{name} (above)"
+    channels = f" [{node.channels} channels]" if node.channels > 1 else ""
+    label = "" if node.label == name else f" = {shortened(node.label, node.arity)}"
+    return f"{name}{label}{_MARK[node.kind]}{channels}"
+
+
+# ---- SVG, whose colours follow the reader's light or dark theme -------------------------------------
+
 
 _CHARACTER = 7.2
 _KEY_CHARACTER = 6.8
 _BOX_HEIGHT = 28
-_LONGEST_LABEL = 28
+_LONGEST_IN_A_BOX = 28
 _MARGIN = 24
 _MOST_BOXES = 400
 """Boxes beyond which nobody reads a drawing; the rest is counted."""
@@ -55,7 +193,10 @@ def draw_svg(
     labels, hover = _texts("labels", labels), _texts("hover", hover)
     if len(check_graph("graph", graph).index) > _MOST_BOXES:
         graph, labels, hover = _nearest_the_outputs(graph, labels, hover)
-    text = {name: _shortened(labels.get(name) or _label(graph, name)) for name in graph.index}
+    text = {}
+    for name in graph.index:
+        label = labels.get(name) or (graph[name].label if graph.levels[name] else name)
+        text[name] = label if len(label) <= _LONGEST_IN_A_BOX else label[: _LONGEST_IN_A_BOX - 1] + "…"
     width = {name: max(26.0, _CHARACTER * len(t) + 16) for name, t in text.items()}
     centre, canvas_width, canvas_height = _place(graph, width, direction)
     key = _key(graph)
@@ -112,10 +253,6 @@ def _nearest_the_outputs(
     return FunctionGraph(inputs, nodes, [o for o in graph.outputs if o in kept]), labels, hover
 
 
-def _label(graph: FunctionGraph, name: str) -> str:
-    return graph[name].label if graph.levels[name] else name
-
-
 def _definition(graph: FunctionGraph, name: str) -> str:
     if not graph.levels[name]:
         return f"{name}: input{' (inert)' if name in graph.inert else ''}"
@@ -124,17 +261,10 @@ def _definition(graph: FunctionGraph, name: str) -> str:
     return f"{name} = {node.label}{kind}, from {', '.join(node.parents)}"
 
 
-def _shortened(text: str) -> str:
-    return text if len(text) <= _LONGEST_LABEL else text[: _LONGEST_LABEL - 1] + "…"
-
-
 def _classes(graph: FunctionGraph, name: str) -> str:
-    kind = _input_class(graph, name) if not graph.levels[name] else graph[name].kind or "plain"
+    inert = " inert" * (name in graph.inert)
+    kind = (graph[name].kind or "plain") if graph.levels[name] else f"input{inert}"
     return f"node {kind}{' output' if name in graph.outputs else ''}"
-
-
-def _input_class(graph: FunctionGraph, name: str) -> str:
-    return "input inert" if name in graph.inert else "input"
 
 
 def _place(
@@ -209,3 +339,42 @@ def _key(graph: FunctionGraph) -> str:
     if graph.inert:
         parts.append("dashed: inert")
     return " · ".join(parts)
+
+
+# ---- for other tools ----------------------------------------------------------------------------
+
+
+def to_dot(graph: FunctionGraph) -> str:
+    """Graphviz source, inputs at the bottom."""
+    check_graph("graph", graph)
+    lines = ["digraph {", "  rankdir=BT;", '  node [fontname="Helvetica"];']
+    for name in graph.inputs:
+        lines.append(f"  {_quoted(name)} [shape=plaintext];")
+    for node in graph.nodes:
+        shape = "doublecircle" if node.kind == "complete" else "box"
+        bold = ", penwidth=2" if node.name in graph.outputs else ""
+        lines.append(f"  {_quoted(node.name)} [shape={shape}, label={_quoted(node.label)}{bold}];")
+        lines += [f"  {_quoted(parent)} -> {_quoted(node.name)};" for parent in node.parents]
+    return "\n".join([*lines, "}"])
+
+
+def to_mermaid(graph: FunctionGraph) -> str:
+    """Mermaid source, as GitHub and many notebooks draw it."""
+    check_graph("graph", graph)
+    key = {name: f"n{i}" for name, i in graph.index.items()}
+    lines = ["flowchart BT"]
+    lines += [f'  {key[name]}(["{_escaped(name)}"])' for name in graph.inputs]
+    for node in graph.nodes:
+        left, right = ("(((", ")))") if node.kind == "complete" else ("[", "]")
+        lines.append(f'  {key[node.name]}{left}"{_escaped(node.label)}"{right}')
+        lines += [f"  {key[parent]} --> {key[node.name]}" for parent in node.parents]
+    return "\n".join(lines)
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")

@@ -13,6 +13,9 @@ from compsparse.optional import needs
 if TYPE_CHECKING:
     import pandas
 
+
+COLUMNS = ("bound", "complexity", "gap", "expected loss", "status")
+"""Of the table of bounds."""
 CERTAIN = 0.999
 """An expected loss above this promises nothing: no loss is above 1."""
 
@@ -115,16 +118,8 @@ class BoundTable:
 
     def rows(self) -> list[dict[str, Any]]:
         """One mapping a bound, as the table shows it."""
-        return [
-            {
-                "bound": b.name,
-                "complexity": b.complexity,
-                "gap": b.gap,
-                "expected loss": b.expected_loss,
-                "status": b.status,
-            }
-            for b in self.bounds
-        ]
+        cells = ((b.name, b.complexity, b.gap, b.expected_loss, b.status) for b in self.bounds)
+        return [dict(zip(COLUMNS, row, strict=True)) for row in cells]
 
     def vacuous(self, bound: Bound) -> tuple[str, ...]:
         """Which of its numbers say no more than what is known without it.
@@ -150,16 +145,10 @@ class BoundTable:
 
     def frame(self) -> pandas.DataFrame:
         """The table as a data frame, terms and assumptions included."""
-        rows = [
-            {
-                **row,
-                "vacuous": ", ".join(self.vacuous(b)),
-                "says": b.says,
-                "terms": dict(b.terms),
-                "assumes": "; ".join(b.assumes),
-            }
-            for row, b in zip(self.rows(), self.bounds, strict=True)
-        ]
+        rows = self.rows()
+        for row, b in zip(rows, self.bounds, strict=True):
+            row |= {"vacuous": ", ".join(self.vacuous(b)), "says": b.says}
+            row |= {"terms": dict(b.terms), "assumes": "; ".join(b.assumes)}
         frame: pandas.DataFrame = needs("pandas", "tables", "report").DataFrame(rows)
         return frame
 
@@ -171,19 +160,14 @@ class BoundTable:
         return {**plain, "bounds": bounds, "notes": list(self.notes)}
 
     def __str__(self) -> str:
-        columns = ["bound", "complexity", "gap", "expected loss", "status"]
-        cells = [columns, *self.cells()]
-        widths = [max(len(row[i]) for row in cells) for i in range(len(columns))]
-        lines = [
-            "  ".join(
-                v.ljust(w) if i in (0, 4) else v.rjust(w) for i, (v, w) in enumerate(zip(row, widths, strict=True))
-            )
-            for row in cells
-        ]
+        cells = [[*COLUMNS], *self.cells()]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        pad = (str.ljust, str.rjust, str.rjust, str.rjust, str.ljust)
+        lines = ["  ".join(to(v, w) for to, v, w in zip(pad, row, widths, strict=True)) for row in cells]
         head = f"{self.n_rows:,} rows, {self.n_parameters:,} parameters"
         if not math.isnan(self.training_loss):
             head += f", training loss {self.training_loss:.3g} at margin {self.margin:g}"
-        return "\n".join([head, lines[0].rstrip(), *(line.rstrip() for line in lines[1:]), *self.notes])
+        return "\n".join([head, *(line.rstrip() for line in lines), *self.notes])
 
 
 def _cell(value: object) -> str:
