@@ -9,7 +9,6 @@ import numpy as np
 import torch
 
 from compsparse.networks.mirroring import dense
-from compsparse.sparse.batches import Gram, descended
 from compsparse.sparse.dictionaries import gaussian_dictionary
 from compsparse.sparse.memorisation import memorise
 from compsparse.sparse.penalised import lasso, lasso_breakpoints, lasso_path
@@ -28,7 +27,6 @@ def warm_up() -> float:
         signals, dictionary = X.astype(dtype), layout(W.astype(dtype))
         found = lasso(signals, dictionary, 0.1)
         lasso(signals, dictionary, 0.2, start=found.codes)
-    descended(Gram(X, W), np.full(2, 0.1), np.full(2, 1e-6), np.zeros((2, 6)), 10)
     lasso_path(X, W, [1.0, 0.1])
     lasso_breakpoints(X[0], W)
     basis_pursuit(X, W)

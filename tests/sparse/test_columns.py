@@ -34,7 +34,7 @@ def searched(kernel, X, W, lam, tol=1e-12, positive=False, most=None, starts=Non
         kernel(X, W, W.T @ W, lam, np.full(n, tol), positive, 1.0, most, 10**6, *found)
     else:
         starts = np.zeros((0, m)) if starts is None else starts
-        kernel(X, W, starts, lam, np.full(n, tol), positive, 1.0, most, together, 10**6, *found)
+        kernel(X, W, starts, lam, np.full(n, tol), positive, 1.0, most, 10**6, together, *found)
     return found
 
 

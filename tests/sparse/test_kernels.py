@@ -53,7 +53,7 @@ def test_compiling_is_announced_once_and_loading_is_not(caplog):
 
     event, foreign = (
         SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=function)})
-        for function in (kernels._shrink.py_func, print)
+        for function in (kernels.solve.py_func, print)
     )
     notice = compilation._Notice()
     with caplog.at_level("INFO", logger="compsparse"):

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
+from compsparse.sparse.memorisation.branching import largest_price
 from compsparse.sparse.memorisation.cells import cells_of
-from compsparse.sparse.memorisation.checking import mending_cost, primal_bound
-from compsparse.sparse.memorisation.largest_price import largest_price
+from compsparse.sparse.memorisation.certificate import mending_cost, primal_bound
 from compsparse.sparse.memorisation.pricing import ExhaustivePricing, price_all
 from compsparse.sparse.memorisation.problem import make_problem, penalised_chart, with_one
 
@@ -79,6 +79,6 @@ def test_projections_on_cones_meet_their_optimality_conditions():
     X, lam = rng.normal(size=(12, 4)), rng.normal(size=12)
     pricing = ExhaustivePricing(0, cells_of(penalised_chart(X)), "weight-decay")
     _, found, _ = pricing.price(lam, 0.0, True)
-    for value, *_, sign, u in found:
+    for value, block, u in found:
         neuron = u @ pricing.cells.chart.lift
-        assert price(with_one(X), sign * lam, neuron[None])[0] == pytest.approx(value, rel=1e-9)
+        assert price(with_one(X), block.sign * lam, neuron[None])[0] == pytest.approx(value, rel=1e-9)

@@ -15,16 +15,17 @@ from compsparse.errors import ConfigError, DataError
 from compsparse.sparse.memorisation import (
     Memorised,
     MemoriseStatus,
-    columns,
+    balanced_label_noise_penalty,
     count_cells,
     draw_cells,
     enumerate_cells,
     generic_count,
+    label_noise_penalty,
     memorise,
+    solve,
 )
-from compsparse.sparse.memorisation.atoms import make_atoms, solve_atoms
 from compsparse.sparse.memorisation.descent import Descended, descend
-from compsparse.sparse.memorisation.norms import balanced_label_noise_penalty, label_noise_penalty
+from compsparse.sparse.memorisation.network import make_atoms, solve_atoms
 from compsparse.sparse.memorisation.problem import make_problem, with_one
 
 
@@ -303,7 +304,7 @@ def test_statuses_say_what_a_limit_ended():
 
 def test_where_not_every_neuron_can_be_priced_the_gap_is_called_heuristic(monkeypatch):
     X, y = points(30, 8)
-    monkeypatch.setattr("compsparse.sparse.memorisation.solve._MOST_NODES", 0)
+    monkeypatch.setattr("compsparse.sparse.memorisation.pricing._MOST_NODES", 0)
     net = memorise(X, y, tol=1e-6)
     assert net.certificate.rigour is Rigour.HEURISTIC
     assert "search" in net.certificate.obtained
@@ -348,20 +349,20 @@ def test_the_support_of_a_descent_is_its_clusters_of_neurons():
 def test_the_best_network_so_far_survives_a_program_that_was_cut_off(monkeypatch):
     X, y = points(30, 4)
     rounds = [memorise(X, y, method="columns", max_rounds=n, time_limit=None) for n in (2, 200)]
-    solve, calls = columns.solve_cone, []
+    program, calls = solve.solve_cone, []
 
     def cut_off_later(*given):
         calls.append(1)
-        found = solve(*given)
+        found = program(*given)
         return found if len(calls) <= 2 else replace(found, solved=False)
 
-    monkeypatch.setattr(columns, "solve_cone", cut_off_later)
+    monkeypatch.setattr(solve, "solve_cone", cut_off_later)
     cut = memorise(X, y, method="columns", time_limit=None)
     assert len(calls) == 3
     # without the program of round 2 there would be random neurons alone; where rounds were not used up, kinks are moved
     # in more ways, which may gain what a program leaves that is solved up to 1e-6, with constraints up to 1e-5
     assert cut.value <= rounds[0].value * (1 + 1e-9)
-    assert cut.value == pytest.approx(rounds[0].value, rel=10 * columns._ROUGH)
+    assert cut.value == pytest.approx(rounds[0].value, rel=10 * solve._ROUGH)
     assert rounds[1].value < cut.value
 
 

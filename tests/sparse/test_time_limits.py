@@ -17,11 +17,31 @@ from scipy import sparse
 from compsparse import clock, compilation
 from compsparse.certificate import Rigour
 from compsparse.errors import ConfigError
-from compsparse.sparse import best_subset, gaussian_dictionary, lasso, lasso_path, sparsest
-from compsparse.sparse.memorisation import MemoriseStatus, cone, memorise, solve, stopping
-from compsparse.sparse.memorisation.atoms import AtomSolution, eliminated, reduced, starting_atoms
-from compsparse.sparse.memorisation.checking import DualBound
+from compsparse.sparse import (
+    SparseCodes,
+    best_subset,
+    gaussian_dictionary,
+    isometry_constant,
+    lasso,
+    lasso_breakpoints,
+    lasso_path,
+    omp,
+    sparsest,
+)
+from compsparse.sparse.memorisation import (
+    Descended,
+    Descents,
+    MemoriseStatus,
+    cone,
+    enumerate_cells,
+    memorise,
+    pricing,
+    solve,
+    stopping,
+)
+from compsparse.sparse.memorisation.certificate import DualBound
 from compsparse.sparse.memorisation.cone import ConeBlock
+from compsparse.sparse.memorisation.network import AtomSolution, eliminated, reduced, starting_atoms
 from compsparse.sparse.memorisation.problem import make_problem
 
 # ---- compiling is not the user's time ----------------------------------------------------
@@ -111,7 +131,7 @@ def test_neurons_that_time_left_unpriced_are_said_to_be(fake_clock, monkeypatch)
         assert is_late()
         return DualBound(math.inf, np.zeros((0, 3)), np.zeros(0, int), np.zeros(0))
 
-    monkeypatch.setattr(solve, "dual_bound", too_slow)
+    monkeypatch.setattr(pricing, "dual_bound", too_slow)
     for method in ("exact", "columns"):
         fake_clock.time = 0.0
         net = memorise(*points(8, 2), method=method, time_limit=20.0)
@@ -242,3 +262,23 @@ def test_records_of_arrays_are_equal_to_themselves_alone():
         assert one in [one]
         assert (one == other) is False
         assert len({one, other}) == 2
+
+
+def test_records_say_what_they_hold_in_a_line_or_two():
+    W = gaussian_dictionary(20, 40, random_state=0)
+    task = SparseCodes(W, 3)
+    signals = task.sample(30, random_state=0)
+    net = memorise(*points(6, 2))
+    records = [
+        task, signals, lasso(signals.X, W, 0.1), lasso(signals.X[:0], W, 0.1), lasso_path(signals.X, W, [1.0, 0.1]),
+        lasso_breakpoints(signals.X[0], W), omp(signals.X, W, 3), sparsest(signals.X[0], W),
+        best_subset(signals.X[0, :8], W[:8, :12], 2), net, enumerate_cells(points(6, 2)[0]), isometry_constant(W, 2),
+        Descended(net.theta, net.z, 0.0), Descents((Descended(net.theta, net.z, 0.0),), 1.0),
+    ]  # fmt: skip
+    for record in records:
+        shown = repr(record)
+        assert shown.startswith(f"{type(record).__name__}(")
+        assert len(shown) <= 300
+        assert "array" not in shown
+    assert repr(records[2]).startswith("CodeSolution(30 codes over 40 atoms, all converged, largest relative gap ")
+    assert repr(net).startswith(f"Memorised({net.n_neurons} neurons, cost ")

@@ -33,18 +33,15 @@ from compsparse.sparse.signals import CodedSignals, SparseCodes
 from compsparse.sparse.solution import Breakpoints, CodeSolution, GreedySolution, PathSolution, SignalStatus, lasso_gap
 
 if TYPE_CHECKING:
-    from compsparse.sparse.unrolled import UnrolledNetwork, fista, ista, soft_threshold
-    from compsparse.sparse.unrolled_training import UNROLLED_CONFIG, LassoLoss, train_layer_by_layer
-
-_NETWORKS = {
-    "UNROLLED_CONFIG": "unrolled_training",
-    "LassoLoss": "unrolled_training",
-    "UnrolledNetwork": "unrolled",
-    "fista": "unrolled",
-    "ista": "unrolled",
-    "soft_threshold": "unrolled",
-    "train_layer_by_layer": "unrolled_training",
-}
+    from compsparse.sparse.unrolled import (
+        UNROLLED_CONFIG,
+        LassoLoss,
+        UnrolledNetwork,
+        fista,
+        ista,
+        soft_threshold,
+        train_layer_by_layer,
+    )
 
 __all__ = [
     "UNROLLED_CONFIG",
@@ -92,6 +89,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in _NETWORKS:
-        return getattr(importlib.import_module(f"compsparse.sparse.{_NETWORKS[name]}"), name)
+    if name in __all__:
+        return getattr(importlib.import_module("compsparse.sparse.unrolled"), name)
     raise AttributeError(f"module 'compsparse.sparse' has no attribute {name!r}")

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 from compsparse import blas
-from compsparse.clock import Deadline, now
+from compsparse.clock import now
 
 _BATCH = 32  # signals between two looks at the clock
-_SINGLE = 1e-8  # relative gaps down to this are met with correlations in single precision
-
-
-def deadline_of(time_limit: float | None) -> float:
-    """When a limit of so many seconds from now is over; infinite without one."""
-    return Deadline.after(time_limit).at
 
 
 def in_batches(
@@ -49,104 +42,64 @@ def in_batches(
     return left
 
 
-@dataclass(frozen=True, eq=False)
-class Gram:
-    """Signals against a dictionary, as the kernels want them: G = W'W, B = XW."""
+def most_steps(W: np.ndarray, max_iter: int | None = None) -> int:
+    """Steps of a path that are allowed; far more than paths have where nothing is said."""
+    return 20 * (sum(W.shape) + 50) if max_iter is None else max_iter
+
+
+class Gram(NamedTuple):
+    """Signals against a dictionary, as the kernels want them: G = W'W, B = XW, |x|^2."""
 
     X: np.ndarray
     W: np.ndarray
-    positive: bool = False
-    n_threads: int | None = None
-    deadline: float = np.inf
-    G: np.ndarray = field(init=False)
-    B: np.ndarray = field(init=False)
-    squares: np.ndarray = field(init=False)
+    G: np.ndarray
+    B: np.ndarray
+    squares: np.ndarray
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "G", self.W.T @ self.W)
-        object.__setattr__(self, "B", self.X @ self.W)
-        object.__setattr__(self, "squares", np.einsum("ij,ij->i", self.X, self.X))
-
-    @property
-    def rank(self) -> int:
-        """Most atoms that can be independent."""
-        return int(min(self.W.shape))
-
-    def part(self, rows: np.ndarray) -> Gram:
-        """The same for some of the signals."""
-        few = copy.copy(self)
-        for name in ("X", "B", "squares"):
-            object.__setattr__(few, name, np.ascontiguousarray(getattr(self, name)[rows]))
-        return few
-
-    def each_batch(self, work: Callable[[slice], None]) -> np.ndarray:
-        """Calls ``work`` with batches of signals; returns a mask of those that the deadline left out."""
-        return in_batches(len(self.X), work, self.n_threads, self.deadline)
+    @classmethod
+    def of(cls, X: np.ndarray, W: np.ndarray) -> Gram:
+        """All products at once."""
+        return cls(X, W, W.T @ W, X @ W, np.einsum("ij,ij->i", X, X))
 
 
-@dataclass(frozen=True, eq=False)
-class Paths:
-    """codes (n, n_stops, n_atoms), the lam each stop was reached at (n, n_stops), steps, signals left out."""
+class Paths(NamedTuple):
+    """codes (n, n_stops, n_atoms), the lam each stop was reached at (n, n_stops), steps, signals left out, log."""
 
     codes: np.ndarray
     ends: np.ndarray
     steps: np.ndarray
     left: np.ndarray
+    log: np.ndarray
 
 
 def paths(
-    gram: Gram, stops: np.ndarray, tol: np.ndarray, *, noise: np.ndarray | None = None, max_iter: int | None = None
+    gram: Gram,
+    stops: np.ndarray,
+    *,
+    positive: bool = False,
+    noise: np.ndarray | None = None,
+    n_threads: int | None = None,
+    deadline: float = np.inf,
+    logged: bool = False,
 ) -> Paths:
-    """Homotopy from lam_max through every stop of every signal (n, n_stops), falling."""
+    """Homotopy from lam_max through every stop of every signal (n, n_stops), falling.
+
+    Args:
+        logged: whether lam and the code at every breakpoint are kept, for one signal.
+    """
     from compsparse.sparse.homotopy import follow_paths
 
-    n, n_atoms = gram.B.shape
-    H = gram.G.astype(np.float32) if len(tol) and tol.min() >= _SINGLE and gram.G.max() < 1e30 else gram.G
-    codes, ends = np.zeros((n, stops.shape[1], n_atoms)), np.full(stops.shape, np.inf)
-    steps, status = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
-    eps, squares = np.zeros(n) if noise is None else noise**2, gram.squares
+    (n, n_atoms), most = gram.B.shape, most_steps(gram.W)
+    codes, ends, steps = np.zeros((n, stops.shape[1], n_atoms)), np.full(stops.shape, np.inf), np.zeros(n, np.int64)
+    eps = np.zeros(n) if noise is None else noise**2
+    log, rows = np.zeros((most if logged else 0, 1 + n_atoms)), 0
 
     def work(a: slice) -> None:
-        follow_paths(
-            gram.G, H, gram.B[a], squares[a], stops[a], eps[a], tol[a], gram.positive, gram.rank,
-            most_steps(gram, max_iter), codes[a], ends[a], status[a], steps[a], np.zeros((0, 1)),
+        nonlocal rows
+        rows = follow_paths(
+            gram.G, gram.B[a], gram.squares[a], stops[a], eps[a], positive, min(gram.W.shape), most,
+            codes[a], ends[a], steps[a], log,
         )  # fmt: skip
 
-    return Paths(codes, ends, steps, gram.each_batch(work))
-
-
-def continued(gram: Gram, lam: np.ndarray, start: np.ndarray, *, max_iter: int | None = None) -> Paths:
-    """Homotopy from the problems that the starts solve."""
-    from compsparse.sparse.homotopy import follow_starts
-
-    n, n_atoms = gram.B.shape
-    codes, steps, status = np.zeros((n, 1, n_atoms)), np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
-
-    def work(a: slice) -> None:
-        follow_starts(
-            gram.G, gram.B[a], lam[a], start[a], gram.positive, gram.rank,
-            most_steps(gram, max_iter), codes[a], status[a], steps[a],
-        )  # fmt: skip
-
-    left = gram.each_batch(work)
-    codes[left, 0] = start[left]
-    return Paths(codes, lam[:, None].copy(), steps, left)
-
-
-def descended(gram: Gram, lam: np.ndarray, tol: np.ndarray, start: np.ndarray, sweeps: int) -> Paths:
-    """Coordinate descent from the starts."""
-    from compsparse.sparse.kernels import coordinate_descent
-
-    # a pass that moves no correlation by more than this has a gap of at most about tol
-    accuracy = 0.1 * np.minimum(tol, np.sqrt(tol) * 1e-2) * np.abs(gram.B).max(axis=1)
-    codes, steps = start[:, None].copy(), np.zeros(len(start), dtype=np.int64)
-
-    def work(a: slice) -> None:
-        coordinate_descent(gram.G, gram.B[a], lam[a], accuracy[a], gram.positive, sweeps, codes[a, 0], steps[a])
-
-    return Paths(codes, lam[:, None].copy(), steps, gram.each_batch(work))
-
-
-def most_steps(gram: Gram, max_iter: int | None) -> int:
-    """Steps of a path that are allowed; far more than paths have where nothing is said."""
-    return 20 * (sum(gram.W.shape) + 50) if max_iter is None else max_iter
+    left = in_batches(n, work, n_threads, deadline)
+    return Paths(codes, ends, steps, left, log[:rows])

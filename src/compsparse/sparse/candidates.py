@@ -16,10 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from compsparse.sparse.homotopy import Space, drop, enter, first_bound, first_zero, reopen
+from compsparse.sparse.homotopy import Space, enter, first_bound, first_zero, leave, reopen, step_along
 from compsparse.sparse.kernels import Array, combine, gram_kernel, solve, solve_transposed
 
-_STUCK = 30  # steps of length zero in a row that may be due to ties
 _FALL = 0.3  # of lam at the end of a block over its start, where no atom was missed in the last one
 _FEWEST = 16  # candidates that a block may add, and as many as are active
 _ROOM = 96
@@ -74,21 +73,6 @@ def with_room(slot: Slot) -> Slot:
     return Slot(
         R, L, V, slot.filled, slot.atoms, slot.free, slot.active, slot.sign, slot.z, slot.y, slot.counts, slot.state
     )
-
-
-@gram_kernel
-def new_scratch(like: Array, rank: int, most: int) -> Space:
-    def short() -> Array:
-        return np.zeros(rank + 1)
-
-    def wide() -> Array:
-        return np.zeros(most, like.dtype)
-
-    none = np.zeros((0, 0))
-    return Space(
-        none, np.zeros(0, np.int64), short(), short(), short(), short(), np.zeros(rank + 1, like.dtype), short(),
-        short(), short(), np.zeros(most), wide(), wide(), wide(), wide(), wide(), wide(),
-    )  # fmt: skip
 
 
 @gram_kernel
@@ -234,23 +218,14 @@ def _block(G: Array, c: Array, lam_next: float, positive: bool, most_steps: int,
         step = left if finished else step
         stuck = 0 if step > 1e-12 * length else stuck + 1
         if step > 0:
-            for i in range(n):
-                s.z[i] += step * s.u[i]
-            for k in range(size):
-                s.c[k] += step * (s.drift[k] - s.a[k])
+            step_along(s, n, step)
             lam -= slope * step
             left -= step
         if finished:
             break
         slot.counts[2] += 1
         if out < join:
-            k = s.active[position]
-            drop(s, n, position, lam)
-            n -= 1
-            if stuck < _STUCK:
-                reopen(s, n)
-            else:
-                s.shut[k] = np.inf
+            n = leave(s, n, position, lam, stuck)
         else:
             _fill(G, slot, atom)
             n = enter(slot.L, s, n, atom, side, lam, slope)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
@@ -20,6 +20,7 @@ from compsparse.certificate import Certificate, Rigour
 from compsparse.checks import check_number, check_numbers, check_time_limit
 from compsparse.clock import now
 from compsparse.errors import DataError
+from compsparse.sparse.pursuit import omp
 from compsparse.sparse.signals import check_n_atoms, check_signals, per_signal
 from compsparse.sparse.supports import code_on, entry_bound, residual_of, rule_out, slack_of
 
@@ -53,13 +54,17 @@ class SparsestCode:
         largest: bound on the entries of a code that the search assumed; infinite where it assumed none.
     """
 
-    code: np.ndarray = field(repr=False)
+    code: np.ndarray
     size: int
     certificate: Certificate
     residual: float
     largest: float
     status: SearchStatus
     seconds: float
+
+    def __repr__(self) -> str:
+        sure = f"at least {self.certificate.lower:g} needed, residual {self.residual:.1g}"
+        return f"SparsestCode({self.size} of {len(self.code):,} entries, {sure}; {self.status.value})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,11 +77,15 @@ class BestSubset:
         largest: bound on the entries of a code in the search; it follows from the data unless the status says so.
     """
 
-    code: np.ndarray = field(repr=False)
+    code: np.ndarray
     certificate: Certificate
     largest: float
     status: SearchStatus
     seconds: float
+
+    def __repr__(self) -> str:
+        used = f"{np.count_nonzero(self.code)} of {len(self.code):,} entries"
+        return f"BestSubset({used}, error {self.error:.4g}, at least {self.certificate.lower:.4g}; {self.status.value})"
 
     @property
     def error(self) -> float:
@@ -198,7 +207,7 @@ def best_subset(
     deadline = started + (time_limit or math.inf)
     d, n = dictionary.shape
     k = check_n_atoms("k", k, dictionary)
-    known = _greedy(signal, dictionary, k)
+    known = np.asarray(omp(signal[None], dictionary, n_nonzero=k).codes[0])
     big, follows = _box_of_subset(signal, dictionary, k, known, largest, deadline)
     # variables z, u, e with |x - Wz| <= e, sum u <= k
     blank, eye = np.zeros((d, n)), np.eye(d)
@@ -274,8 +283,6 @@ def _limit(deadline: float) -> dict[str, float]:
 
 def _feasible(x: np.ndarray, W: np.ndarray, noise: float, slack: float, deadline: float) -> np.ndarray:
     """The sparsest of what matching pursuit, reweighted l1 and least squares find."""
-    from compsparse.sparse.pursuit import omp
-
     supports = [np.flatnonzero(omp(x[None], W, residual=slack).codes[0]), *_supports_by_l1(x, W, slack, deadline)]
     for support in sorted([*supports, np.arange(W.shape[1])], key=len):
         code = code_on(x, W, support, slack)
@@ -301,12 +308,6 @@ def _supports_by_l1(x: np.ndarray, W: np.ndarray, slack: float, deadline: float)
         sizes = np.abs(result.x[:n] - result.x[n:])
         yield np.flatnonzero(sizes > 1e-9 * sizes.max())
         weights = 0.1 * sizes.max() / (sizes + 0.1 * sizes.max())
-
-
-def _greedy(x: np.ndarray, W: np.ndarray, k: int) -> np.ndarray:
-    from compsparse.sparse.pursuit import omp
-
-    return np.asarray(omp(x[None], W, n_nonzero=k).codes[0])
 
 
 def _box_of_subset(

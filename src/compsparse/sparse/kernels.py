@@ -1,4 +1,4 @@
-"""Compiled kernels on the Gram matrix of a dictionary: a Cholesky factor, matching pursuit, coordinate descent.
+"""Compiled kernels on the Gram matrix of a dictionary: a Cholesky factor, matching pursuit.
 
 The factor of the active Gram matrix gains and loses atoms, one at a time. ``R'R = G_AA`` is stored by rows in the
 upper triangle, so that every inner loop runs along memory: an addition appends a column, a removal rotates rows. A
@@ -17,7 +17,7 @@ from compsparse.compilation import compiled
 
 Array = np.ndarray
 _FAST = {"reassoc", "contract", "nsz", "arcp", "nnan"}
-_DEPENDENT = 1e-10  # squared distance from the span, relative to the atom, below which it is in it
+DEPENDENT = 1e-10  # squared distance from the span, relative to the atom, below which it is in it
 _EDITION = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:10]
 
 
@@ -237,7 +237,7 @@ def pursue(
                 break
             free[atom] = False
             rest = project(G, R, active, n, atom, g, column)
-            if rest <= _DEPENDENT * G[atom, atom]:
+            if rest <= DEPENDENT * G[atom, atom]:
                 continue
             append(R, n, column, rest, B[i, atom], y)
             active[n] = atom
@@ -251,51 +251,3 @@ def pursue(
         for k in range(n):
             codes[i, active[k]] = z[k]
         counts[i], squares[i] = n, rr
-
-
-# ---- coordinate descent: slower than the homotopy, and indifferent to ties -----------------
-
-
-@gram_kernel
-def _shrink(value: float, lam: float, positive: bool) -> float:
-    if value > lam:
-        return value - lam
-    return value + lam if value < -lam and not positive else 0.0
-
-
-@gram_kernel
-def _sweep(G: Array, lam: float, positive: bool, z: Array, c: Array, moved: Array, only_moved: bool) -> float:
-    """One pass over all atoms, or those that moved in the last full one; the largest change in units of c."""
-    largest = 0.0
-    for j in range(G.shape[0]):
-        if only_moved and not moved[j]:
-            continue
-        row, square = G[j], G[j, j]
-        change = _shrink(c[j] + square * z[j], lam, positive) / square - z[j]
-        if change != 0.0:
-            z[j] += change
-            for i in range(G.shape[0]):
-                c[i] -= change * row[i]
-            largest = max(largest, abs(change) * square)
-        if not only_moved:
-            moved[j] = z[j] != 0.0
-    return largest
-
-
-@gram_kernel
-def coordinate_descent(
-    G: Array, B: Array, lams: Array, accuracy: Array, positive: bool, most_sweeps: int, codes: Array, counts: Array
-) -> None:
-    """Coordinate descent from the given codes, until a full pass moves every correlation less than ``accuracy``."""
-    moved = np.zeros(G.shape[0], np.bool_)
-    for i in range(B.shape[0]):
-        z = codes[i]
-        c = B[i] - G @ z
-        sweeps = 0
-        while sweeps < most_sweeps:
-            if _sweep(G, lams[i], positive, z, c, moved, False) <= accuracy[i]:
-                break
-            sweeps += 1
-            while sweeps < most_sweeps and _sweep(G, lams[i], positive, z, c, moved, True) > 0.3 * accuracy[i]:
-                sweeps += 1
-        counts[i] += sweeps

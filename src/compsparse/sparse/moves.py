@@ -20,14 +20,16 @@ class Move(nn.Module, ABC):
 
     starts_as_ista: bool = True
     """Whether layers that are not trained yet are steps of ISTA."""
+    thresholds: Tensor
 
     @abstractmethod
     def forward(self, layer: int, x: Tensor, z: Tensor, W: Tensor) -> Tensor:
         """From signals (R, d, batch) and codes (R, n, batch) to codes (R, n, batch)."""
 
-    @abstractmethod
     def threshold(self, layer: int) -> Tensor:
-        """(R, n or 1, 1)."""
+        """Learned: (R, n or 1, 1)."""
+        learned: Tensor = self.thresholds[:, layer]
+        return learned.reshape(len(learned), -1, 1)
 
     @abstractmethod
     def encoding(self, layer: int) -> Tensor:
@@ -62,7 +64,7 @@ class FreeMove(Move):
 
     def threshold(self, layer: int) -> Tensor:
         """One for each entry of a code."""
-        return self.thresholds[:, self._at(layer), :, None]
+        return super().threshold(self._at(layer))
 
     def encoding(self, layer: int) -> Tensor:
         """The learned one."""
@@ -101,10 +103,6 @@ class CoupledMove(ResidualMove):
     def encoding(self, layer: int) -> Tensor:
         """The learned B."""
         return self.weights[:, layer]
-
-    def threshold(self, layer: int) -> Tensor:
-        """The learned one."""
-        return self.thresholds[:, layer, :, None]
 
 
 class StepMove(ResidualMove):
@@ -151,10 +149,6 @@ class AnalyticMove(ResidualMove):
     def encoding(self, layer: int) -> Tensor:
         """The computed B times the learned step."""
         return self.steps[:, layer, None, None] * self.analytic
-
-    def threshold(self, layer: int) -> Tensor:
-        """The learned one."""
-        return self.thresholds[:, layer, None, None]
 
 
 def ista_step(W: Tensor) -> Tensor:

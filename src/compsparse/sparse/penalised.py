@@ -8,17 +8,16 @@ writes it and all of this package. ``half`` is the usual :math:`\tfrac12 \|x - W
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from compsparse.checks import check_choice, check_count, check_flag, check_numbers, check_threads
-from compsparse.clock import now
+from compsparse.clock import Deadline, now
 from compsparse.errors import ConfigError
 from compsparse.sizes import check_size
-from compsparse.sparse.batches import Gram, deadline_of, paths
+from compsparse.sparse.batches import Gram, paths
 from compsparse.sparse.dictionaries import check_dictionary
 from compsparse.sparse.screened import LARGEST_GRAM, LassoTask, solve_arrays
 from compsparse.sparse.signals import check_signals, check_start, per_signal
@@ -76,34 +75,28 @@ def lasso(
     """
     started = now()
     _check_options(scaling, positive, method=method, max_iter=max_iter, n_threads=n_threads)
-    limits = _Limits(max_iter, deadline_of(time_limit), started)
-    if type(X).__module__.startswith("torch") or type(W).__module__.startswith("torch"):
-        if method not in ("auto", "proximal"):
-            raise ConfigError(f"tensors are solved by method 'proximal', not {method!r}; pass arrays for that")
-        return _lasso_of_tensors(X, W, lam, tol, limits, factor=_factor(scaling), positive=positive, start=start)
-    arrays = _arrays(X, W)
-    signals, dictionary = arrays.X, arrays.W
-    n = len(signals)
-    lams, tols = per_signal("lam", lam, n), per_signal("tol", tol, n)
-    codes = check_start(start, n, dictionary.shape[1])
-    factor = _factor(scaling)
-    if method == "proximal":
-        return _proximal_of_arrays(
-            signals, dictionary, lams, tols, limits, factor=factor, positive=positive, start=codes
+    factor, deadline = _factor(scaling), Deadline.after(time_limit).at
+    are_tensors = type(X).__module__.startswith("torch") or type(W).__module__.startswith("torch")
+    if are_tensors and method not in ("auto", "proximal"):
+        raise ConfigError(f"tensors are solved by method 'proximal', not {method!r}; pass arrays for that")
+    if not are_tensors:
+        arrays = _arrays(X, W)
+        X, W, squares, _ = arrays
+        start = check_start(start, len(X), W.shape[1])
+    if are_tensors or method == "proximal":
+        from compsparse.sparse.proximal import solve_tensors
+
+        found, squares, lams, tols = solve_tensors(
+            X, W, lam, tol, factor=factor, positive=positive, start=start, max_iter=max_iter, deadline=deadline
         )
-    task = LassoTask(*arrays, lams / factor, tols, positive, max_iter, n_threads, limits.deadline)
-    found = solve_arrays(task, codes)
-    relative = _relative(found.gap, task.squares)
-    return CodeSolution(
-        codes=found.codes,
-        objective=factor * found.objective,
-        gap=factor * found.gap,
-        relative_gap=relative,
-        lam=lams,
-        status=statuses(relative, tols, found.left),
-        iterations=found.steps,
-        seconds=now() - started,
-    )
+        found = found if are_tensors else found._replace(codes=found.codes.numpy())
+    else:
+        lams, tols = per_signal("lam", lam, len(X)), per_signal("tol", tol, len(X))
+        found = solve_arrays(LassoTask(*arrays, lams / factor, tols, positive, max_iter, n_threads, deadline), start)
+    relative = _relative(found.gap, squares)
+    status = statuses(relative, tols, found.left)
+    objective, gap = factor * found.objective, factor * found.gap
+    return CodeSolution(found.codes, objective, gap, relative, lams, status, found.steps, now() - started)
 
 
 def lasso_path(
@@ -132,8 +125,7 @@ def lasso_path(
     stops = _falling(lams, len(signals))
     factor = _factor(scaling)
     if dictionary.shape[1] <= LARGEST_GRAM:
-        gram = Gram(signals, dictionary, positive, n_threads)
-        codes = paths(gram, stops / factor, np.zeros(len(signals))).codes
+        codes = paths(Gram.of(signals, dictionary), stops / factor, positive=positive, n_threads=n_threads).codes
     else:
         codes = _path_by_starts(_arrays(signals, dictionary), stops / factor, positive, n_threads)
     objective, gap = np.zeros(stops.shape), np.zeros(stops.shape)
@@ -158,33 +150,17 @@ def lasso_breakpoints(
     >>> path.lams, path.code_at(4.0)
     (array([6., 2., 0.]), array([1., 0.]))
     """
-    from compsparse.sparse.homotopy import follow_paths
-
     _check_options(scaling, positive)
     signals, dictionary = check_signals(check_numbers("x", x, finite=False)[None], W)
     stop = per_signal("lam_min", lam_min, 1, zero=True)[:, None] / _factor(scaling)
-    gram = Gram(signals, dictionary, positive)
-    n_atoms = dictionary.shape[1]
-    most = 20 * (sum(dictionary.shape) + 50)
-    log, none, count = np.zeros((most, 1 + n_atoms)), np.zeros(1), np.zeros(1, dtype=np.int64)
-    logged = follow_paths(
-        gram.G, gram.G, gram.B, gram.squares, stop, none, none, positive, gram.rank, most,
-        np.zeros((1, 1, n_atoms)), np.zeros((1, 1)), count.copy(), count, log,
-    )  # fmt: skip
+    gram = Gram.of(signals, dictionary)
+    log = paths(gram, stop, positive=positive, logged=True).log
     top = max(float((gram.B if positive else np.abs(gram.B)).max()), float(stop[0, 0]))
-    lams = np.concatenate([[top], log[:logged, 0]]) * _factor(scaling)
-    return Breakpoints(lams, np.vstack([np.zeros(n_atoms), log[:logged, 1:]]))
+    lams = np.concatenate([[top], log[:, 0]]) * _factor(scaling)
+    return Breakpoints(lams, np.vstack([np.zeros(dictionary.shape[1]), log[:, 1:]]))
 
 
 # ---- solvers -----------------------------------------------------------------------------
-
-
-class _Limits(NamedTuple):
-    """When a solver stops; times are on the :mod:`~compsparse.clock`."""
-
-    max_iter: int | None
-    deadline: float
-    started: float
 
 
 def _path_by_starts(arrays: _Arrays, stops: np.ndarray, positive: bool, n_threads: int | None) -> np.ndarray:
@@ -198,54 +174,6 @@ def _path_by_starts(arrays: _Arrays, stops: np.ndarray, positive: bool, n_thread
         )
         start = codes[:, p] = found.codes
     return codes
-
-
-def _proximal_of_arrays(
-    signals: np.ndarray,
-    dictionary: np.ndarray,
-    lam: np.ndarray,
-    tol: np.ndarray,
-    limits: _Limits,
-    *,
-    factor: float,
-    positive: bool,
-    start: np.ndarray | None,
-) -> CodeSolution:
-    import torch
-
-    begin = None if start is None else torch.as_tensor(start)
-    X, W = torch.as_tensor(signals), torch.as_tensor(dictionary)
-    found = _lasso_of_tensors(X, W, lam, tol, limits, factor=factor, positive=positive, start=begin)
-    return replace(found, codes=found.codes.numpy())
-
-
-def _lasso_of_tensors(
-    X: Any, W: Any, lam: Any, tol: ArrayLike, limits: _Limits, *, factor: float, positive: bool, start: Any
-) -> CodeSolution:
-    from compsparse.sparse.proximal import solve_tensors
-
-    found = solve_tensors(
-        X,
-        W,
-        lam,
-        tol,
-        factor=factor,
-        positive=positive,
-        start=start,
-        max_iter=limits.max_iter,
-        deadline=limits.deadline,
-    )
-    relative = _relative(found.gap, found.squares)
-    return CodeSolution(
-        codes=found.codes,
-        objective=factor * found.objective,
-        gap=factor * found.gap,
-        relative_gap=relative,
-        lam=found.lam,
-        status=statuses(relative, found.tol, found.left),
-        iterations=found.iterations,
-        seconds=now() - limits.started,
-    )
 
 
 # ---- checks ------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from compsparse.checks import check_numbers
 from compsparse.clock import now
 from compsparse.errors import DataError
 from compsparse.sizes import check_size
+from compsparse.sparse.screened import Found
 from compsparse.sparse.signals import per_signal
 from compsparse.sparse.solution import lasso_gap
 
@@ -32,33 +33,22 @@ _MOST = 2**27  # entries of the systems solved at once
 
 
 class Proximal(NamedTuple):
-    """Codes on the signals' device; everything else as arrays of float64 in the scaling with 1/2."""
+    """Codes on the signals' device, in the scaling with 1/2; everything else as arrays of float64."""
 
-    codes: Tensor
-    objective: np.ndarray
-    gap: np.ndarray
+    found: Found
     squares: np.ndarray
     lam: np.ndarray
     tol: np.ndarray
-    iterations: np.ndarray
-    left: np.ndarray
 
 
 def solve_tensors(
-    X: Any,
-    W: Any,
-    lam: Any,
-    tol: Any,
-    *,
-    factor: float,
-    positive: bool,
-    start: Any,
-    max_iter: int | None,
+    X: Any, W: Any, lam: Any, tol: Any, *, factor: float, positive: bool, start: Any, max_iter: int | None,
     deadline: float,
-) -> Proximal:
+) -> Proximal:  # fmt: skip
     """Codes of tensors; ``factor`` is what lam is divided by to belong to the scaling with 1/2."""
     x, w = _check_tensors(X, W)
-    check_size(f"the codes of {len(x):,} signals over {w.shape[1]:,} atoms", _n_numbers(x, w), "solve fewer at a time")
+    n_numbers = 2.0 * w.shape[1] ** 2 + 4.0 * len(x) * w.shape[1]  # the Gram matrix, and what one batch of codes takes
+    check_size(f"the codes of {len(x):,} signals over {w.shape[1]:,} atoms", n_numbers, "solve fewer at a time")
     penalty = lam if isinstance(lam, Tensor) else torch.as_tensor(per_signal("lam", lam, len(x)))
     values = per_signal("lam", penalty.detach().cpu().numpy(), len(x))
     tols = per_signal("tol", tol, len(x))
@@ -74,25 +64,8 @@ def solve_tensors(
     if torch.is_grad_enabled() and (x.requires_grad or w.requires_grad or penalty.requires_grad):
         differentiable: Callable[..., Tensor] = CodesOfLasso.apply
         codes = differentiable(x, w, penalty, codes)
-    return Proximal(
-        codes=codes,
-        objective=_array(objective),
-        gap=_array(gap),
-        squares=_array(squares),
-        lam=values,
-        tol=tols,
-        iterations=_array(iterations),
-        left=_array(left),
-    )
-
-
-def _n_numbers(x: Tensor, w: Tensor) -> float:
-    """The Gram matrix, and what one batch of codes takes."""
-    return 2.0 * w.shape[1] ** 2 + 4.0 * len(x) * w.shape[1]
-
-
-def _array(tensor: Tensor) -> np.ndarray:
-    return tensor.cpu().numpy()
+    found = Found(codes, *(v.cpu().numpy() for v in (objective, gap, iterations, left)))
+    return Proximal(found, squares.cpu().numpy(), values, tols)
 
 
 class _Batch:

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from compsparse.checks import check_choice, check_threads, row_text
-from compsparse.clock import now
+from compsparse.clock import Deadline, now
 from compsparse.errors import ConfigError, DataError
-from compsparse.sparse.batches import Gram, Paths, deadline_of, paths
+from compsparse.sparse.batches import Gram, Paths, in_batches, paths
 from compsparse.sparse.signals import check_n_atoms, check_signals, per_signal
 from compsparse.sparse.solution import CodeSolution, GreedySolution, pursuit_gap, statuses
 
@@ -55,7 +55,7 @@ def basis_pursuit(
     array([[0., 0., 2.]])
     """
     started = now()
-    deadline = deadline_of(time_limit)
+    deadline = Deadline.after(time_limit).at
     check_choice("method", method, get_args(PursuitMethod))
     signals, dictionary = check_signals(X, W)
     check_threads(n_threads)
@@ -64,20 +64,27 @@ def basis_pursuit(
         if eps.any():
             raise ConfigError("method 'highs' solves linear programs, which allow no noise; use method 'homotopy'")
         return _by_linear_programs(signals, dictionary, tols, deadline, started)
-    gram = Gram(signals, dictionary, False, n_threads, deadline)
+    gram = Gram.of(signals, dictionary)
     # the residual over lam just before the end is the vector of multipliers
     stops = np.abs(gram.B).max(axis=1)[:, None] * np.array([*_NEAR_END, 0.0])
-    found = paths(gram, stops, np.zeros(len(signals)), noise=eps)
+    found = paths(gram, stops, noise=eps, n_threads=n_threads, deadline=deadline)
     codes, lam = found.codes[:, -1], found.ends[:, -1]
     codes[np.abs(codes) < _ROUNDING * np.abs(codes).max(axis=1, keepdims=True)] = 0
     _refine(gram, codes, eps)
-    short = _short(gram, codes, eps)
-    _check_feasible(gram, np.flatnonzero(short & ~found.left), eps)
+    allowed = eps * (1 + 1e-6) + _FEASIBLE * np.sqrt(gram.squares)
+    short = np.linalg.norm(gram.X - codes @ gram.W.T, axis=1) > allowed
+    for i in map(int, np.flatnonzero(short & ~found.left)):
+        _check_feasible(gram, i, eps[i], allowed[i])
     objective, gap = _certified(gram, found, codes, eps)
     gap[short] = np.inf
-    _mend(gram, found, codes, objective, gap, eps=eps, tols=tols)
+    for i in map(int, np.flatnonzero((gap > tols * objective) & (eps == 0) & ~found.left)):
+        solved = _mended(gram, found, i, tols[i], allowed[i], deadline)
+        if solved is None:
+            found.left[i] = deadline < np.inf
+        elif solved[2] < gap[i]:
+            codes[i], objective[i], gap[i] = solved
     lam = np.where(np.isfinite(lam), lam, 0)
-    return _solution(found, codes, objective, gap, lam=2 * lam, tols=tols, started=started)
+    return _solution(codes, objective, gap, found.left, found.steps, 2 * lam, tols, started)
 
 
 def omp(
@@ -105,14 +112,14 @@ def omp(
     check_threads(n_threads)
     most = _most_atoms(n_nonzero, residual, dictionary)
     eps = per_signal("residual", 0.0 if residual is None else residual, len(signals), zero=True)
-    gram = Gram(signals, dictionary, False, n_threads)
+    gram = Gram.of(signals, dictionary)
     codes, counts = np.zeros(gram.B.shape), np.zeros(len(signals), dtype=np.int64)
     squares = np.zeros(len(signals))
 
     def work(a: slice) -> None:
         pursue(gram.G, gram.B[a], gram.squares[a], most, eps[a] ** 2, codes[a], counts[a], squares[a])
 
-    gram.each_batch(work)
+    in_batches(len(signals), work, n_threads)
     norms = np.linalg.norm(signals - codes @ dictionary.T, axis=1)
     return GreedySolution(codes, residual=norms, support_sizes=counts, seconds=now() - started)
 
@@ -130,23 +137,13 @@ def _refine(gram: Gram, codes: np.ndarray, eps: np.ndarray) -> None:
             codes[i, support] += np.linalg.lstsq(gram.W[:, support], residual[i], rcond=1e-12)[0]
 
 
-def _short(gram: Gram, codes: np.ndarray, eps: np.ndarray) -> np.ndarray:
-    """Which codes do not explain their signals."""
-    return np.asarray(np.linalg.norm(gram.X - codes @ gram.W.T, axis=1) > _allowed(gram, eps))
-
-
-def _allowed(gram: Gram, eps: np.ndarray) -> np.ndarray:
-    return np.asarray(eps * (1 + 1e-6) + _FEASIBLE * np.sqrt(gram.squares))
-
-
-def _check_feasible(gram: Gram, rows: np.ndarray, eps: np.ndarray) -> None:
-    for i in rows:
-        least = np.linalg.norm(gram.X[i] - gram.W @ np.linalg.lstsq(gram.W, gram.X[i], rcond=None)[0])
-        if least > _allowed(gram, eps)[i]:
-            raise DataError(
-                f"no code explains the signal in {row_text(i)} to within noise {eps[i]:g}: the nearest point in the "
-                f"range of W is {least:.3g} away; give noise >= {least:.3g}, or use lasso"
-            )
+def _check_feasible(gram: Gram, i: int, eps: float, allowed: float) -> None:
+    least = np.linalg.norm(gram.X[i] - gram.W @ np.linalg.lstsq(gram.W, gram.X[i], rcond=None)[0])
+    if least > allowed:
+        raise DataError(
+            f"no code explains the signal in {row_text(i)} to within noise {eps:g}: the nearest point in the "
+            f"range of W is {least:.3g} away; give noise >= {least:.3g}, or use lasso"
+        )
 
 
 def _certified(gram: Gram, found: Paths, codes: np.ndarray, eps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -166,37 +163,26 @@ def _multipliers(gram: Gram, found: Paths, eps: np.ndarray) -> Iterator[np.ndarr
         yield np.where(usable, 1 / np.where(usable, lam, 1), 0)[:, None] * residual
 
 
-def _mend(
-    gram: Gram,
-    found: Paths,
-    codes: np.ndarray,
-    objective: np.ndarray,
-    gap: np.ndarray,
-    *,
-    eps: np.ndarray,
-    tols: np.ndarray,
-) -> None:
-    """Other codes, in place, for the signals whose path ended without a certificate (ties; rounding).
+def _mended(
+    gram: Gram, found: Paths, i: int, tol: float, allowed: float, deadline: float
+) -> tuple[np.ndarray, float, float] | None:
+    """Another code, its norm and gap, for a signal whose path ended without a certificate (ties; rounding).
 
-    Rounding spoils the last stretch first, so the support just before it is tried, then a linear program.
+    Rounding spoils the last stretch first, so least squares on the support just before it is tried, then a linear
+    program; None where there was no time for that.
     """
-    for i in np.flatnonzero((gap > tols * objective) & (eps == 0) & ~found.left):
-        few = gram.part(np.array([i]))
-        one = Paths(found.codes[i : i + 1], found.ends[i : i + 1], found.steps[i : i + 1], found.left[i : i + 1])
-        code = _before_the_end(few, found.codes[i, -2])
-        value, distance = _certified(few, one, code[None], eps[i : i + 1])
-        if _short(few, code[None], eps[i : i + 1])[0] or distance[0] > tols[i] * value[0]:
-            if now() > gram.deadline:
-                found.left[i] = True
-                continue
-            solved = _linear_program(gram.X[i], gram.W, gram.deadline)
-            if solved is None:
-                found.left[i] = gram.deadline < np.inf
-                continue
-            code, theta = solved
-            value, distance = pursuit_gap(few.X, gram.W, code[None], theta[None], eps[i : i + 1])
-        if distance[0] < gap[i]:
-            codes[i], objective[i], gap[i] = code, value[0], distance[0]
+    one, zero = np.array([i]), np.zeros(1)
+    few = gram._replace(X=gram.X[one])
+    code = _before_the_end(few, found.codes[i, -2])
+    near = found._replace(codes=found.codes[one], ends=found.ends[one])
+    value, distance = _certified(few, near, code[None], zero)
+    if np.linalg.norm(gram.X[i] - code @ gram.W.T) > allowed or distance[0] > tol * value[0]:
+        solved = None if now() > deadline else _linear_program(gram.X[i], gram.W, deadline)
+        if solved is None:
+            return None
+        code, theta = solved
+        value, distance = pursuit_gap(few.X, gram.W, code[None], theta[None], zero)
+    return code, float(value[0]), float(distance[0])
 
 
 def _before_the_end(gram: Gram, near: np.ndarray) -> np.ndarray:
@@ -208,11 +194,11 @@ def _before_the_end(gram: Gram, near: np.ndarray) -> np.ndarray:
 
 
 def _solution(
-    found: Paths,
     codes: np.ndarray,
     objective: np.ndarray,
     gap: np.ndarray,
-    *,
+    left: np.ndarray,
+    steps: np.ndarray,
     lam: np.ndarray,
     tols: np.ndarray,
     started: float,
@@ -220,18 +206,9 @@ def _solution(
     # a code of zeros is the answer for a signal of zeros, and for no other
     unknown = np.where(gap > 0, np.inf, 0.0)
     relative = np.divide(gap, objective, out=unknown, where=objective > 0)
-    relative[found.left] = np.maximum(relative[found.left], 1.0)
-    return CodeSolution(
-        codes=codes,
-        objective=objective,
-        gap=gap,
-        relative_gap=relative,
-        lam=lam,
-        status=statuses(relative, tols, found.left),
-        iterations=found.steps,
-        seconds=now() - started,
-        quantity="least l1 norm of a code",
-    )
+    relative[left] = np.maximum(relative[left], 1.0)
+    status, quantity = statuses(relative, tols, left), "least l1 norm of a code"
+    return CodeSolution(codes, objective, gap, relative, lam, status, steps, now() - started, quantity)
 
 
 # ---- linear programs ---------------------------------------------------------------------
@@ -250,8 +227,7 @@ def _by_linear_programs(
             codes[i], theta[i] = solved
     objective, gap = pursuit_gap(X, W, codes, theta, np.zeros(len(X)))
     gap[unsolved] = np.inf
-    found = Paths(codes[:, None], np.zeros((len(X), 1)), np.zeros(len(X), dtype=np.int64), left)
-    return _solution(found, codes, objective, gap, lam=np.zeros(len(X)), tols=tols, started=started)
+    return _solution(codes, objective, gap, left, np.zeros(len(X), np.int64), np.zeros(len(X)), tols, started)
 
 
 def _linear_program(x: np.ndarray, W: np.ndarray, deadline: float) -> tuple[np.ndarray, np.ndarray] | None:

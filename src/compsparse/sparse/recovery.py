@@ -11,9 +11,7 @@ NP-hard in general, so each answer carries a certificate: exact, or a bound from
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain, combinations, islice
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,6 +21,7 @@ from compsparse.checks import RandomState, check_count, check_number, generator_
 from compsparse.errors import ConfigError
 from compsparse.sparse.dictionaries import check_dictionary
 from compsparse.sparse.signals import check_n_atoms
+from compsparse.sparse.supports import supports_of
 
 _MOST_SUPPORTS = 5_000_000
 _AT_ONCE = 20_000
@@ -98,7 +97,7 @@ def isometry_constant(W: ArrayLike, k: int, *, most_supports: int = _MOST_SUPPOR
             "isometry_upper_bound, or raise most_supports"
         )
     best, support = -math.inf, np.arange(k)
-    for supports in _all_supports(n, k):
+    for supports in supports_of(n, k, _AT_ONCE):
         values = _deviations(gram, supports)
         if values.max() > best:
             best, support = float(values.max()), supports[values.argmax()]
@@ -150,13 +149,6 @@ def _gram(W: ArrayLike, k: int) -> np.ndarray:
     array = check_dictionary(W)
     check_n_atoms("k", k, array)
     return np.asarray(array.T @ array)
-
-
-def _all_supports(n: int, k: int) -> Iterator[np.ndarray]:
-    """All supports in chunks (m, k)."""
-    every = combinations(range(n), k)
-    while chunk := list(islice(every, _AT_ONCE)):
-        yield np.fromiter(chain.from_iterable(chunk), dtype=np.intp, count=len(chunk) * k).reshape(-1, k)
 
 
 def _deviations(gram: np.ndarray, supports: np.ndarray) -> np.ndarray:

@@ -6,15 +6,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from compsparse.sparse.batches import Gram, Paths, continued, descended, in_batches
+from compsparse.clock import now
+from compsparse.sparse.batches import in_batches, most_steps
 from compsparse.sparse.solution import lasso_gap
 
 LARGEST_GRAM = 8_192
 """Atoms up to which the whole Gram matrix may pay."""
 _CACHED = 2**22  # bytes of a dictionary that stays in the cache: its signals are searched one by one
 _TOGETHER = 16
-_ROUNDS = (1.0, 1e-2, 1e-4)  # coordinate descent asks more of itself until the gap is met
-_SWEEPS = 20_000
 _MOST_MENDING = 12
 
 
@@ -40,7 +39,7 @@ class LassoTask(NamedTuple):
 class Found(NamedTuple):
     """Codes in the precision of the signals; objectives and gaps are of those codes, in double precision."""
 
-    codes: np.ndarray
+    codes: Any  # an array, or a tensor where signals were tensors
     objective: np.ndarray
     gap: np.ndarray
     steps: np.ndarray
@@ -52,10 +51,14 @@ def solve_arrays(task: LassoTask, start: np.ndarray | None = None) -> Found:
     n, m = len(task.X), task.W.shape[1]
     found = _nothing(n, m, task.W.dtype)
     if start is None and _gram_pays(task):
-        _search_by_gram(task, found)
-        _again(task, found, _unmet(task, found), None)
+        _search(task, found, by_gram=True)
+        rows = _unmet(task, found)
+        if len(rows):
+            other = _nothing(len(rows), m, task.W.dtype)
+            _search(task.part(rows), other, by_gram=False)
+            _keep_better(found, rows, other)
     else:
-        _search_by_columns(task, found, start)
+        _search(task, found, by_gram=False, start=start)
     if task.W.dtype != np.float64:
         _in_double_precision(task, found)
     elif task.max_iter is None:
@@ -90,72 +93,33 @@ def _gram_pays(task: LassoTask) -> bool:
     return bool((np.abs(task.X[first] @ task.W).max(axis=1) > 30 * task.lam[first]).all())
 
 
-def _most_candidates(task: LassoTask) -> int:
-    return int(min(task.W.shape[1], 4 * min(task.W.shape) + 64))
+def _search(task: LassoTask, found: Found, *, by_gram: bool, start: np.ndarray | None = None) -> None:
+    """Writes codes of all signals; those that time left out keep their start, or the code of zeros."""
+    from compsparse.sparse.searches import search_by_columns, search_by_gram
 
-
-def _most_steps(task: LassoTask) -> int:
-    return 20 * (sum(task.W.shape) + 50) if task.max_iter is None else task.max_iter
-
-
-def _search_by_gram(task: LassoTask, found: Found) -> None:
-    from compsparse.sparse.searches import search_by_gram
-
-    G = task.W.T @ task.W
-    most, steps = _most_candidates(task), _most_steps(task)
+    W, none = task.W, np.zeros((0, task.W.shape[1]))
+    G = W.T @ W if by_gram else none
+    limits = min(W.shape[1], 4 * min(W.shape) + 64), most_steps(W, task.max_iter)
+    together = 1 if W.nbytes <= _CACHED else _TOGETHER
 
     def work(a: slice) -> None:
-        search_by_gram(
-            task.X[a], task.W, G, task.lam[a], task.tol[a], task.positive, task.longest, most, steps,
-            found.codes[a], found.objective[a], found.gap[a], found.steps[a],
-        )  # fmt: skip
+        settings = task.lam[a], task.tol[a], task.positive, task.longest, *limits
+        out = found.codes[a], found.objective[a], found.gap[a], found.steps[a]
+        if by_gram:
+            search_by_gram(task.X[a], W, G, *settings, *out)
+        else:
+            search_by_columns(task.X[a], W, none if start is None else start[a], *settings, together, *out)
 
-    found.left[:] = in_batches(len(task.X), work, task.n_threads, task.deadline)
-    _judge_left(task, found)
-
-
-def _search_by_columns(task: LassoTask, found: Found, start: np.ndarray | None) -> None:
-    from compsparse.sparse.searches import search_by_columns
-
-    starts = np.zeros((0, task.W.shape[1])) if start is None else start
-    together = 1 if task.W.nbytes <= _CACHED else _TOGETHER
-    most, steps = _most_candidates(task), _most_steps(task)
-
-    def work(a: slice) -> None:
-        search_by_columns(
-            task.X[a], task.W, starts[a] if len(starts) else starts, task.lam[a], task.tol[a], task.positive,
-            task.longest, most, together, steps,
-            found.codes[a], found.objective[a], found.gap[a], found.steps[a],
-        )  # fmt: skip
-
-    found.left[:] = in_batches(len(task.X), work, task.n_threads, task.deadline)
-    if start is not None:
-        found.codes[found.left] = np.maximum(start[found.left], 0) if task.positive else start[found.left]
-    _judge_left(task, found)
-
-
-def _judge_left(task: LassoTask, found: Found) -> None:
-    """Signals that were left out keep their start, or the code of zeros, with its true objective and gap."""
-    if found.left.any():
-        _judge(task, found, np.flatnonzero(found.left))
-
-
-def _judge(task: LassoTask, found: Found, rows: np.ndarray) -> None:
-    """Objectives and gaps of the codes as they are, in double precision."""
-    X, W, codes = (v.astype(np.float64, copy=False) for v in (task.X[rows], task.W, found.codes[rows]))
-    found.objective[rows], found.gap[rows] = lasso_gap(X, W, codes, task.lam[rows], task.positive)
+    left = found.left
+    left[:] = in_batches(len(task.X), work, task.n_threads, task.deadline)
+    if left.any():
+        if start is not None:
+            found.codes[left] = np.maximum(start[left], 0) if task.positive else start[left]
+        X, wide, codes = (v.astype(np.float64, copy=False) for v in (task.X[left], W, found.codes[left]))
+        found.objective[left], found.gap[left] = lasso_gap(X, wide, codes, task.lam[left], task.positive)
 
 
 # ---- what a search left ------------------------------------------------------------------
-
-
-def _again(task: LassoTask, found: Found, rows: np.ndarray, start: np.ndarray | None) -> None:
-    """Searches some signals by columns and keeps what is better."""
-    if not len(rows):
-        return
-    other = _nothing(len(rows), task.W.shape[1], task.W.dtype)
-    _search_by_columns(task.part(rows), other, start)
-    _keep_better(found, rows, other)
 
 
 def _keep_better(found: Found, rows: np.ndarray, other: Found) -> None:
@@ -182,40 +146,25 @@ def _in_double_precision(task: LassoTask, found: Found) -> None:
 def _mend(task: LassoTask, found: Found) -> None:
     """Goes on, in place, where the gap is too large, because of ties or atoms that nearly repeat.
 
-    The atoms whose correlation is near the bound are a small dictionary. On it, in turn, the dual program on the
-    columns themselves, homotopy from the code that was found, and coordinate descent; atoms that were missing join
-    until the gap on the whole dictionary is met.
+    The atoms whose correlation is near the bound are a small dictionary, on which the dual program is solved; atoms
+    that were missing join until the gap on the whole dictionary is met.
     """
     for i in _unmet(task, found):
         one, latest = task.part(np.array([i])), found.codes[i]
         atoms = np.flatnonzero(latest)
-        for attempt in range(_MOST_MENDING):
+        for _ in range(_MOST_MENDING):
             correlation = (one.X[0] - task.W @ latest) @ task.W
             near = (correlation if task.positive else np.abs(correlation)) >= 0.9 * one.lam[0]
             atoms = np.union1d(atoms, np.flatnonzero(near))
-            if not len(atoms):
+            if not len(atoms) or now() > task.deadline:
+                found.left[i] |= bool(len(atoms))
                 break
-            latest = _mended(one, found, i, atoms, attempt)
-            if found.left[i] or not len(_unmet(one, Found(*(v[i : i + 1] for v in found)))):
+            latest = np.zeros(task.W.shape[1])
+            latest[atoms] = _by_projection(one.X[0], task.W[:, atoms], float(one.lam[0]), task.positive)
+            judged = lasso_gap(one.X, task.W, latest[None], one.lam, task.positive)
+            _keep_better(found, np.array([i]), Found(latest[None], *judged, np.ones(1, np.int64), np.zeros(1, bool)))
+            if not len(_unmet(one, Found(*(v[i : i + 1] for v in found)))):
                 break
-
-
-def _mended(one: LassoTask, found: Found, i: int, atoms: np.ndarray, attempt: int) -> np.ndarray:
-    """Solves signal i on some atoms, keeps the code if its gap is smaller, and returns it."""
-    few = Gram(one.X, np.ascontiguousarray(one.W[:, atoms]), one.positive, 1, one.deadline)
-    start = found.codes[i : i + 1, atoms]
-    if attempt % 2 == 0:
-        code = _by_projection(one.X[0], few.W, float(one.lam[0]), one.positive)
-        again = Paths(code[None, None], one.lam[:, None], np.zeros(1, np.int64), np.zeros(1, bool))
-    elif attempt == 1:
-        again = continued(few, one.lam, start)
-    else:
-        again = descended(few, one.lam, _ROUNDS[(attempt // 2 - 1) % len(_ROUNDS)] * one.tol, start, _SWEEPS)
-    code = np.zeros((1, one.W.shape[1]))
-    code[0, atoms] = again.codes[0, 0]
-    objective, gap = lasso_gap(one.X, one.W, code, one.lam, one.positive)
-    _keep_better(found, np.array([i]), Found(code, objective, gap, again.steps, again.left))
-    return np.asarray(code[0])
 
 
 def _by_projection(x: np.ndarray, W: np.ndarray, lam: float, positive: bool) -> np.ndarray:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from compsparse.sparse.candidates import Slot, advance, new_scratch, new_slot, top_of, with_room
-from compsparse.sparse.homotopy import Space
-from compsparse.sparse.kernels import Array, append, combine, gram_kernel, project, solve, solve_transposed
+from compsparse.sparse.candidates import Slot, advance, new_slot, top_of, with_room
+from compsparse.sparse.homotopy import Space, new_space
+from compsparse.sparse.kernels import DEPENDENT, Array, append, combine, gram_kernel, project, solve, solve_transposed
 
 _ROUNDS = 80
 _TOGETHER = 32  # signals whose correlations are one product
 _FEW = 8  # fewer are faster one by one
-_DEPENDENT = 1e-10
 _PATIENCE = 3  # rounds without new candidates or half the gap
 
 
@@ -28,6 +27,22 @@ def _correlate(R: Array, W: Array) -> Array:
 
 
 # ---- how good a code is ------------------------------------------------------------------
+
+
+@gram_kernel
+def _square(v: Array) -> float:
+    total = 0.0
+    for t in range(v.shape[0]):
+        total += np.float64(v[t]) * v[t]
+    return total
+
+
+@gram_kernel
+def _norm(slot: Slot) -> float:
+    total = 0.0
+    for i in range(slot.counts[1]):
+        total += max(slot.z[i] * slot.sign[i], 0.0)
+    return total
 
 
 @gram_kernel
@@ -52,13 +67,11 @@ def _peak(W: Array, r: Array, c: Array, everything: Array, longest: float, posit
 
     A sum of d products is off by at most about d units of rounding times |w| |r|.
     """
-    top, rr = top_of(c, everything, positive), 0.0
+    top = top_of(c, everything, positive)
     unit = np.float64(np.finfo(c.dtype).eps)
     if unit < 1e-10:
         return float(top)
-    for t in range(r.shape[0]):
-        rr += r[t] * r[t]
-    least = top - 2 * (r.shape[0] + 4) * unit * longest * np.sqrt(rr)
+    least = top - 2 * (r.shape[0] + 4) * unit * longest * np.sqrt(_square(r))
     peak = 0.0
     for j in range(c.shape[0]):
         if (c[j] if positive else abs(c[j])) >= least:
@@ -92,10 +105,8 @@ def _return_code(
             code[slot.atoms[slot.active[i]]] = slot.z[i]
     if np.finfo(W.dtype).eps < 1e-10:
         return objective, 0.0
-    norm, rr = _residual(W, x, slot, True, work), 0.0
-    for t in range(x.shape[0]):
-        rr += work[t] * work[t]
-    exact = rr / 2 + lam * norm
+    norm = _residual(W, x, slot, True, work)
+    exact = _square(work) / 2 + lam * norm
     return exact, max(exact - objective, 0.0)
 
 
@@ -132,7 +143,7 @@ def _load(W: Array, start: Array, positive: bool, slot: Slot, scratch: Space) ->
         np.dot(slot.V[: size + 1], slot.V[size], slot.L[size, : size + 1])
         slot.filled[size] = size + 1
         rest = project(slot.L, slot.R, slot.active, n, size, scratch.rhs, scratch.column)
-        if rest > _DEPENDENT * slot.L[size, size]:
+        if rest > DEPENDENT * slot.L[size, size]:
             append(slot.R, n, scratch.column, rest, 0.0, slot.y)
             slot.active[n], slot.sign[n], slot.z[n] = size, np.sign(start[j]), start[j]
             slot.free[j] = 0
@@ -158,7 +169,7 @@ def _stagnates(slot: Slot, lam: float, gap: float) -> bool:
 @gram_kernel
 def search_by_columns(
     X: Array, W: Array, starts: Array, lams: Array, tols: Array, positive: bool, longest: float, most: int,
-    together: int, most_steps: int, codes: Array, objective: Array, gap: Array, steps: Array,
+    most_steps: int, together: int, codes: Array, objective: Array, gap: Array, steps: Array,
 ) -> None:  # fmt: skip
     """Codes (n, atoms) of signals (n, d), from starts (n, atoms) or, where there are none, from lam_max.
 
@@ -167,7 +178,7 @@ def search_by_columns(
     d, m = W.shape
     rank = min(d, m)
     slots = [new_slot(W, d, m, rank, most, False) for _ in range(min(together, X.shape[0]))]
-    scratch, r = new_scratch(W, rank, most), np.zeros((len(slots), d))
+    scratch, r = new_space(np.zeros((0, 0)), most, rank, W), np.zeros((len(slots), d))
     R, rows = np.empty((len(slots), d), X.dtype), np.zeros(len(slots), np.int64)
     everything = np.ones(m, X.dtype)
     for first in range(0, X.shape[0], together):
@@ -189,15 +200,9 @@ def search_by_columns(
                 i = rows[p]
                 k, slot = first + i, slots[i]
                 x, lam = X[k], lams[k]
-                xx, norm = 0.0, 0.0
-                for t in range(d):
-                    xx += np.float64(x[t]) * x[t]
-                for q in range(slot.counts[1]):
-                    norm += max(slot.z[q] * slot.sign[q], 0.0)
-                objective[k], gap[k] = _gap(
-                    x, r[p], _peak(W, r[p], C[p], everything, longest, positive), norm, lam, positive
-                )
-                good = gap[k] <= 0.9 * tols[k] * xx / 2
+                peak = _peak(W, r[p], C[p], everything, longest, positive)
+                objective[k], gap[k] = _gap(x, r[p], peak, _norm(slot), lam, positive)
+                good = gap[k] <= 0.9 * tols[k] * _square(x) / 2
                 if good or slot.counts[2] >= most_steps or count == _ROUNDS or _stagnates(slot, lam, gap[k]):
                     objective[k], more = _return_code(W, x, slot, r[p], lam, objective[k], codes[k])
                     gap[k] += more
@@ -239,12 +244,8 @@ def _settle(
         if not advance(G, W, c, lam, positive, most_steps, slot, scratch):
             break
         _refresh(G, b, slot, scratch.u_short, ids, c)
-        if slot.state[0] <= lam:
-            norm = 0.0
-            for q in range(slot.counts[1]):
-                norm += max(slot.z[q] * slot.sign[q], 0.0)
-            if (top_of(c, slot.free, positive) - lam) * norm <= allowed:
-                break
+        if slot.state[0] <= lam and (top_of(c, slot.free, positive) - lam) * _norm(slot) <= allowed:
+            break
     return slot
 
 
@@ -272,7 +273,11 @@ def search_by_gram(
     """Codes (n, atoms) of signals (n, d) on the Gram matrix; their gaps are those of the residuals themselves."""
     d, m = W.shape
     rank = min(d, m)
-    slot, scratch, ids = new_slot(W, d, m, rank, most, True), new_scratch(W, rank, most), np.zeros(rank + 1, np.int64)
+    slot, scratch, ids = (
+        new_slot(W, d, m, rank, most, True),
+        new_space(np.zeros((0, 0)), most, rank, W),
+        np.zeros(rank + 1, np.int64),
+    )
     c, work, everything = np.empty(m, X.dtype), np.empty(d), np.ones(m, X.dtype)
     r, norms, more = np.empty((_TOGETHER, d)), np.zeros(_TOGETHER), np.zeros(_TOGETHER)
     R = np.empty((_TOGETHER, d), X.dtype)
@@ -281,21 +286,18 @@ def search_by_gram(
         B = _correlate(X[first : first + n], W)
         for i in range(n):
             k, x = first + i, X[first + i]
-            xx, lam, top = 0.0, lams[k], top_of(B[i], everything, positive)
-            for t in range(d):
-                xx += np.float64(x[t]) * x[t]
+            lam, top = lams[k], top_of(B[i], everything, positive)
             _clear(slot, top)
             c[:] = B[i]
             if top > lam:
-                slot = _settle(G, W, B[i], c, 0.1 * tols[k] * xx, lam, positive, most_steps, slot, scratch, ids)
+                allowed = 0.1 * tols[k] * _square(x)
+                slot = _settle(G, W, B[i], c, allowed, lam, positive, most_steps, slot, scratch, ids)
                 if slot.state[0] <= lam and np.finfo(W.dtype).eps > 1e-10:
                     _refine(W, x, lam, slot, scratch, work)
             norms[i] = _residual(W, x, slot, False, r[i])
             R[i] = r[i]
             steps[k] = slot.counts[2]
-            objective[k] = lam * norms[i]
-            for t in range(d):
-                objective[k] += r[i, t] * r[i, t] / 2
+            objective[k] = lam * norms[i] + _square(r[i]) / 2
             _, more[i] = _return_code(W, x, slot, work, lam, objective[k], codes[k])
         C = _correlate(R[:n], W)
         for i in range(n):

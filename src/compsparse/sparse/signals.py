@@ -33,6 +33,10 @@ class CodedSignals:
     X: np.ndarray
     Z: np.ndarray
 
+    def __repr__(self) -> str:
+        m, d, n = *self.X.shape, self.Z.shape[1]
+        return f"CodedSignals({m:,} signals of {d:,} entries, codes over {n:,} atoms)"
+
 
 @dataclass(frozen=True, eq=False)
 class SparseCodes:
@@ -71,6 +75,10 @@ class SparseCodes:
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        d, n = self.dictionary.shape
+        return f"SparseCodes({d:,} x {n:,} dictionary, k={self.k}, {self.amplitudes} entries, noise={self.noise:g})"
 
     def sample(self, m: int, random_state: RandomState = None) -> CodedSignals:
         """m signals with their codes."""

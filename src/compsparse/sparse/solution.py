@@ -7,8 +7,7 @@ How far a code can be from the best one is known from the code alone. For :math:
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
@@ -42,6 +41,8 @@ class CodeSolution:
         quantity: what the objective is, in words.
 
     >>> from compsparse.sparse import lasso
+    >>> lasso(np.array([[3.0, -0.2]]), np.eye(2), lam=1.0)
+    CodeSolution(1 code over 2 atoms, all converged, largest relative gap 0)
     >>> print(lasso(np.array([[3.0, -0.2]]), np.eye(2), lam=1.0).certificate(0))
     Lasso objective of row 1 (counted from 1): exactly 2.79 (rigorous: computed so that nothing was left out, in double
         precision; a dual feasible point made of the residual)
@@ -51,11 +52,17 @@ class CodeSolution:
     objective: np.ndarray
     gap: np.ndarray
     relative_gap: np.ndarray
-    lam: np.ndarray = field(repr=False)
-    status: tuple[SignalStatus, ...] = field(repr=False)
-    iterations: np.ndarray = field(repr=False)
+    lam: np.ndarray
+    status: tuple[SignalStatus, ...]
+    iterations: np.ndarray
     seconds: float
-    quantity: str = field(default="Lasso objective", repr=False)
+    quantity: str = "Lasso objective"
+
+    def __repr__(self) -> str:
+        n, n_atoms = self.codes.shape
+        converged = sum(status is SignalStatus.CONVERGED for status in self.status)
+        how = "all converged" if converged == n else f"{converged:,} converged"
+        return f"CodeSolution({_counted(n, 'code')} over {n_atoms:,} atoms, {how}, {_largest(self.relative_gap)})"
 
     @property
     def support_sizes(self) -> np.ndarray:
@@ -89,11 +96,16 @@ class PathSolution:
     """Codes (n_signals, n_lams, n_atoms) along falling penalties; other arrays are (n_signals, n_lams)."""
 
     lams: np.ndarray
-    codes: np.ndarray = field(repr=False)
-    objective: np.ndarray = field(repr=False)
-    gap: np.ndarray = field(repr=False)
+    codes: np.ndarray
+    objective: np.ndarray
+    gap: np.ndarray
     relative_gap: np.ndarray
     seconds: float
+
+    def __repr__(self) -> str:
+        n, n_lams, n_atoms = self.codes.shape
+        size = f"{_counted(n, 'signal')} at {_counted(n_lams, 'penalty', 'penalties')} over {n_atoms:,} atoms"
+        return f"PathSolution({size}, {_largest(self.relative_gap)})"
 
     def certificate(self, i: int, p: int) -> Certificate:
         """Between which bounds the least objective of one signal at one penalty lies."""
@@ -125,7 +137,13 @@ class Breakpoints:
     """
 
     lams: np.ndarray
-    codes: np.ndarray = field(repr=False)
+    codes: np.ndarray
+
+    def __repr__(self) -> str:
+        breaks = _counted(len(self.lams), "breakpoint")
+        return (
+            f"Breakpoints({breaks} from lam = {self.lams[0]:.4g} to {self.lams[-1]:.4g}, {self.codes.shape[1]:,} atoms)"
+        )
 
     def code_at(self, lam: float) -> np.ndarray:
         """The code at any penalty on the path, by linear interpolation.
@@ -154,6 +172,19 @@ class GreedySolution:
     residual: np.ndarray
     support_sizes: np.ndarray
     seconds: float
+
+    def __repr__(self) -> str:
+        n, n_atoms = self.codes.shape
+        size = f"{_counted(n, 'code')} of at most {self.support_sizes.max(initial=0)} of {n_atoms:,} atoms"
+        return f"GreedySolution({size}, largest residual {self.residual.max(initial=0.0):.3g})"
+
+
+def _counted(n: int, one: str, many: str = "") -> str:
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def _largest(gap: np.ndarray) -> str:
+    return f"largest relative gap {gap.max(initial=0.0):.1g}"
 
 
 def _certificate(quantity: str, objective: float, gap: float) -> Certificate:
@@ -187,7 +218,7 @@ def lasso_gap(X: Any, W: Any, codes: Any, lam: Any, positive: bool = False) -> t
     >>> bool(np.allclose(gap, 0)), objective
     (True, array([0.095, 0.095]))
     """
-    if not _are_tensors(X, W, codes):
+    if not all(type(value).__module__.startswith("torch") and hasattr(value, "ndim") for value in (X, W, codes)):
         X, W, codes = (check_numbers(name, v, finite=False) for name, v in (("X", X), ("W", W), ("codes", codes)))
         lam = check_numbers("lam", lam, finite=False)
     check_flag("positive", positive)
@@ -201,25 +232,15 @@ def lasso_gap(X: Any, W: Any, codes: Any, lam: Any, positive: bool = False) -> t
     tiny = 1e-300
     if isinstance(X, np.ndarray):
         peak = correlation.max(1) if positive else np.maximum(correlation.max(1), -correlation.min(1))
-        clip: Callable[[Any, Any, Any], Any] = np.clip
     else:
         peak = correlation.amax(1) if positive else correlation.abs().amax(1)
-        clip = _clip
     rr, xr = (residual * residual).sum(1), (X * residual).sum(1)
-    most = lam / clip(peak, tiny, np.inf)
+    most = lam / peak.clip(tiny, np.inf)
     # the best multiple of the residual is x.r / |r|^2, where that is feasible
-    scale = clip(xr / clip(rr, tiny, np.inf), 0 * most if positive else -most, most)
+    scale = (xr / rr.clip(tiny, np.inf)).clip(0 * most if positive else -most, most)
     objective = rr / 2 + lam * abs(codes).sum(1)
     gap = objective - scale * xr + scale * scale * rr / 2
-    return objective, clip(gap, 0, np.inf)
-
-
-def _are_tensors(*values: Any) -> bool:
-    return all(type(value).__module__.startswith("torch") and hasattr(value, "ndim") for value in values)
-
-
-def _clip(value: Any, least: Any, most: Any) -> Any:
-    return value.clip(least, most)
+    return objective, gap.clip(0, np.inf)
 
 
 def _synthesis(codes: Any, W: Any) -> Any:

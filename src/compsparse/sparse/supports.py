@@ -81,7 +81,7 @@ def rule_out(x: np.ndarray, W: np.ndarray, slack: float, below: int, deadline: f
         looked += math.comb(n, s)
         if looked > _MOST_SUPPORTS:
             return Ruled(s, None)
-        for firsts in _chunks(n, s - 1, max(_AT_ONCE // W.size, 1)):
+        for firsts in supports_of(n, s - 1, max(_AT_ONCE // W.size, 1)):
             if now() > deadline:
                 return Ruled(s, None)
             for support in _possible(x, unit, firsts, allowed):
@@ -94,7 +94,8 @@ def rule_out(x: np.ndarray, W: np.ndarray, slack: float, below: int, deadline: f
     return Ruled(below, None)
 
 
-def _chunks(n: int, s: int, at_once: int) -> Iterator[np.ndarray]:
+def supports_of(n: int, s: int, at_once: int) -> Iterator[np.ndarray]:
+    """All sets of s out of n columns, in chunks (m, s)."""
     supports = combinations(range(n), s)
     while chunk := list(islice(supports, at_once)):
         yield np.fromiter(chain.from_iterable(chunk), dtype=np.intp, count=len(chunk) * s).reshape(len(chunk), s)
@@ -131,7 +132,7 @@ def entry_bound(W: np.ndarray, k: int, size: float, deadline: float = math.inf) 
         return math.inf
     least = math.inf
     for s in range(1, k + 1):
-        for supports in _chunks(n, s, max(_AT_ONCE // W.size, 1)):
+        for supports in supports_of(n, s, max(_AT_ONCE // W.size, 1)):
             if now() > deadline:
                 return math.inf
             values = np.linalg.svd(np.moveaxis(W[:, supports], 0, 1), compute_uv=False)

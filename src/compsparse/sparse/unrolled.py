@@ -21,21 +21,26 @@ from torch import Tensor
 
 from compsparse.checks import (
     MOST_LAYERS,
+    RandomState,
     brief,
     check_choice,
     check_count,
     check_dtype,
     check_flag,
+    check_kind,
     check_number,
     check_numbers,
     check_replicas,
 )
 from compsparse.errors import ConfigError, DataError
 from compsparse.graph import Constituent, FunctionGraph, Node
-from compsparse.networks.replicas import ReplicatedNetwork, check_weights
+from compsparse.networks.replicas import ReplicatedNetwork, check_weights, replica_seeds
+from compsparse.progress import Progress, check_progress
 from compsparse.sizes import check_size
 from compsparse.sparse.dictionaries import check_dictionary
 from compsparse.sparse.moves import AnalyticMove, CoupledMove, FreeMove, Move, StepMove
+from compsparse.surroundings import usual_settings
+from compsparse.training import Loss, Training, TrainingConfig, TrainingData, train
 
 UnrolledVariant = Literal["tied", "untied", "coupled", "steps", "analytic"]
 _MOST_NODES = 5000
@@ -87,7 +92,8 @@ class UnrolledNetwork(ReplicatedNetwork):
         select = check_number("select", select, least=0, most=1)
         select_at_most = check_number("select_at_most", select_at_most, least=0, most=1)
         W = _dictionaries(dictionary, n_replicas)
-        check_weights(float(W.shape[2]) * (W.shape[1] + W.shape[2]) * _n_matrices(variant, n_layers), n_replicas)
+        n_matrices = n_layers if variant in ("untied", "coupled") else 1
+        check_weights(float(W.shape[2]) * (W.shape[1] + W.shape[2]) * n_matrices, n_replicas)
         if not 0 <= select <= select_at_most <= 1 and select != 0:
             raise ConfigError(f"0 <= select <= select_at_most <= 1 must hold, got {select} and {select_at_most}")
         super().__init__(W.shape[1], W.shape[2], n_replicas)
@@ -151,13 +157,8 @@ def ista(X: ArrayLike | Tensor, W: ArrayLike, lam: float, n_steps: int, *, histo
     Args:
         history: give the codes after every step, (n_steps, m, n).
     """
-    x, n_steps = _checked_steps(X, n_steps, history)
-    network = UnrolledNetwork(W, lam, 1, "steps", dtype=x.dtype).to(x.device)
+    x, network, n_steps = _prepared(X, W, lam, n_steps, history)
     columns, z, codes = network.columns(x), None, []
-    if history:
-        check_size(
-            f"{n_steps:,} codes of every signal", float(n_steps) * len(x) * network.n_outputs, "take fewer steps"
-        )
     for _ in range(n_steps):
         z = network.step(0, columns, z)
         if history:
@@ -169,13 +170,8 @@ def ista(X: ArrayLike | Tensor, W: ArrayLike, lam: float, n_steps: int, *, histo
 @torch.no_grad()
 def fista(X: ArrayLike | Tensor, W: ArrayLike, lam: float, n_steps: int, *, history: bool = False) -> Tensor:
     """As :func:`ista`, each step taken from a point beyond the last code (Beck and Teboulle 2009)."""
-    x, n_steps = _checked_steps(X, n_steps, history)
-    network = UnrolledNetwork(W, lam, 1, "steps", dtype=x.dtype).to(x.device)
+    x, network, n_steps = _prepared(X, W, lam, n_steps, history)
     columns = network.columns(x)
-    if history:
-        check_size(
-            f"{n_steps:,} codes of every signal", float(n_steps) * len(x) * network.n_outputs, "take fewer steps"
-        )
     z = network.step(0, columns, None)
     # momentum t = 1 of the first step, which starts at zero, has no effect
     ahead, t, codes = z, (1 + math.sqrt(5)) / 2, [network.rows(z, x)]
@@ -189,18 +185,22 @@ def fista(X: ArrayLike | Tensor, W: ArrayLike, lam: float, n_steps: int, *, hist
     return torch.stack(codes) if history else network.rows(z, x)
 
 
-def _checked_steps(X: ArrayLike | Tensor, n_steps: int, history: bool) -> tuple[Tensor, int]:
+def _prepared(
+    X: ArrayLike | Tensor, W: ArrayLike, lam: float, n_steps: int, history: bool
+) -> tuple[Tensor, UnrolledNetwork, int]:
+    """Signals, a network whose one layer is a step, and how many steps to take."""
     check_flag("history", history)
-    return _signals(X), check_count("n_steps", n_steps, most=_MOST_STEPS)
-
-
-def _signals(X: ArrayLike | Tensor) -> Tensor:
     x = X if isinstance(X, Tensor) else torch.as_tensor(check_numbers("X", X, finite=False))
     if not x.is_floating_point():
         raise DataError(f"X must hold real numbers, got {brief(X)}")
     if not bool(torch.isfinite(x).all()):
         raise DataError("X holds NaN or infinite values")
-    return x
+    n_steps = check_count("n_steps", n_steps, most=_MOST_STEPS)
+    network = UnrolledNetwork(W, lam, 1, "steps", dtype=x.dtype).to(x.device)
+    if history:
+        n_numbers = float(n_steps) * len(x) * network.n_outputs
+        check_size(f"{n_steps:,} codes of every signal", n_numbers, "take fewer steps")
+    return x, network, n_steps
 
 
 def _dictionaries(dictionary: ArrayLike, n_replicas: int | None) -> Tensor:
@@ -223,12 +223,7 @@ def _penalties(lam: float | ArrayLike, n_replicas: int) -> Tensor:
     return torch.as_tensor(np.broadcast_to(values, (n_replicas,)).copy())
 
 
-def _n_matrices(variant: UnrolledVariant, n_layers: int) -> int:
-    return n_layers if variant in ("untied", "coupled") else 1
-
-
 def _move(variant: UnrolledVariant, W: Tensor, lam: Tensor, n_layers: int) -> Move:
-    check_choice("variant", variant, get_args(UnrolledVariant))
     match variant:
         case "tied" | "untied":
             return FreeMove(W, lam, n_layers, tied=variant == "tied")
@@ -238,6 +233,75 @@ def _move(variant: UnrolledVariant, W: Tensor, lam: Tensor, n_layers: int) -> Mo
             return StepMove(W, lam, n_layers)
         case "analytic":
             return AnalyticMove(W, lam, n_layers)
+
+
+# ---- training ------------------------------------------------------------------------------
+
+
+UNROLLED_CONFIG = TrainingConfig(n_steps=400, batch_size=256, learning_rate=2e-3, weight_decay=0.0)
+"""Settings that suit unrolled networks; weights must not decay, they start from the dictionary."""
+
+
+class LassoLoss(Loss):
+    """The Lasso's objective of predicted codes, in the full scaling; the targets are the signals themselves.
+
+    No codes need to be known: this is unsupervised.
+    """
+
+    def __init__(self, dictionary: ArrayLike, lam: float):
+        self.W = torch.as_tensor(check_dictionary(dictionary))
+        self.lam = check_number("lam", lam, least=0)
+        self._copies: dict[tuple[torch.device, torch.dtype], Tensor] = {}
+
+    def n_targets(self, n_outputs: int) -> int:
+        """As many as a signal has entries."""
+        return int(self.W.shape[0])
+
+    def per_sample(self, prediction: Tensor, target: Tensor) -> Tensor:
+        """The objective of each code against its signal."""
+        residual = target - prediction @ self._transposed(prediction)
+        return residual.square().sum(-1) + self.lam * prediction.abs().sum(-1)
+
+    def _transposed(self, like: Tensor) -> Tensor:
+        """Kept for each device, since a recorded step must not copy from another."""
+        key = (like.device, like.dtype)
+        if key not in self._copies:
+            self._copies[key] = self.W.mT.to(*key).contiguous()
+        return self._copies[key]
+
+
+@usual_settings()
+def train_layer_by_layer(
+    network: UnrolledNetwork,
+    data: TrainingData,
+    config: TrainingConfig = UNROLLED_CONFIG,
+    *,
+    loss: Loss | None = None,
+    progress: Progress | None = None,
+    random_state: RandomState = None,
+) -> tuple[Training, ...]:
+    """Trains the first layer to answer well, then the first two, up to all; returns what happened at each stage.
+
+    To train all layers at once call :func:`compsparse.training.train`.
+
+    Args:
+        config: settings of every stage.
+    """
+    check_kind("network", network, UnrolledNetwork)
+    check_kind("config", config, TrainingConfig)
+    progress = check_progress(progress)
+    if config.weight_decay:
+        raise ConfigError("weight decay would shrink layers that do not train yet: set weight_decay=0")
+    seeds = replica_seeds(random_state, network.n_replicas)
+    stages = []
+    try:
+        for layers in range(1, network.n_layers + 1):
+            network.active_layers = layers
+            stages.append(train(network, data, config, loss=loss, seeds=seeds))
+            progress.update(layers, network.n_layers, f"{layers} layers")
+    finally:
+        network.active_layers = network.n_layers
+    return tuple(stages)
 
 
 # ---- the function graph ------------------------------------------------------------------

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from compsparse.sparse.memorisation.cells import HyperplaneCells, count_cells, enumerate_cells, generic_count
 from compsparse.sparse.memorisation.drawing import draw_cells
-from compsparse.sparse.memorisation.norms import balanced_label_noise_penalty, label_noise_penalty
+from compsparse.sparse.memorisation.problem import balanced_label_noise_penalty, label_noise_penalty
 from compsparse.sparse.memorisation.record import Memorised, MemoriseStatus
 from compsparse.sparse.memorisation.solve import memorise
 

@@ -13,17 +13,23 @@ neighbours. Rounding errors of the bound are bounded in turn and added to it.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.optimize import lsq_linear
 
 from compsparse.arithmetic import UNIT_ROUNDOFF
 from compsparse.sparse.kernels import Array, exact_kernel
 
-ANY = 1e300
-"""Larger than any coefficient: no bound."""
+_ANY = 1e300  # larger than any coefficient: no bound
 _SWEEPS, _LEAF_SWEEPS, _REACH_SWEEPS = 100, 3000, 12
 _SPLITTER = 2.0**27 + 1
+_MOST_AT_ONCE = 2000
+_WORK_AT_ONCE = 2e8
+_MOST_SHARPENED = 200
 
 
 @exact_kernel
@@ -35,11 +41,11 @@ def _norm(w: Array) -> Any:
 
 
 @exact_kernel
-def least_norm(Z: Array, square: Array, c: Array, lo: Array, hi: Array, w: Array, n_sweeps: int, enough: float) -> None:
+def _lower_norm(Z: Array, square: Array, c: Array, lo: Array, hi: Array, w: Array, sweeps: int, enough: float) -> None:
     """Lowers the norm of w = sum_i c_i z_i over the box, until it is ``enough`` or hardly falls."""
     n, p = Z.shape
-    last = ANY
-    for sweep in range(n_sweeps):
+    last = _ANY
+    for sweep in range(sweeps):
         for i in range(n):
             if hi[i] > lo[i]:
                 slope = 0.0
@@ -52,13 +58,13 @@ def least_norm(Z: Array, square: Array, c: Array, lo: Array, hi: Array, w: Array
                     for k in range(p):
                         w[k] += step * Z[i, k]
         norm = _norm(w)
-        if norm <= enough or (sweep >= 4 and (last - norm) * 4 * n_sweeps < norm - enough):
+        if norm <= enough or (sweep >= 4 and (last - norm) * 4 * sweeps < norm - enough):
             return
         last = norm
 
 
 @exact_kernel
-def combined(Z: Array, length: Array, c: Array, w: Array) -> Any:
+def _combined(Z: Array, length: Array, c: Array, w: Array) -> Any:
     """Makes w = sum_i c_i z_i anew and returns a bound on its error."""
     n, p = Z.shape
     size = 0.0
@@ -72,7 +78,7 @@ def combined(Z: Array, length: Array, c: Array, w: Array) -> Any:
 
 
 @exact_kernel
-def combined_twice(Z: Array, length: Array, c: Array, w: Array) -> Any:
+def _combined_twice(Z: Array, length: Array, c: Array, w: Array) -> Any:
     """The same in twice the precision, for terms that cancel."""
     n, p = Z.shape
     size = 0.0
@@ -101,12 +107,12 @@ def combined_twice(Z: Array, length: Array, c: Array, w: Array) -> Any:
 @exact_kernel
 def _bound(Z: Array, length: Array, c: Array, w: Array, constant: float, target: float) -> Any:
     """A bound that holds whatever the rounding, in twice the precision if the target asks for it."""
-    error = combined(Z, length, c, w)
+    error = _combined(Z, length, c, w)
     norm = _norm(w)
     first = (constant + norm + error) * (1 + 8 * UNIT_ROUNDOFF)
     if first <= target or error < 1e-12 * target or constant + norm > 2 * target + 4 * error:
         return first
-    error = combined_twice(Z, length, c, w)
+    error = _combined_twice(Z, length, c, w)
     return min(first, (constant + _norm(w) + error) * (1 + 8 * UNIT_ROUNDOFF))
 
 
@@ -118,7 +124,7 @@ def _reach(Z: Array, square: Array, length: Array, i: int, side: float, status: 
         v[k] = side * Z[i, k]
     for j in range(n):
         m[j] = 0.0
-    last = ANY
+    last = _ANY
     for _ in range(_REACH_SWEEPS):
         for j in range(n):
             if status[j] != 0:
@@ -138,7 +144,7 @@ def _reach(Z: Array, square: Array, length: Array, i: int, side: float, status: 
     for j in range(n):
         m[j] = m[j] * status[j]
     m[i] = side
-    error = combined(Z, length, m, v)
+    error = _combined(Z, length, m, v)
     return _norm(v) + error
 
 
@@ -150,9 +156,9 @@ def _box(lam: Array, length: Array, status: Array, low: Array, high: Array, c: A
         if lam[i] < 0:
             lo[i], hi[i] = lam[i], 0.0
         elif status[i] == 1:
-            lo[i], hi[i] = lam[i], ANY
+            lo[i], hi[i] = lam[i], _ANY
         elif status[i] == -1:
-            lo[i], hi[i] = -ANY, 0.0
+            lo[i], hi[i] = -_ANY, 0.0
         else:
             chord, offset = 0.0, max(high[i], 0.0)
             if low[i] >= -1e-13 * length[i]:
@@ -171,8 +177,8 @@ def _box(lam: Array, length: Array, status: Array, low: Array, high: Array, c: A
 @exact_kernel
 def _worst_chord(Z: Array, lam: Array, length: Array, status: Array, low: Array, high: Array, w: Array) -> Any:
     """The open point whose chord is farthest above its kink at the direction w, and the side that w is on."""
-    norm = max(_norm(w), 1.0 / ANY)
-    best, most, side = -1, -ANY, 1
+    norm = max(_norm(w), 1.0 / _ANY)
+    best, most, side = -1, -_ANY, 1
     for i in range(len(lam)):
         if lam[i] > 0 and status[i] == 0 and low[i] < -1e-13 * length[i] and high[i] > 1e-13 * length[i]:
             t = 0.0
@@ -185,14 +191,14 @@ def _worst_chord(Z: Array, lam: Array, length: Array, status: Array, low: Array,
 
 
 @exact_kernel
-def expand_nodes(
+def _expand(
     Z: Array, lam: Array, target: float, stack: Any, top: int, n_nodes: int, leaves: Array, bounds: Array, n_leaves: int
 ) -> Any:
     """Goes on with a stack of open nodes, depth first, for so many nodes or until there is no room for leaves.
 
     Nodes whose bound is at most the target are closed; leaves (no point open) whose bound is not are kept: their
     coefficients with the box of these in ``leaves``, the bound with the constant that is part of it in ``bounds``.
-    Returns how many nodes are open, visited, and leaves kept.
+    Returns how many nodes are open and leaves kept.
     """
     statuses, coefficients, lows, highs = stack
     n, p = Z.shape
@@ -205,12 +211,12 @@ def expand_nodes(
         visited += 1
         status, c = statuses[top].copy(), coefficients[top].copy()
         low, high = lows[top].copy(), highs[top].copy()
-        bound, constant, n_open = ANY, 0.0, 1
+        bound, constant, n_open = _ANY, 0.0, 1
         for tightened in range(2):
             constant, n_open = _box(lam, length, status, low, high, c, lo, hi)
-            combined(Z, length, c, w)
+            _combined(Z, length, c, w)
             sweeps = 5 if constant >= target else _SWEEPS if n_open else _LEAF_SWEEPS
-            least_norm(Z, square, c, lo, hi, w, sweeps, max(target - constant, 0.0) * (1 - 1e-12))
+            _lower_norm(Z, square, c, lo, hi, w, sweeps, max(target - constant, 0.0) * (1 - 1e-12))
             bound = _bound(Z, length, c, w, constant, target)
             if bound <= target or n_open == 0 or tightened:
                 break
@@ -230,4 +236,104 @@ def expand_nodes(
             statuses[top], coefficients[top], lows[top], highs[top] = status, c, low, high
             statuses[top, i] = sign
             top += 1
-    return top, visited, n_leaves
+    return top, n_leaves
+
+
+# ---- the search --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class LargestPrice:
+    """What branch and bound found over the unit directions of one chart.
+
+    Attributes:
+        upper: no direction has a larger price; infinite if the search was cut short.
+        directions: (K, p) unit directions whose price is above the target, dearest first.
+        signs: (K,) +1 or -1, the sign of the multipliers that gives that price.
+    """
+
+    upper: float
+    directions: np.ndarray
+    signs: np.ndarray
+
+
+def nodes_at_once(Z: np.ndarray) -> int:
+    """How many nodes are expanded between two looks at the clock: less than a second of them."""
+    return int(np.clip(_WORK_AT_ONCE / (24.0 * len(Z) * Z.size), 1, _MOST_AT_ONCE))
+
+
+def largest_price(
+    Z: np.ndarray, lam: np.ndarray, target: float, *, is_late: Callable[[], bool], most_leaves: int = 400
+) -> LargestPrice:
+    """Bounds max over unit u of abs(sum_i lam_i (z_i . u)_+) from above.
+
+    Args:
+        Z: (n, p) what the neurons see of the data, exactly.
+        target: prices up to it need not be told apart; the bound that is returned is never below it.
+        is_late: asked now and then; if it says so the search is cut short.
+        most_leaves: the search is also cut short after so many directions above the target, of each sign.
+    """
+    kept = np.flatnonzero((np.linalg.norm(Z, axis=1) > 0) & (lam != 0))
+    if not len(kept):
+        return LargestPrice(target, np.zeros((0, Z.shape[1])), np.zeros(0))
+    # powers of two change no digit
+    scale = 2.0 ** -math.frexp(float(np.abs(Z[kept]).max()))[1]
+    points, weights = np.ascontiguousarray(scale * Z[kept]), lam[kept] / scale
+    upper, directions, prices, signs = target, [], [], []
+    for sign in (1, -1):
+        bound, found = _one_sign(points, sign * weights, target, is_late, most_leaves)
+        upper = max(upper, bound)
+        directions += list(found)
+        prices += list(np.maximum(found @ points.T, 0.0) @ (sign * weights))
+        signs += [sign] * len(found)
+    order = np.argsort(-np.array(prices))
+    return LargestPrice(upper, np.array(directions).reshape(-1, Z.shape[1])[order], np.array(signs, dtype=float)[order])
+
+
+def _one_sign(
+    Z: np.ndarray, lam: np.ndarray, target: float, is_late: Callable[[], bool], most_leaves: int
+) -> tuple[float, np.ndarray]:
+    """Bound and directions above the target for one sign of the multipliers."""
+    n, p = Z.shape
+    length = np.linalg.norm(Z, axis=1) * (1 + 1e-15 * p)
+    depth = int((lam > 0).sum()) + 2
+    stack = (
+        np.zeros((depth, n), dtype=np.int8),
+        np.tile(lam / 2, (depth, 1)),
+        np.tile(-length, (depth, 1)),
+        np.tile(length, (depth, 1)),
+    )
+    leaves, bounds = np.zeros((most_leaves, 3, n)), np.zeros((most_leaves, 2))
+    top, n_leaves, at_once = 1, 0, nodes_at_once(Z)
+    while top > 0 and n_leaves < most_leaves and not is_late():
+        top, n_leaves = _expand(Z, lam, target, stack, top, at_once, leaves, bounds, n_leaves)
+    leaves, bounds = leaves[:n_leaves], bounds[:n_leaves]
+    directions = _directions(Z, lam, leaves[:, 0], target)
+    if top > 0:
+        return math.inf, directions
+    return max([target, *_sharpened(Z, leaves, bounds)]), directions
+
+
+def _directions(Z: np.ndarray, lam: np.ndarray, leaves: np.ndarray, target: float) -> np.ndarray:
+    """The directions of the leaves at which the price itself is above the target."""
+    w = leaves @ Z
+    u = w / np.maximum(np.linalg.norm(w, axis=1, keepdims=True), 1e-300)
+    return np.asarray(u[np.maximum(u @ Z.T, 0.0) @ lam > target])
+
+
+def _sharpened(Z: np.ndarray, leaves: np.ndarray, bounds: np.ndarray) -> list[float]:
+    """Bounds of leaves: where coordinate descent was slow, an active-set method may find better coefficients."""
+    result = [float(bound) for bound in bounds[:, 0]]
+    length, w = np.linalg.norm(Z, axis=1) * (1 + 1e-15 * Z.shape[1]), np.empty(Z.shape[1])
+    for at in np.argsort(-bounds[:, 0])[:_MOST_SHARPENED]:
+        _, lo, hi = leaves[at]
+        free, lo, hi = lo < hi, np.where(lo < -_ANY / 2, -np.inf, lo), np.where(hi > _ANY / 2, np.inf, hi)
+        try:
+            answer = lsq_linear(Z[free].T, -(lo[~free] @ Z[~free]), (lo[free], hi[free]), method="bvls")
+        except (np.linalg.LinAlgError, ValueError):
+            continue
+        c = np.where(free, 0.0, lo)
+        c[free] = np.clip(answer.x, lo[free], hi[free])
+        error = _combined_twice(Z, length, c, w)
+        result[at] = min(result[at], (float(np.linalg.norm(w)) + error + bounds[at, 1]) * (1 + 1e-14))
+    return result

@@ -54,6 +54,9 @@ class HyperplaneCells:
     touching: np.ndarray
     doubtful: bool
 
+    def __repr__(self) -> str:
+        return f"HyperplaneCells({self.count:,} cells of {self.patterns.shape[1]:,} points, {len(self.rays):,} rays)"
+
     @property
     def count(self) -> int:
         """All cells, opposite ones counted apart."""

@@ -12,8 +12,8 @@ import numpy as np
 from scipy import sparse
 
 from compsparse.clock import now
-from compsparse.sparse.memorisation.norms import factors
-from compsparse.sparse.memorisation.problem import Problem
+from compsparse.sparse.memorisation.problem import Problem, factors
+from compsparse.sparse.memorisation.record import MemoriseStatus
 
 _WAYS = ((1e-8, True), (1e-12, True), (1e-8, False))  # static regularisation, equilibration: the solver's, then others
 _PRECISE = 1e-9
@@ -56,6 +56,23 @@ class ConeSolution:
     value: float
     constant: float
     solved: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Generated:
+    """Where column generation ended.
+
+    Attributes:
+        lower: best lower bound; ``rigorous`` if it comes from multipliers whose every price is known.
+        ended: why no more cells were added.
+    """
+
+    blocks: list[ConeBlock]
+    cone: ConeSolution | None
+    lower: float
+    rigorous: bool
+    rounds: int
+    ended: MemoriseStatus
 
 
 def solve_cone(
@@ -141,7 +158,7 @@ def _program(problem: Problem, blocks: list[ConeBlock], scale: float) -> tuple[t
 
 
 def _diagonal(blocks: list[np.ndarray]) -> Any:
-    return sparse.block_diag([sparse.coo_array(block) for block in blocks])
+    return sparse.block_diag([sparse.coo_array(block) for block in blocks])  # of dense ones scipy makes a matrix
 
 
 def _with_zero_column(A: np.ndarray) -> np.ndarray:

@@ -36,8 +36,12 @@ from compsparse.networks.replicas import (
     replica_seeds,
 )
 from compsparse.sizes import check_work
-from compsparse.sparse.memorisation.norms import balanced_label_noise_penalty, label_noise_penalty
-from compsparse.sparse.memorisation.problem import checked_points, with_one
+from compsparse.sparse.memorisation.problem import (
+    balanced_label_noise_penalty,
+    checked_points,
+    label_noise_penalty,
+    with_one,
+)
 from compsparse.surroundings import usual_settings
 from compsparse.training import Loss, TrainingConfig, train, training_data
 
@@ -89,6 +93,9 @@ class Descended:
     theta: np.ndarray
     c: np.ndarray
     residual: float
+
+    def __repr__(self) -> str:
+        return f"Descended({len(self.c):,} neurons, cost {self.cost:.4g}, residual {self.residual:.1g})"
 
     def predict(self, X: object) -> np.ndarray:
         """The network at the rows of X."""

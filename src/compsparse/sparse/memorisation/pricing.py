@@ -1,27 +1,41 @@
 """Pricing: max over a cell's cone of lam . (neuron) / cost, which dual feasibility bounds by 1.
 
 It is the norm of the projection of +-R^-T Lambda_s on the image of the cell's cone, Lambda_s =
-sum_{i in s} lam_i z_i: a small non-negative least-squares problem, needed only where norm(R^-T Lambda_s) > 1.
+sum_{i in s} lam_i z_i: a small non-negative least-squares problem, needed only where norm(R^-T Lambda_s) > 1. Cells are
+listed where they are few. Where they are not, branch and bound leaves nothing out, and a search by ascent is faster
+and may miss the dearest (the problem is NP-hard), so that a bound from it is a guess.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
+from scipy.optimize import lsq_linear, nnls
 
 from compsparse.sparse.memorisation.cells import HyperplaneCells
-from compsparse.sparse.memorisation.cone import ConeBlock
-from compsparse.sparse.memorisation.cone_projection import projection
-from compsparse.sparse.memorisation.norms import factors
-from compsparse.sparse.memorisation.problem import Norm
-from compsparse.sparse.memorisation.stopping import never
+from compsparse.sparse.memorisation.certificate import dual_bound
+from compsparse.sparse.memorisation.cone import BlockKey, ConeBlock
+from compsparse.sparse.memorisation.problem import Chart, Norm, Problem, costs, factors
+from compsparse.sparse.memorisation.stopping import StoppingRule, never
 
 _CELLS_AT_ONCE = 8192
 _CELLS_AT_FIRST = 3000
 _SWEEPS = 40
 _APART = (0.3, 0.1, 0.03, 0.01)
+_COARSE = np.geomspace(0.7, 0.02, 40)
+_FINE = np.geomspace(0.05, 0.002, 25)
+_OPTIMAL = 1e-9
+_MOST_NODES = 3_000_000
+_MANY_CELLS = 20_000
+_ABOVE_ONE = 1e-10
+_COARSER = (1e-8, 1e-6, 1e-4)
+
+Warm = list[tuple[int, np.ndarray]]
+"""Charts and directions in them that are worth starting from."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +53,19 @@ class Prices:
     exhaustive: bool
 
 
-PricedCell = tuple[float, int, int, int, np.ndarray]
-"""The price of a cell, its number, its side, the sign of its neurons and the direction of the best."""
+Pricer = Callable[[np.ndarray, Warm, bool], Prices]
+"""From multipliers, good directions, and whether nothing may be left out, to prices."""
+
+
+class PricedCell(NamedTuple):
+    """The price of the best neuron of a block, and its direction."""
+
+    price: float
+    block: ConeBlock
+    u: np.ndarray
+
+
+# ---- every cell of a list ----------------------------------------------------------------
 
 
 class ExhaustivePricing:
@@ -49,16 +74,13 @@ class ExhaustivePricing:
     def __init__(self, number: int, cells: HyperplaneCells, norm: Norm):
         self.number, self.cells, self.norm = number, cells, norm
         self.roots, self.whiten = factors(cells.chart, cells.patterns, norm)
+        self.other = ~cells.patterns
+        self.other[:, np.setdiff1d(np.arange(self.other.shape[1]), cells.chart.rows)] = False
         if norm == "label-noise":
-            self.opposite = factors(cells.chart, self._opposite(), norm)
+            self.opposite = factors(cells.chart, self.other, norm)
         else:
             self.opposite = self.roots, self.whiten
             self._collect_facets()
-
-    def _opposite(self) -> np.ndarray:
-        other = ~self.cells.patterns
-        other[:, np.setdiff1d(np.arange(other.shape[1]), self.cells.chart.rows)] = False
-        return other
 
     def _collect_facets(self) -> None:
         """Unit normals of each cell's facets in white coordinates, padded with zeros, (S, F, p)."""
@@ -94,12 +116,12 @@ class ExhaustivePricing:
                     chosen, complete = chosen[np.argsort(-bound)[:_CELLS_AT_FIRST]], False
                 for s in map(int, chosen):
                     if is_late():
-                        return top, sorted(found, key=lambda f: -f[0]), False
+                        return top, found, False
                     value, where = self._projected(s, sign * white[s], roots[s])
                     top = max(top, value)
                     if value > threshold:
-                        found.append((value, s, side, sign, side * where))
-        return top, sorted(found, key=lambda f: -f[0]), complete
+                        found.append(PricedCell(value, self.block(s, side, sign), side * where))
+        return top, found, complete
 
     def _bounded(
         self, white: np.ndarray, chosen: np.ndarray, size: np.ndarray, threshold: float, is_late: Callable[[], bool]
@@ -136,21 +158,15 @@ class ExhaustivePricing:
         if not good.any():
             return 0.0, signed[:, 0]
         rays = rays[:, good] / size[good]
-        alpha = projection(rays, white)
+        alpha = _projection(rays, white)
         if alpha is None:  # nothing is known of the cell but the norm
             return float(np.linalg.norm(white)), signed[:, 0]
         return float(np.linalg.norm(rays @ alpha)), signed[:, good] @ (alpha / size[good])
 
     def block(self, s: int, side: int, sign: int) -> ConeBlock:
         """The neurons of one sign in a cell or in its opposite."""
-        pattern = self.cells.patterns[s] if side == 1 else self._opposite_of(s)
+        pattern = self.cells.patterns[s] if side == 1 else self.other[s]
         return ConeBlock(self.number, pattern, sign, self.cells.facets(s))
-
-    def _opposite_of(self, s: int) -> np.ndarray:
-        other: np.ndarray = np.zeros_like(self.cells.patterns[s])
-        rows = self.cells.chart.rows
-        other[rows] = ~self.cells.patterns[s][rows]
-        return other
 
     def all_blocks(self) -> list[ConeBlock]:
         """Those of every cell."""
@@ -171,21 +187,20 @@ def price_all(
     for pricing in pricings:
         top, cells, complete = pricing.price(lam, threshold, full, is_late)
         most, exhaustive = max(most, top), exhaustive and complete and not pricing.cells.doubtful
-        found += [(value, pricing, s, side, sign, u) for value, s, side, sign, u in cells]
-    found.sort(key=lambda f: -f[0])
-    if not found:
-        return Prices(most, [], exhaustive)
-    chosen = spread(np.array([f[5] for f in found]), np.array([2 * f[1].number + f[4] for f in found]), most_blocks)
-    return Prices(most, [found[i][1].block(*found[i][2:5]) for i in chosen], exhaustive)
+        found += cells
+    return Prices(most, _spread(found, most_blocks), exhaustive)
 
 
-def spread(u: np.ndarray, group: np.ndarray, most: int) -> list[int]:
-    """At most so many of the directions, earlier ones first, but apart from each other within their groups.
+def _spread(found: list[PricedCell], most: int) -> list[ConeBlock]:
+    """At most so many blocks, dearer ones first, but their directions apart within each chart and sign.
 
     Neighbours of a dear cell are dear as well; adding all of them helps little.
     """
-    if len(u) <= most:
-        return list(range(len(u)))
+    found = sorted(found, key=lambda cell: -cell.price)
+    if len(found) <= most:
+        return [cell.block for cell in found]
+    u = np.array([cell.u for cell in found])
+    group = np.array([2.0 * cell.block.chart + cell.block.sign for cell in found])
     unit = u / np.maximum(np.linalg.norm(u, axis=1, keepdims=True), 1e-300)
     places = np.column_stack([unit, 10.0 * group])
     chosen: list[int] = []
@@ -196,4 +211,200 @@ def spread(u: np.ndarray, group: np.ndarray, most: int) -> list[int]:
         while free.any() and len(chosen) < most:
             chosen.append(int(free.argmax()))
             free &= ((places - places[chosen[-1]]) ** 2).sum(1) > apart**2
-    return chosen
+    return [found[i].block for i in chosen]
+
+
+# ---- by search: ascent over directions, then exactly in the cells found --------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """One chart and the multipliers it is searched for, in the time that is left."""
+
+    problem: Problem
+    number: int
+    lam: np.ndarray
+    most: int
+    rule: StoppingRule
+
+    @property
+    def chart(self) -> Chart:
+        return self.problem.charts[self.number]
+
+    def run(self, starts: np.ndarray) -> list[PricedCell]:
+        """Priced cells, each once: from the starts, then from what they led to."""
+        signs = np.repeat([1.0, -1.0], len(starts))
+        priced = self._priced(*self._ascend(signs, np.tile(starts, (2, 1)), _COARSE), signs)
+        if not priced:
+            return []
+        signs = np.array([cell.block.sign for cell in priced], dtype=np.float64)
+        again = np.array([self.chart.metric @ cell.u for cell in priced])
+        priced += self._priced(*self._ascend(signs, again, _FINE), signs)
+        return list({cell.block.key: cell for cell in priced}.values())
+
+    def _ascend(self, signs: np.ndarray, v: np.ndarray, steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Ascent of sign * lam . neuron / cost; returns the best value and the pattern there of each start."""
+        chart = self.chart
+        v = v / np.maximum(np.linalg.norm(v, axis=1, keepdims=True), 1e-300)
+        best, kept = np.full(len(v), -np.inf), np.zeros((len(v), self.problem.n), dtype=bool)
+        for step in steps:
+            if self.rule.is_late:
+                break
+            active = v @ chart.white.T > 0
+            gradient = signs[:, None] * ((active * self.lam) @ chart.white)
+            cost = costs(chart, active, v @ chart.whitening.T, self.problem.norm)
+            value = np.divide((gradient * v).sum(1), cost, out=np.full(len(v), -np.inf), where=cost > 0)
+            gain = value > best
+            best[gain], kept[gain] = value[gain], active[gain]
+            v = v + step * gradient / np.maximum(np.linalg.norm(gradient, axis=1, keepdims=True), 1e-300)
+            v /= np.maximum(np.linalg.norm(v, axis=1, keepdims=True), 1e-300)
+        return best, kept
+
+    def _priced(self, value: np.ndarray, patterns: np.ndarray, signs: np.ndarray) -> list[PricedCell]:
+        """Exact prices of the best distinct cells, with the best direction of each."""
+        found: dict[BlockKey, PricedCell] = {}
+        for i in np.argsort(-value):
+            block = ConeBlock(self.number, patterns[i], int(signs[i]), self.chart.rows)
+            if block.key in found or not patterns[i].any():
+                continue
+            price, u = cell_price(self.problem, self.chart, signs[i] * self.lam, patterns[i])
+            found[block.key] = PricedCell(price, block, u)
+            if len(found) >= self.most or self.rule.is_late:
+                break
+        return list(found.values())
+
+
+def price_by_search(
+    problem: Problem, lam: np.ndarray, warm: Warm, rng: np.random.Generator, rule: StoppingRule, *, n_starts: int,
+    most_blocks: int,
+) -> Prices:  # fmt: skip
+    """The dearest cells that ascent finds from random directions and from the warm ones, in the time that is left."""
+    most, found, n_charts = 0.0, [], len(problem.charts)
+    per_chart = max(8, n_starts // n_charts)
+    for k, chart in enumerate(problem.charts):
+        near = [chart.metric @ u for number, u in warm if number == k]
+        random = rng.normal(size=(per_chart, chart.Z.shape[1]))
+        mixes = rng.normal(size=(per_chart, problem.n)) @ (lam[:, None] * chart.white)
+        starts = np.concatenate([random, mixes, np.array(near).reshape(-1, random.shape[1])])
+        cells = _Search(problem, k, lam, max(20, 4 * most_blocks // n_charts), rule).run(starts)
+        found += [cell for cell in cells if cell.price > 1 + _ABOVE_ONE]
+        most = max([most, *(cell.price for cell in cells)])
+    return Prices(most, _spread(found, most_blocks), exhaustive=False)
+
+
+def cell_price(problem: Problem, chart: Chart, lam: np.ndarray, pattern: np.ndarray) -> tuple[float, np.ndarray]:
+    """max lam . (neuron) over neurons of unit cost in the closed cell, and where; 0 if it cannot be computed."""
+    rows = chart.rows
+    sign = np.where(pattern, 1.0, -1.0)[rows, None]
+    if problem.norm == "label-noise":
+        root = factors(chart, pattern[None], problem.norm)[0][0]
+        return _conic_price((pattern * lam) @ chart.Z, sign * chart.Z[rows], root)
+    gradient, G = (pattern * lam) @ chart.white, sign * chart.white[rows]
+    G = G / np.maximum(np.linalg.norm(G, axis=1, keepdims=True), 1e-300)
+    mu = _projection(G.T, -gradient)
+    if mu is None:
+        return 0.0, chart.whitening @ gradient
+    direction = gradient + G.T @ mu
+    return float(np.linalg.norm(direction)), chart.whitening @ direction
+
+
+def _conic_price(gradient: np.ndarray, G: np.ndarray, root: np.ndarray) -> tuple[float, np.ndarray]:
+    import clarabel
+
+    m, p = G.shape
+    A = sparse.csc_array(np.concatenate([-G, np.zeros((1, p)), -root]))
+    b = np.concatenate([np.zeros(m), [1.0], np.zeros(p)])
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    cones = [clarabel.NonnegativeConeT(m), clarabel.SecondOrderConeT(p + 1)]
+    answer = clarabel.DefaultSolver(sparse.csc_array((p, p)), -gradient, A, b, cones, settings).solve()
+    return -float(answer.obj_val), np.asarray(answer.x)
+
+
+# ---- projection on the cone of given rays ------------------------------------------------
+
+
+def _projection(rays: np.ndarray, target: np.ndarray) -> np.ndarray | None:
+    """alpha >= 0 with least norm(rays @ alpha - target), None if none was found that is optimal.
+
+    The first solver is fast and now and then returns something else than a solution; its optimality conditions tell.
+    """
+    for solver in ("nnls", "bvls"):
+        try:
+            if solver == "nnls":
+                alpha = np.asarray(nnls(rays, target, maxiter=100 * rays.shape[1])[0])
+            else:
+                alpha = np.asarray(lsq_linear(rays, target, (0.0, np.inf), method="bvls").x)
+        except (RuntimeError, np.linalg.LinAlgError, ValueError):  # too many iterations
+            continue
+        if _is_optimal(rays, target, alpha):
+            return alpha
+    return None
+
+
+def _is_optimal(rays: np.ndarray, target: np.ndarray, alpha: np.ndarray) -> bool:
+    """alpha >= 0, no ray improves it, and those in use are orthogonal to what is left."""
+    left = target - rays @ alpha
+    size = _OPTIMAL * max(float(np.linalg.norm(target)), 1e-300)
+    slopes = left @ rays
+    return bool(
+        (alpha >= 0).all() and (slopes <= size).all() and abs(left @ (rays @ alpha)) <= size * np.linalg.norm(target)
+    )
+
+
+# ---- which of the ways to price ----------------------------------------------------------
+
+
+def make_pricer(
+    problem: Problem, pricings: list[ExhaustivePricing] | None, rng: np.random.Generator, rule: StoppingRule
+) -> Pricer:
+    """Prices by search while that finds something, then by one of the ways that leave nothing out."""
+    most = max(20, int(1.5 * problem.n))
+
+    def first(lam: np.ndarray, warm: Warm, full: bool) -> Prices:
+        if pricings is not None:
+            return price_all(pricings, lam, 1 + _ABOVE_ONE, full, most, lambda: rule.is_late)
+        return price_by_search(problem, lam, warm, rng, rule, n_starts=8000 if full else 1500, most_blocks=most)
+
+    # to go through a long list in which every cell is known for sure beats branch and bound
+    is_sure = pricings is not None and not any(p.cells.doubtful for p in pricings)
+    is_long = pricings is not None and sum(p.cells.count for p in pricings) > _MANY_CELLS
+    if problem.norm == "label-noise" or (is_sure and is_long):
+        return first
+
+    def branched(lam: np.ndarray, warm: Warm, full: bool) -> Prices:
+        found = _branched(problem, lam, rule) if full else None
+        if found is not None and (found.exhaustive or found.blocks):
+            return found
+        return replace(first(lam, warm, full), exhaustive=False)
+
+    return branched
+
+
+def _branched(problem: Problem, lam: np.ndarray, rule: StoppingRule) -> Prices:
+    """The largest price of all directions, and the cells of those that are too dear.
+
+    Multipliers that are only as good as the cone solver's accuracy make hundreds of neurons too dear by that little:
+    then the largest price is told less finely.
+    """
+    from compsparse.sparse.memorisation.branching import nodes_at_once
+
+    budget = iter(range(_MOST_NODES // nodes_at_once(problem.charts[0].Z)))
+    blocks: dict[BlockKey, ConeBlock] = {}
+    bound = None
+    for tol in (rule.tol / 4, *(t for t in _COARSER if t > rule.tol)):
+        bound = dual_bound(problem, lam, tol, lambda: rule.is_late or next(budget, None) is None)
+        dearest = 1.0
+        for theta, k, sign in zip(bound.neurons, bound.through, bound.signs, strict=True):
+            chart = problem.charts[k]
+            u = theta @ chart.embed
+            pattern = chart.Z @ u > 1e-12 * np.linalg.norm(chart.Z, axis=1) * np.linalg.norm(u)
+            price = cell_price(problem, chart, sign * lam, pattern)[0]
+            dearest = max(dearest, price)
+            if price > 1 + _ABOVE_ONE:
+                block = ConeBlock(int(k), pattern, int(sign), chart.rows)
+                blocks[block.key] = block
+        if bound.is_complete or rule.is_late or dearest > 1 + _COARSER[1]:
+            break
+    assert bound is not None
+    return Prices(bound.most, list(blocks.values()), exhaustive=bound.is_complete)

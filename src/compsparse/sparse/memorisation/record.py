@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import numbers as numbers_module
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from enum import Enum
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -69,8 +69,12 @@ class Memorised:
     n_cells: int | None
     rounds: int
     seconds: float
-    multipliers: np.ndarray = field(repr=False)
-    balance: np.ndarray = field(repr=False)
+    multipliers: np.ndarray
+    balance: np.ndarray
+
+    def __repr__(self) -> str:
+        sure = f"gap {self.gap:.1g} ({self.certificate.rigour.value}), residual {self.residual:.1g}"
+        return f"Memorised({self.n_neurons} neurons, cost {self.value:.4g}, {sure}; {self.status.value})"
 
     @property
     def value(self) -> float:

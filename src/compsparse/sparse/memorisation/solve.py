@@ -8,51 +8,36 @@ from typing import Literal, get_args
 import numpy as np
 
 from compsparse.certificate import Certificate, Rigour
-from compsparse.checks import (
-    RandomState,
-    check_choice,
-    check_count,
-    check_number,
-    generator_from,
-)
+from compsparse.checks import RandomState, check_choice, check_count, check_number, generator_from
 from compsparse.clock import Deadline, now
 from compsparse.errors import ConfigError, DataError
-from compsparse.sparse.memorisation.assembly import AssembledNetwork, best_network, meets_labels
-from compsparse.sparse.memorisation.atoms import (
+from compsparse.sparse.memorisation import stopping
+from compsparse.sparse.memorisation.cells import MOST_INCIDENCES, ListingCutShort, cells_of, incidences
+from compsparse.sparse.memorisation.certificate import admissible, lipschitz_bound, lower_bound
+from compsparse.sparse.memorisation.cone import BlockKey, ConeBlock, ConeSolution, Generated, n_entries, solve_cone
+from compsparse.sparse.memorisation.network import (
+    AssembledNetwork,
     Atoms,
     AtomSolution,
+    best_network,
     eliminated,
+    meets_labels,
     n_starting_atoms,
     solve_atoms,
     starting_atoms,
 )
-from compsparse.sparse.memorisation.cells import MOST_INCIDENCES, ListingCutShort, cells_of, incidences
-from compsparse.sparse.memorisation.checking import admissible, dual_bound, lipschitz_bound, lower_bound
-from compsparse.sparse.memorisation.columns import Generated, Pricer, Warm, can_be_solved, generate
-from compsparse.sparse.memorisation.cone import BlockKey, ConeBlock, solve_cone
-from compsparse.sparse.memorisation.largest_price import nodes_at_once
-from compsparse.sparse.memorisation.pricing import ExhaustivePricing, Prices, price_all
+from compsparse.sparse.memorisation.pricing import ExhaustivePricing, Pricer, Prices, Warm, make_pricer
 from compsparse.sparse.memorisation.problem import Bias, Goal, Norm, Problem, make_problem, with_one
 from compsparse.sparse.memorisation.record import Memorised, MemoriseStatus
-from compsparse.sparse.memorisation.search import cell_price, price_by_search
-from compsparse.sparse.memorisation.stopping import (
-    StoppingRule,
-    has_memory_for,
-    seconds_of_atoms,
-    seconds_of_check,
-    seconds_of_elimination,
-    seconds_of_listing,
-)
+from compsparse.sparse.memorisation.stopping import StoppingRule, has_memory_for
 
 MemoriseMethod = Literal["auto", "exact", "columns"]
 _MOST_EXACT_CELLS = 300
-_MOST_NODES = 3_000_000
-_MANY_CELLS = 20_000
 _FEW_POINTS, _FEW_INCIDENCES = 60, 50_000
-_ABOVE_ONE = 1e-10
-_COARSER = (1e-8, 1e-6, 1e-4)
 _FEWER = ((2.0, True), (1.2, True), (1.2, False))  # neurons for a point, and whether the best are picked, in a hurry
 _NO_TIME_FOR_MORE = "random neurons that fit, for there was no time to look for better ones"
+_IDLE_ROUNDS = 3
+_ROUGH, _FINE = 1e-6, 1e-12
 _QUANTITY = "least cost of a shallow ReLU network that memorises the data"
 
 
@@ -105,48 +90,17 @@ def memorise(
     )
     rng = generator_from(random_state)
     problem = make_problem(X, y, norm, bias, goal)
-    if _costs_nothing(problem):
-        return _free_of_charge(problem, now() - started)
-    _check_time(problem, rule)
-    return _solve(problem, method, rule, rng, started)
-
-
-def _check_time(problem: Problem, rule: StoppingRule) -> None:
-    """A network that there is no time to hold against its labels is none."""
-    seconds = seconds_of_check(problem.n)
+    if np.ptp(problem.y) == 0 if problem.has_constant else not problem.y.any():
+        nothing = AssembledNetwork.constant_alone(problem, float(problem.y[0]))
+        certificate = Certificate.exact(_QUANTITY, 0.0, Rigour.RIGOROUS, obtained="no cost is negative")
+        return _record(problem, nothing, certificate, MemoriseStatus.CONSTANT, "none", started)
+    seconds = stopping.seconds_of_check(problem.n)
     if not rule.has_time_for(seconds):
         raise ConfigError(
             f"to hold a network of {problem.n:,} neurons against as many labels takes about {seconds:.1g} s, more than "
             f"the time limit of {rule.time_limit:g} s: give more time or fewer points"
         )
-
-
-def _costs_nothing(problem: Problem) -> bool:
-    if problem.has_constant:
-        return bool(np.ptp(problem.y) == 0)
-    return not problem.y.any()
-
-
-def _free_of_charge(problem: Problem, seconds: float) -> Memorised:
-    d, none = problem.X.shape[1], np.zeros(0)
-    constant = float(problem.y[0])
-    return Memorised(
-        theta=np.zeros((0, d + 1)),
-        z=none,
-        constant=constant,
-        certificate=Certificate.exact(_QUANTITY, 0.0, Rigour.RIGOROUS, obtained="no cost is negative"),
-        residual=0.0,
-        status=MemoriseStatus.CONSTANT,
-        method="none",
-        norm=problem.norm,
-        bias=problem.bias,
-        goal=problem.goal,
-        n_cells=None,
-        rounds=0,
-        seconds=seconds,
-        multipliers=np.zeros(problem.n),
-        balance=none,
-    )
+    return _solve(problem, method, rule, rng, started)
 
 
 def _solve(
@@ -161,11 +115,11 @@ def _solve(
     n_cells = None if pricings is None else sum(p.cells.count for p in pricings)
     exact = method == "exact" or (method == "auto" and n_cells is not None and n_cells <= _MOST_EXACT_CELLS)
     atoms, start = _start(problem, rng, rule)
-    pricer = _pricer(problem, pricings, rng, rule)
+    pricer = make_pricer(problem, pricings, rng, rule)
     if exact and pricings is not None:
         done, used = _all_at_once(problem, pricings, pricer, rule), "cone program over all cells"
     else:
-        done = generate(
+        done = _generate(
             problem, [] if start is None and rule.deadline else _support(problem, atoms, start, pricings), pricer, rule
         )
         is_priced = done.rigorous and done.lower > 0
@@ -174,15 +128,22 @@ def _solve(
         used = _NO_TIME_FOR_MORE
     best = best_network(problem, atoms, start, done, rule.finishing)
     done = _sharpened(problem, done, best, pricer, rule)
-    return _record(problem, best, done, used, n_cells=n_cells, rule=rule, started=started)
+    certificate = _certificate(problem, best, done, rule.finishing)
+    status: MemoriseStatus = MemoriseStatus.STALLED if done.ended is MemoriseStatus.GAP else done.ended
+    if not status.is_cut_short and certificate.relative_gap <= rule.tol:
+        status = MemoriseStatus.GAP
+    if not meets_labels(problem, best):
+        status = MemoriseStatus.UNMET
+    best = best if done.cone is None else replace(best, multipliers=done.cone.multipliers)
+    return _record(problem, best, certificate, status, used, started, n_cells, done.rounds)
 
 
 def _start(problem: Problem, rng: np.random.Generator, rule: StoppingRule) -> tuple[Atoms, AtomSolution | None]:
     """A first network of random neurons: the least of many, of as many as there is time for, or any that fits."""
     n, all_atoms = problem.n, n_starting_atoms(problem)
     affordable = all_atoms
-    if not rule.has_time_for(2 * seconds_of_atoms(n, all_atoms)):
-        affordable = int((rule.seconds_left or 0.0) / (2 * seconds_of_atoms(n, 1)))
+    if not rule.has_time_for(2 * stopping.seconds_of_atoms(n, all_atoms)):
+        affordable = int((rule.seconds_left or 0.0) / (2 * stopping.seconds_of_atoms(n, 1)))
     if affordable >= 2 * n:
         atoms = starting_atoms(problem, rng, None if affordable == all_atoms else affordable)
         start = solve_atoms(problem, atoms, rule.seconds_left)
@@ -190,7 +151,7 @@ def _start(problem: Problem, rng: np.random.Generator, rule: StoppingRule) -> tu
             return atoms, start
     for times, pivots in _FEWER:
         most = int(times * n) + 1
-        if rule.finishing.has_time_for(2 * seconds_of_elimination(n, most, pivots)):
+        if rule.finishing.has_time_for(2 * stopping.seconds_of_elimination(n, most, pivots)):
             atoms = starting_atoms(problem, rng, most)
             return atoms, eliminated(problem, atoms, pivots)
     return starting_atoms(problem, rng, 1), None
@@ -202,11 +163,13 @@ def _enumerated(problem: Problem, method: MemoriseMethod, rule: StoppingRule) ->
     count = sum(map(incidences, problem.charts))
     if count > (MOST_INCIDENCES if needed else _FEW_INCIDENCES):
         return None
-    if not rule.has_time_for(2 * seconds_of_listing(count, problem.n)) or not has_memory_for(count * problem.n):
+    if not rule.has_time_for(2 * stopping.seconds_of_listing(count, problem.n)) or not has_memory_for(
+        count * problem.n
+    ):
         return None
     try:
         return [
-            ExhaustivePricing(k, cells_of(chart, rule.is_out_of_time), problem.norm)
+            ExhaustivePricing(k, cells_of(chart, lambda: rule.is_late), problem.norm)
             for k, chart in enumerate(problem.charts)
         ]
     except ListingCutShort:
@@ -234,70 +197,9 @@ def _support(
     return list(blocks.values())
 
 
-def _pricer(
-    problem: Problem, pricings: list[ExhaustivePricing] | None, rng: np.random.Generator, rule: StoppingRule
-) -> Pricer:
-    """Prices by search while that finds something, then by one of the ways that leave nothing out."""
-    most = max(20, int(1.5 * problem.n))
-
-    def listed(lam: np.ndarray, warm: Warm, full: bool) -> Prices:
-        assert pricings is not None
-        return price_all(pricings, lam, 1 + _ABOVE_ONE, full, most, rule.is_out_of_time)
-
-    def searched(lam: np.ndarray, warm: Warm, full: bool) -> Prices:
-        n_starts = 8000 if full else 1500
-        return price_by_search(
-            problem, lam, warm, rng, rule, threshold=1 + _ABOVE_ONE, n_starts=n_starts, most_blocks=most
-        )
-
-    first = searched if pricings is None else listed
-    if problem.norm == "label-noise" or (pricings is not None and _is_a_sure_long_list(pricings)):
-        return first
-
-    def branched(lam: np.ndarray, warm: Warm, full: bool) -> Prices:
-        found = _branched(problem, lam, rule) if full else None
-        if found is not None and (found.exhaustive or found.blocks):
-            return found
-        return replace(first(lam, warm, full), exhaustive=False)
-
-    return branched
-
-
-def _is_a_sure_long_list(pricings: list[ExhaustivePricing]) -> bool:
-    """Whether every cell is known for sure, and there are so many that going through them beats branch and bound."""
-    return sum(p.cells.count for p in pricings) > _MANY_CELLS and not any(p.cells.doubtful for p in pricings)
-
-
-def _branched(problem: Problem, lam: np.ndarray, rule: StoppingRule) -> Prices:
-    """The largest price of all directions, and the cells of those that are too dear.
-
-    Multipliers that are only as good as the cone solver's accuracy make hundreds of neurons too dear by that little:
-    then the largest price is told less finely.
-    """
-    budget = iter(range(_MOST_NODES // nodes_at_once(problem.charts[0].Z)))
-    blocks: dict[BlockKey, ConeBlock] = {}
-    bound = None
-    for tol in (rule.tol / 4, *(t for t in _COARSER if t > rule.tol)):
-        bound = dual_bound(problem, lam, tol, lambda: rule.is_late or next(budget, None) is None)
-        dearest = 1.0
-        for theta, k, sign in zip(bound.neurons, bound.through, bound.signs, strict=True):
-            chart = problem.charts[k]
-            u = theta @ chart.embed
-            pattern = chart.Z @ u > 1e-12 * np.linalg.norm(chart.Z, axis=1) * np.linalg.norm(u)
-            price = cell_price(problem, chart, sign * lam, pattern)[0]
-            dearest = max(dearest, price)
-            if price > 1 + _ABOVE_ONE:
-                block = ConeBlock(int(k), pattern, int(sign), chart.rows)
-                blocks[block.key] = block
-        if bound.is_complete or rule.is_late or dearest > 1 + _COARSER[1]:
-            break
-    assert bound is not None
-    return Prices(bound.most, list(blocks.values()), exhaustive=bound.is_complete)
-
-
 def _all_at_once(problem: Problem, pricings: list[ExhaustivePricing], pricer: Pricer, rule: StoppingRule) -> Generated:
     blocks = [b for pricing in pricings for b in pricing.all_blocks() if b.pattern.any()]
-    if not can_be_solved(problem, blocks, rule):
+    if not _can_be_solved(problem, blocks, rule):
         return Generated([], None, 0.0, rigorous=True, rounds=0, ended=MemoriseStatus.TIME)
     cone = solve_cone(problem, blocks, rule.seconds_left)
     if not cone.solved:
@@ -327,19 +229,13 @@ def _sharpened(
 def _record(
     problem: Problem,
     best: AssembledNetwork,
-    done: Generated,
+    certificate: Certificate,
+    status: MemoriseStatus,
     used: str,
-    *,
-    n_cells: int | None,
-    rule: StoppingRule,
     started: float,
+    n_cells: int | None = None,
+    rounds: int = 0,
 ) -> Memorised:
-    certificate = _certificate(problem, best, done, rule.finishing)
-    status: MemoriseStatus = MemoriseStatus.STALLED if done.ended is MemoriseStatus.GAP else done.ended
-    if not status.is_cut_short and certificate.relative_gap <= rule.tol:
-        status = MemoriseStatus.GAP
-    if not meets_labels(problem, best):
-        status = MemoriseStatus.UNMET
     return Memorised(
         theta=best.theta,
         z=best.z,
@@ -352,31 +248,11 @@ def _record(
         bias=problem.bias,
         goal=problem.goal,
         n_cells=n_cells,
-        rounds=done.rounds,
+        rounds=rounds,
         seconds=now() - started,
-        multipliers=done.cone.multipliers if done.cone is not None else best.multipliers,
+        multipliers=best.multipliers,
         balance=_balance(problem, best.theta),
     )
-
-
-def _certificate(problem: Problem, best: AssembledNetwork, done: Generated, rule: StoppingRule) -> Certificate:
-    """The network that was found bounds the least cost from above, the multipliers bound it from below."""
-    rigour, lower, upper = Rigour.RIGOROUS, done.lower, best.proved.upper
-    obtained = "multipliers give no neuron a price above one, and the network was summed up again at the data"
-    steepest = lipschitz_bound(problem, rule.is_out_of_time)
-    if steepest >= lower:
-        lower, obtained = (
-            steepest,
-            "no network is steeper than its cost, and the network was summed up again at the data",
-        )
-    elif not done.rigorous:
-        rigour = Rigour.HEURISTIC
-        obtained = "the lower bound is from a search over neurons that may lack the dearest, and may be too high"
-        if done.ended is MemoriseStatus.TIME:
-            obtained = f"time ran out before every neuron was priced; {obtained}"
-    if lower > upper * (1 + 1e-12):
-        rigour, obtained = Rigour.HEURISTIC, "the bounds contradict each other, so one of them was computed wrongly"
-    return Certificate(_QUANTITY, best.value, lower, upper, rigour, (), obtained)
 
 
 def _balance(problem: Problem, theta: np.ndarray) -> np.ndarray:
@@ -388,3 +264,108 @@ def _balance(problem: Problem, theta: np.ndarray) -> np.ndarray:
     active = pre > 1e-12 * np.linalg.norm(points, axis=1)[:, None] * np.linalg.norm(theta, axis=1)
     inputs, outputs = active.T @ (points**2).sum(1), (np.where(active, pre, 0.0) ** 2).sum(0)
     return np.asarray(np.sqrt(inputs / np.maximum(outputs, 1e-300)))
+
+
+# ---- column generation -------------------------------------------------------------------
+
+
+def _generate(problem: Problem, blocks: list[ConeBlock], pricer: Pricer, rule: StoppingRule) -> Generated:
+    """Adds blocks until the gap is below the tolerance."""
+    used = {b.key: 0 for b in blocks}
+    cone, proved, guessed, ended, rounds, rough = None, 0.0, 0.0, MemoriseStatus.ROUNDS, 0, True
+    known: tuple[list[ConeBlock], ConeSolution] | None = None
+    for rounds in range(1, rule.max_rounds + 1):
+        if not blocks or not _can_be_solved(problem, blocks, rule):
+            ended = MemoriseStatus.TIME
+            blocks, cone = (blocks, cone) if known is None else known
+            break
+        cone = solve_cone(problem, blocks, rule.seconds_left, _ROUGH if rough else _FINE)
+        if not cone.solved:
+            ended = MemoriseStatus.TIME if rule.is_late else MemoriseStatus.STALLED
+            blocks, cone = (blocks, cone) if known is None else known
+            break
+        known = blocks, cone
+        if rule.is_late:
+            ended = MemoriseStatus.TIME
+            break
+        if rough and rounds == rule.max_rounds:  # prices of rough multipliers bound nothing
+            break
+        lam = admissible(problem, cone.multipliers)
+        warm = [(b.chart, u) for b, u, on in zip(blocks, cone.u, _in_use(cone), strict=True) if on]
+        prices, fresh = _fresh(pricer, lam, warm, used, rough)
+        if prices.exhaustive:
+            proved = max(proved, lower_bound(problem, lam, prices.most))
+        elif not fresh and not rough:
+            guessed = max(guessed, lower_bound(problem, lam, prices.most))
+        is_closed = not rough and cone.value - max(proved, guessed) <= rule.tol * max(cone.value, 1e-300)
+        if is_closed and (proved >= guessed or not rule.is_late):  # a guess may be for want of time alone
+            ended = MemoriseStatus.GAP
+        elif rule.is_late:
+            ended = MemoriseStatus.TIME
+        elif not fresh and not rough:
+            ended = MemoriseStatus.STALLED
+        if ended is not MemoriseStatus.ROUNDS or rounds == rule.max_rounds:
+            break
+        rough = rough and bool(fresh) and prices.most > 1 + 1e-3
+        blocks = _kept(problem, blocks, cone, used, rounds) + fresh
+        used.update({b.key: rounds for b in fresh})
+    rigorous = guessed == 0 or proved >= guessed
+    return Generated(blocks, cone, proved if rigorous else guessed, rigorous, rounds, ended)
+
+
+def _can_be_solved(problem: Problem, blocks: list[ConeBlock], rule: StoppingRule) -> bool:
+    """Whether the program can be set up in the time that is left, and in memory, where its factors take most."""
+    entries = n_entries(problem, blocks)
+    return rule.deadline is None or (
+        rule.has_time_for(2 * stopping.seconds_of_cone(entries)) and has_memory_for(16.0 * entries)
+    )
+
+
+def _fresh(
+    pricer: Pricer, lam: np.ndarray, warm: Warm, used: dict[BlockKey, int], rough: bool
+) -> tuple[Prices, list[ConeBlock]]:
+    """Prices, and of the blocks that are too cheap those not in play; all cells are priced if none are found."""
+    prices = pricer(lam, warm, False)
+    fresh = [b for b in prices.blocks if used.get(b.key, -1) < 0]
+    if fresh or rough or prices.exhaustive:
+        return prices, fresh
+    prices = pricer(lam, warm, True)
+    return prices, [b for b in prices.blocks if used.get(b.key, -1) < 0]
+
+
+def _in_use(cone: ConeSolution) -> np.ndarray:
+    size = np.array([np.linalg.norm(u) for u in cone.u])
+    return np.asarray(size > 1e-4 * size.max())
+
+
+def _kept(
+    problem: Problem, blocks: list[ConeBlock], cone: ConeSolution, used: dict[BlockKey, int], now: int
+) -> list[ConeBlock]:
+    """Drops blocks that have long been idle; ``used`` is -1 for those and else the last round of use."""
+    kept = []
+    for block, on in zip(blocks, _in_use(cone), strict=True):
+        if on:
+            used[block.key] = now
+        if now - used[block.key] < _IDLE_ROUNDS or len(blocks) < 3 * problem.n:
+            kept.append(block)
+        else:
+            used[block.key] = -1
+    return kept
+
+
+def _certificate(problem: Problem, best: AssembledNetwork, done: Generated, rule: StoppingRule) -> Certificate:
+    """The network that was found bounds the least cost from above, the multipliers bound it from below."""
+    rigour, lower, upper = Rigour.RIGOROUS, done.lower, best.proved.upper
+    obtained = "multipliers give no neuron a price above one, and the network was summed up again at the data"
+    steepest = lipschitz_bound(problem, lambda: rule.is_late)
+    if steepest >= lower:
+        lower = steepest
+        obtained = "no network is steeper than its cost, and the network was summed up again at the data"
+    elif not done.rigorous:
+        rigour = Rigour.HEURISTIC
+        obtained = "the lower bound is from a search over neurons that may lack the dearest, and may be too high"
+        if done.ended is MemoriseStatus.TIME:
+            obtained = f"time ran out before every neuron was priced; {obtained}"
+    if lower > upper * (1 + 1e-12):
+        rigour, obtained = Rigour.HEURISTIC, "the bounds contradict each other, so one of them was computed wrongly"
+    return Certificate(_QUANTITY, best.value, lower, upper, rigour, (), obtained)

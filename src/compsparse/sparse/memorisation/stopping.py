@@ -40,10 +40,6 @@ class StoppingRule:
         """Whether the deadline is over."""
         return self.deadline is not None and now() > self.deadline
 
-    def is_out_of_time(self) -> bool:
-        """The same as a question that long work asks now and then."""
-        return self.is_late
-
     def has_time_for(self, seconds: float) -> bool:
         """Whether a step of so many seconds of one core ends before the deadline."""
         return self.deadline is None or seconds <= self.deadline - now()

@@ -1,4 +1,8 @@
-"""Atoms: single neurons of cost one, and the linear program over them whose basic solutions have at most n."""
+"""Networks of neurons of cost one: a linear program over given ones, and the best network of a cone program's.
+
+The basic solutions of the linear program have at most n neurons. A network is corrected to meet the data within the
+cells of its neurons, and kept with what it proves.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +13,19 @@ import numpy as np
 from scipy.linalg import qr, solve_triangular
 from scipy.optimize import linprog
 
-from compsparse.sparse.memorisation.norms import costs
-from compsparse.sparse.memorisation.problem import Chart, Problem
+from compsparse.sparse.memorisation.certificate import PrimalBound, primal_bound, some_lines
+from compsparse.sparse.memorisation.cone import Generated
+from compsparse.sparse.memorisation.problem import Chart, Problem, balanced_label_noise_penalty, costs, neuron_costs
+from compsparse.sparse.memorisation.stopping import StoppingRule, seconds_of_atoms, seconds_of_check, seconds_of_fit
 
-ON_HYPERPLANE = 1e-7
+_ON_HYPERPLANE = 1e-7
 _ACTIVE = 1e-12
 _TIGHT = 1e-6
 _CORRECTIONS = 3
 _MOST_AT_START = 2000
+_SNAPS = (_ON_HYPERPLANE, 1e-9, 1e-11, 0.0)
+_FITS = 1e-8
+_GOOD_ENOUGH = 2e-9  # relative gap of a network beside which no other is tried
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,59 +110,41 @@ def solve_atoms(problem: Problem, atoms: Atoms, time_limit: float | None = None)
     return AtomSolution(z, scale * float(found.x[2 * K]) if constant else 0.0, lam)
 
 
-def polished(
-    problem: Problem, atoms: Atoms, solution: AtomSolution, near: float = ON_HYPERPLANE
-) -> tuple[Atoms, AtomSolution]:
+def _polished(problem: Problem, atoms: Atoms, solution: AtomSolution, near: float) -> tuple[Atoms, AtomSolution]:
     """The support alone, moved by the least change within its cells that meets the data to rounding."""
     support = np.flatnonzero(np.abs(solution.z) > 1e-12 * max(solution.value, 1e-300))
     u = [np.abs(solution.z[j]) * atoms.u[j] for j in support]
-    final, exact = fitted(problem, atoms.chart[support], u, np.sign(solution.z[support]), solution.constant, near)
+    final, exact = _fitted(problem, atoms.chart[support], u, np.sign(solution.z[support]), solution.constant, near)
     return final, AtomSolution(exact.z, exact.constant, solution.multipliers)
 
 
-def fitted(
+def _fitted(
     problem: Problem, chart: np.ndarray, u: list[np.ndarray], sign: np.ndarray, constant: float, near: float
 ) -> tuple[Atoms, AtomSolution]:
     """Neurons sign (z_i . u)_+ corrected to meet the data; kinks ``near`` a point go through it.
 
     In a cell the network is linear in u, so the least correction is one least-squares problem.
     """
-    best = (short_of(problem, _values(problem, chart, u, sign, constant)), u, constant)
+    best = (_short_of(problem, _values(problem, chart, u, sign, constant)), u, constant)
     for _ in range(_CORRECTIONS):
         u, constant = _corrected(problem, chart, u, sign, constant, near)
-        short = short_of(problem, _values(problem, chart, u, sign, constant))
+        short = _short_of(problem, _values(problem, chart, u, sign, constant))
         if short < best[0]:
             best = (short, u, constant)
     _, u, constant = best
     moved = [make_atoms(problem, [(int(k), v[None])]) for k, v in zip(chart, u, strict=True)]
     kept = [j for j, m in enumerate(moved) if m.u]
-    z = np.array([sign[j] * _cost_ratio(u[j], moved[j]) for j in kept])
+    z = np.array([sign[j] * float(np.linalg.norm(u[j]) / np.linalg.norm(moved[j].u[0])) for j in kept])
     columns = np.concatenate([np.zeros((problem.n, 0)), *(moved[j].columns for j in kept)], axis=1)
     final = Atoms(chart[kept], [moved[j].u[0] for j in kept], columns)
     return final, _scaled(problem, final, AtomSolution(z, constant, np.zeros(problem.n)))
 
 
-def joined(one: Atoms, other: Atoms) -> Atoms:
-    """The neurons of both."""
-    return Atoms(
-        np.concatenate([one.chart, other.chart]), [*one.u, *other.u], np.concatenate([one.columns, other.columns], 1)
-    )
-
-
-def misfit(problem: Problem, atoms: Atoms, solution: AtomSolution) -> float:
-    """How far the data are from being met."""
-    return short_of(problem, atoms.columns @ solution.z + solution.constant)
-
-
-def short_of(problem: Problem, f: np.ndarray) -> float:
+def _short_of(problem: Problem, f: np.ndarray) -> float:
     """How far values at the data are from what is asked of them."""
     if problem.goal == "interpolate":
         return float(np.abs(f - problem.y).max())
     return float(np.maximum(1 - problem.y * f, 0).max())
-
-
-def _cost_ratio(u: np.ndarray, atom: Atoms) -> float:
-    return float(np.linalg.norm(u) / np.linalg.norm(atom.u[0]))
 
 
 def _values(problem: Problem, chart: np.ndarray, u: list[np.ndarray], sign: np.ndarray, constant: float) -> np.ndarray:
@@ -169,7 +160,7 @@ def _corrected(
     maps, f = [], np.full(problem.n, constant)
     for k, v, s in zip(chart, u, sign, strict=True):
         Z = problem.charts[k].Z
-        on = touched(problem.charts[k], v, near)
+        on = _touched(problem.charts[k], v, near)
         active = (Z @ v > 0) & ~on
         face = np.eye(len(v)) - np.linalg.pinv(Z[on]) @ Z[on] if on.any() else np.eye(len(v))
         # larger neurons move more, so that directions turn least
@@ -183,7 +174,7 @@ def _corrected(
     moved = []
     for j, (k, v) in enumerate(zip(chart, u, strict=True)):
         delta = np.linalg.norm(v) * step[at[j] : at[j + 1]]
-        moved.append(snapped(problem.charts[k], v + delta, near))
+        moved.append(_snapped(problem.charts[k], v + delta, near))
     return moved, constant + float(step[-1]) * problem.has_constant
 
 
@@ -196,24 +187,24 @@ def _scaled(problem: Problem, atoms: Atoms, solution: AtomSolution) -> AtomSolut
     return AtomSolution(factor * solution.z, factor * solution.constant, solution.multipliers)
 
 
-def touched(chart: Chart, u: np.ndarray, near: float) -> np.ndarray:
+def _touched(chart: Chart, u: np.ndarray, near: float) -> np.ndarray:
     """Points whose hyperplanes the direction nearly lies on."""
     size = np.linalg.norm(chart.Z, axis=1)
     return np.asarray((size > 0) & (np.abs(chart.Z @ u) < near * size * np.linalg.norm(u)))
 
 
-def snapped(chart: Chart, u: np.ndarray, near: float) -> np.ndarray:
+def _snapped(chart: Chart, u: np.ndarray, near: float) -> np.ndarray:
     """The direction moved onto the hyperplanes that it nearly touches."""
-    on = touched(chart, u, near)
+    on = _touched(chart, u, near)
     if not on.any():
         return u
     return np.asarray(u - np.linalg.pinv(chart.Z[on]) @ (chart.Z[on] @ u))
 
 
-def merged(u: np.ndarray, same: float) -> list[np.ndarray]:
+def _merged(u: np.ndarray, same: float) -> list[np.ndarray]:
     """Adds up neurons of one direction, as cells that share a face give them.
 
-    >>> [sum.tolist() for sum in merged(np.array([[1.0, 0.0], [0.0, 0.0], [2.0, 0.0], [0.0, 1.0]]), 1e-6)]
+    >>> [sum.tolist() for sum in _merged(np.array([[1.0, 0.0], [0.0, 0.0], [2.0, 0.0], [0.0, 1.0]]), 1e-6)]
     [[3.0, 0.0], [0.0, 1.0]]
     """
     u = u[u.any(axis=1)]
@@ -335,3 +326,127 @@ def _staircase(X: np.ndarray, line: np.ndarray) -> np.ndarray:
     spread = max(float(at[-1] - at[0]), 1e-3 * float(np.abs(at).max()), 1e-12)
     kinks = np.append(at[0] - spread / len(at), (at[1:] + at[:-1]) / 2)
     return np.column_stack([np.tile(line, (len(kinks), 1)), -kinks])
+
+
+# ---- from the answer of the cone program -------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class AssembledNetwork:
+    """A network, its cost and what it proves."""
+
+    theta: np.ndarray
+    z: np.ndarray
+    constant: float
+    value: float
+    proved: PrimalBound
+    multipliers: np.ndarray
+
+    @classmethod
+    def constant_alone(cls, problem: Problem, constant: float) -> AssembledNetwork:
+        """A constant that costs nothing and meets the data."""
+        theta = np.zeros((0, problem.X.shape[1] + 1))
+        return cls(theta, np.zeros(0), constant, 0.0, PrimalBound(0.0, 0.0), np.zeros(problem.n))
+
+
+def best_network(
+    problem: Problem, atoms: Atoms, start: AtomSolution | None, done: Generated, rule: StoppingRule
+) -> AssembledNetwork:
+    """The basic solution of least upper bound, over the cone program's neurons or, if they do not fit, with others.
+
+    Kinks nearly at a point go through it, which gives the sparsest network; where points are that close to each other
+    less is moved. What there is no time for is left out.
+    """
+    tried, pool = [], atoms
+    if done.cone is not None and done.cone.solved:
+        for near in _SNAPS:
+            if not rule.has_time_for(_seconds(problem, len(done.blocks))):
+                break
+            neurons, answer = _basic(problem, done, near, rule)
+            tried.append(_summed_up(problem, *answer))
+            is_best = tried[-1].proved.upper <= done.lower * (1 + _GOOD_ENOUGH)
+            if (is_best or done.ended.is_cut_short) and meets_labels(problem, tried[-1]):
+                return tried[-1]
+            charts, columns = zip((neurons.chart, neurons.columns), (pool.chart, pool.columns), strict=True)
+            pool = Atoms(np.concatenate(charts), [*neurons.u, *pool.u], np.concatenate(columns, axis=1))
+        if rule.has_time_for(seconds_of_atoms(problem.n, len(pool.u))):
+            start = solve_atoms(problem, pool, rule.seconds_left) or start
+    if start is not None:
+        of = pool if len(start.z) == len(pool.u) else atoms
+        if rule.deadline is not None:
+            tried.append(_summed_up(problem, of, start))
+        for near in _SNAPS:
+            if rule.has_time_for(_seconds(problem, int(np.count_nonzero(start.z)))):
+                tried.append(_summed_up(problem, *_polished(problem, of, start, near)))
+    if not any(meets_labels(problem, network) for network in tried):
+        tried.append(_along_a_line(problem))
+    return min(tried, key=lambda network: (not meets_labels(problem, network), network.proved.upper))
+
+
+def _seconds(problem: Problem, n_neurons: int) -> float:
+    """To correct so many neurons, as often as is done, and to sum them up."""
+    return 6 * seconds_of_fit(problem.n, n_neurons * problem.charts[0].Z.shape[1]) + seconds_of_check(problem.n)
+
+
+def _summed_up(problem: Problem, atoms: Atoms, solution: AtomSolution) -> AssembledNetwork:
+    chosen = np.flatnonzero(solution.z)
+    theta, z = atoms.directions(problem, chosen), solution.z[chosen]
+    value = solution.value if problem.norm == "label-noise" else float(np.abs(z) @ neuron_costs(theta, problem.bias))
+    proved = primal_bound(problem, theta, z, solution.constant, value)
+    return AssembledNetwork(theta, z, solution.constant, value, proved, solution.multipliers)
+
+
+def _along_a_line(problem: Problem) -> AssembledNetwork:
+    """The values along the line on which the points are most apart, joined by straight lines: a last resort."""
+    lines = some_lines(problem.X)
+    places = np.sort(problem.X @ lines.T, axis=0)
+    line = lines[int(np.argmax(np.diff(places, axis=0).min(0, initial=np.inf)))]
+    at = problem.X @ line
+    order = np.argsort(at)
+    with np.errstate(all="ignore"):
+        slopes = np.nan_to_num(np.diff(problem.y[order]) / np.diff(at[order]), posinf=0.0, neginf=0.0)
+    theta = np.column_stack([np.tile(line, (len(slopes), 1)), -at[order[:-1]]])
+    z = np.diff(slopes, prepend=0.0)
+    if not problem.has_constant:
+        theta = np.concatenate([np.eye(problem.X.shape[1] + 1)[-1:], theta])
+        z = np.concatenate([problem.y[order[:1]], z])
+    constant = float(problem.y[order[0]]) if problem.has_constant else 0.0
+    if problem.norm == "label-noise":
+        cost = np.array([balanced_label_noise_penalty(problem.X, t[None], np.ones(1)) for t in theta])
+    else:
+        cost = neuron_costs(theta, problem.bias)
+    kept = (cost > 0) & (z != 0)
+    theta, z = theta[kept] / cost[kept, None], z[kept] * cost[kept]
+    value = float(np.abs(z).sum())
+    proved = primal_bound(problem, theta, z, constant, value)
+    return AssembledNetwork(theta, z, constant, value, proved, np.zeros(problem.n))
+
+
+def _basic(
+    problem: Problem, done: Generated, near: float, rule: StoppingRule
+) -> tuple[Atoms, tuple[Atoms, AtomSolution]]:
+    """The neurons of the cone program, and a basic solution over them."""
+    assert done.cone is not None
+    final, feasible = _fitted(problem, *_in_use(problem, done, near), done.cone.constant, near)
+    basic = solve_atoms(problem, final, rule.seconds_left)
+    if basic is None or basic.value > feasible.value * (1 + 1e-9):
+        basic = reduced(problem, final, feasible)
+    return final, _polished(problem, final, basic, near)
+
+
+def _in_use(problem: Problem, done: Generated, near: float) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:
+    """Charts, directions and signs that the cone program uses, moved onto the hyperplanes they nearly touch."""
+    assert done.cone is not None
+    largest = max(float(np.linalg.norm(u)) for u in done.cone.u)
+    found: dict[tuple[int, int], list[np.ndarray]] = {}
+    for block, u in zip(done.blocks, done.cone.u, strict=True):
+        if float(np.linalg.norm(u)) > (near / 10 or 1e-13) * largest:
+            found.setdefault((block.chart, block.sign), []).append(_snapped(problem.charts[block.chart], u, near))
+    sums = [(k, sign, u) for (k, sign), us in found.items() for u in _merged(np.array(us), 10 * near)]
+    return np.array([k for k, _, _ in sums]), [u for *_, u in sums], np.array([s for _, s, _ in sums], float)
+
+
+def meets_labels(problem: Problem, network: AssembledNetwork) -> bool:
+    """Whether the residual is small beside the differences of labels."""
+    size = float(np.ptp(problem.y)) or float(np.abs(problem.y).max())
+    return network.proved.residual <= _FITS * (1.0 if problem.goal == "margin" else size)

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from compsparse.arithmetic import UNIT_ROUNDOFF, BoundedSum, bounded_product
-from compsparse.sparse.memorisation.largest_price import largest_price
 from compsparse.sparse.memorisation.problem import Problem, with_one
 from compsparse.sparse.memorisation.stopping import never
 
@@ -50,6 +50,8 @@ def dual_bound(problem: Problem, lam: np.ndarray, tol: float, is_late: Callable[
 
     Prices up to 1 + tol need not be told apart.
     """
+    from compsparse.sparse.memorisation.branching import largest_price
+
     most, neurons, through, signs = 1.0, [], [], []
     for k, points in enumerate(_points(problem)):
         found = largest_price(points, lam, 1.0 + tol, is_late=is_late)
@@ -134,8 +136,7 @@ def _of_zero_sum(lam: np.ndarray) -> np.ndarray:
 # ---- the network -------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class PrimalBound:
+class PrimalBound(NamedTuple):
     """What a network proves.
 
     Attributes:
