@@ -46,7 +46,7 @@ def set_of(*names):
 
 def test_every_target_of_what_was_asked_runs_once(bench):
     whole = bench.jobs(asked(family=list(bench.SEEDS), n_rows=[1000, 4000], noise=[0.0, 0.05]))
-    assert len({job.key for job in whole}) == len(whole) == 4 * (len(formulas()) + 2 * (3 * 10 + 20 + 5 * 10))
+    assert len({job.key for job in whole}) == len(whole) == 4 * (len(formulas()) + 2 * (3 * 10 + 20 + 5 * 10 + 30))
     unseen = bench.jobs(asked(half="unseen"))
     assert {job.name for job in unseen} == {law.name for law in formulas(half="unseen")}
     assert len(bench.jobs(asked(quick=True))) == 2 * bench.QUICK_FORMULAS

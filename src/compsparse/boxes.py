@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from compsparse.checks import brief, check_name_list, check_number, check_unmasked
+from compsparse.checks import brief, check_list, check_name_list, check_names, check_number, check_unmasked
 from compsparse.errors import ConfigError
 
 Side = tuple[float, float]
@@ -28,7 +28,7 @@ def read_box(bounds: Any, names: Sequence[str] | None = None, what: str = "bound
     >>> read_box({"b": (0, 1), "a": (2, 3)}, ["a", "b"])
     ((2.0, 3.0), (0.0, 1.0))
     """
-    names = None if names is None else check_name_list("names", names)
+    names = None if names is None else _names_of_inputs(names)
     if isinstance(bounds, Mapping):
         names = check_name_list(what, list(bounds)) if names is None else names
         sides = _sides_by_name(bounds, names, what)
@@ -40,7 +40,7 @@ def read_box(bounds: Any, names: Sequence[str] | None = None, what: str = "bound
 
 def read_named_box(bounds: Any, names: Sequence[str] | None = None) -> tuple[tuple[Side, ...], Sequence[str] | None]:
     """A box, and the names of its inputs where they are given, by themselves or by the bounds."""
-    names = None if names is None else check_name_list("names", names)
+    names = None if names is None else _names_of_inputs(names)
     if isinstance(bounds, Mapping) and names is None:
         names = list(bounds)
     says_how_many = not isinstance(bounds, Mapping) and n_sides(bounds) is not None
@@ -73,6 +73,11 @@ def read_box_text(text: str, what: str = "bounds") -> Side | dict[str, Side]:
             raise ConfigError(f"{what} names {name.strip()!r} twice")
         sides[name.strip()] = (low, high)
     return sides
+
+
+def _names_of_inputs(names: Any) -> tuple[str, ...]:
+    found = check_list("names", names)
+    return check_names(found, len(found), "input")
 
 
 def _sides_by_name(bounds: Mapping[Any, Any], names: Sequence[str], what: str) -> list[Any]:
