@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from compsparse.models import FittedGraph
 
 _FORMAT = "compsparse.discovery"
-_VERSION = 3
+_VERSION = 4
 _CLEAR_OF_THRESHOLD, _CLEAR_OF_CHANCE = 0.5, 3.0
 """Share of its threshold below which a figure is far from it, and standard errors from which a gain is no chance."""
 
@@ -74,6 +74,8 @@ class Evidence:
         statement: what was seen, as a clause about the members ("them"); the bare figure where there is none.
         figures: the numbers behind the statement.
         doubts: why the module may hold only nearly: a useful simplification, marked as one.
+        shared: those of the members that the rest of the graph reads too; a module has none, a part of a wide node
+            acts through one number where they have given values.
     """
 
     members: frozenset[str]
@@ -89,6 +91,7 @@ class Evidence:
     statement: str = ""
     figures: str = ""
     doubts: tuple[str, ...] = ()
+    shared: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
         return f"{self.confidence.value}: {{{', '.join(sorted(self.members))}}} {self.sentence}"
@@ -116,7 +119,7 @@ class Evidence:
     @property
     def kind_words(self) -> str:
         """How the parts of the node combine; two parts combine in one way only, so nothing is said of them."""
-        if self.parts == 2:
+        if self.parts == 2 or self.shared:
             return ""
         parts = f"its {self.parts} parts" if self.parts else "its parts"
         return {
@@ -211,7 +214,13 @@ class Discovery:
     def modules(self) -> frozenset[frozenset[str]]:
         """Strong modules of any output as sets of input names; singletons and whole sets left out."""
         whole = {output: self.inputs_of(output) for output in self.graph.outputs}
-        return frozenset(e.members for e in self.evidence if any(e.members != whole[o] for o in e.outputs))
+        modules = (e for e in self.evidence if not e.shared)
+        return frozenset(e.members for e in modules if any(e.members != whole[o] for o in e.outputs))
+
+    @property
+    def parts(self) -> tuple[Evidence, ...]:
+        """The parts of wide nodes, which share inputs with the rest of the graph."""
+        return tuple(e for e in self.evidence if e.shared)
 
     @property
     def inert(self) -> tuple[str, ...]:
@@ -333,8 +342,8 @@ def _is(value: Any, wanted: object) -> bool:
 def _plain(entry: dict[str, Any]) -> dict[str, Any]:
     """Sets as sorted lists, NaN as null."""
     plain = {k: None if isinstance(v, float) and math.isnan(v) else v for k, v in entry.items()}
-    plain["members"] = sorted(entry["members"])
-    return plain
+    sets = {key: sorted(value) for key, value in entry.items() if isinstance(value, frozenset)}
+    return plain | sets
 
 
 def _nan(entry: dict[str, Any]) -> dict[str, float]:
@@ -344,6 +353,7 @@ def _nan(entry: dict[str, Any]) -> dict[str, float]:
 def _evidence(entry: dict[str, Any]) -> Evidence:
     members, outputs = _texts(entry["members"]), tuple(entry["outputs"])
     given = {"members": members, "outputs": outputs, "kind": entry["kind"], "doubts": tuple(entry["doubts"])}
+    given["shared"] = _texts(entry["shared"])
     read = Evidence(**{**entry, **_nan(entry), **given})
     if read.kind is not None and read.kind not in get_args(Kind):
         raise ValueError(f"no kind of module: {read.kind!r}")

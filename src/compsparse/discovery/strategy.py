@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from compsparse.checks import brief, did_you_mean
 from compsparse.discovery.record import AnswerNoise, Cost, Discovery, DiscoveryStatus, Evidence, Step
-from compsparse.discovery.structure.forest import Members, SameModule, grow_forest, never_shared
+from compsparse.discovery.structure.forest import Members, Part, SameModule, grow_forest, never_shared
 from compsparse.errors import ConfigError
 from compsparse.graph import FunctionGraph
 from compsparse.graph.modules import ModuleTree
@@ -36,6 +36,7 @@ class Findings:
         cost: what the search spent.
         same: whether two outputs use one and the same function of some members.
         channels: how many numbers the module of (members, output) passes on, where it is not 1.
+        insides: how the node of (members, output) is drawn where its parts share inputs.
         path: the decisions in order.
         noise: the level assumed or estimated; None where answers are exact.
         caveats: sentences a reader must know.
@@ -53,6 +54,7 @@ class Findings:
     cost: Cost
     same: SameModule = never_shared
     channels: Mapping[tuple[Members, str], int] = field(default_factory=dict)
+    insides: Mapping[tuple[Members, str], Part] = field(default_factory=dict)
     path: tuple[Step, ...] = ()
     noise: AnswerNoise | None = None
     caveats: tuple[str, ...] = ()
@@ -142,7 +144,7 @@ def assembled(findings: Findings) -> Discovery:
     started = time.perf_counter()
     if findings.status is not DiscoveryStatus.FINISHED:
         findings = _kinds_not_examined(findings)
-    graph = grow_forest(findings.inputs, findings.trees, findings.same, findings.channels)
+    graph = grow_forest(findings.inputs, findings.trees, findings.same, findings.channels, findings.insides)
     of_graph: tuple[str, ...] = ()
     if findings.complete is not None:
         graph, of_graph = findings.complete(graph)

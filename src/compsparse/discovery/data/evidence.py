@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 
 from compsparse.discovery.data.outputs import FoundTree, FoundTrees
 from compsparse.discovery.data.sketch import Support
@@ -27,6 +28,8 @@ def module_evidence(found: FoundTrees) -> tuple[Evidence, ...]:
             continue
         module = next(m for m in first.tree.inner if m.members == members)
         entries.append(_of_whole(first, users) if module is first.tree else _of_module(first, module, users))
+    for (_, name), inside in found.insides.items():
+        entries += [replace(e, doubts=(*e.doubts, *_doubts(found.of[name]))) for e in inside.evidence]
     return tuple(entries)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -33,6 +34,7 @@ from compsparse.discovery.data.tree_search import find_modules, search_tree
 from compsparse.discovery.data.trials import TrialTable
 from compsparse.discovery.data.units import Units
 from compsparse.discovery.record import DiscoveryStatus, Step
+from compsparse.discovery.shared_inputs import Inside, look_inside, wide_nodes
 from compsparse.discovery.strategy import without_kinds
 from compsparse.discovery.structure.bundles import Bundle, with_bundles
 from compsparse.discovery.structure.forest import Members
@@ -109,6 +111,20 @@ class FoundTrees:
         """How many numbers modules of several channels pass on."""
         return {(b.members, name): b.channels for name, found in self.of.items() for b in found.bundles}
 
+    @cached_property
+    def insides(self) -> dict[tuple[Members, str], Inside]:
+        """The wide nodes that are drawn with parts which share inputs."""
+        found = {}
+        for name, of_output in self.of.items():
+            smooth, several = of_output.smooth, [bundle.members for bundle in of_output.bundles]
+            if smooth is None or smooth.table is None or of_output.status is not DiscoveryStatus.FINISHED:
+                continue
+            for node in wide_nodes(self.trees[name], several):
+                if node.members <= set(smooth.table.names):
+                    inside = look_inside(node, name, smooth.table, smooth.sums.get(node.members))
+                    found |= {(node.members, name): inside} if inside is not None else {}
+        return found
+
     @property
     def status(self) -> DiscoveryStatus:
         """How the first search that did not run to its end has ended."""
@@ -129,8 +145,10 @@ def search_outputs(request: TableRequest) -> FoundTrees:
         found[name] = search_output(rows, i, last.within(last.left / (len(names) - i)))
         if found[name].status is DiscoveryStatus.INTERRUPTED:
             last = last.within(0)  # the outputs still to come get the plain answer at once
-    caveats = tuple(sentence for name, f in found.items() for sentence in (*_caveats(name, f, request), *f.caveats))
-    trees = FoundTrees(found, caveats=caveats)
+    trees = FoundTrees(found)
+    drawn = {name for _, name in trees.insides}
+    caveats = [s for name, f in found.items() for s in (*_caveats(name, f, request, name in drawn), *f.caveats)]
+    trees = replace(trees, caveats=tuple(caveats))
     return trees if len(found) == 1 else compare_outputs(rows, trees, last)
 
 
@@ -385,7 +403,7 @@ class SearchRows:
         return torch.as_tensor(np.stack(standardised, axis=1), dtype=torch.float32, device=self.X.device)
 
 
-def _caveats(name: str, found: FoundTree, request: TableRequest) -> list[str]:
+def _caveats(name: str, found: FoundTree, request: TableRequest, has_parts: bool) -> list[str]:
     tree, n_rows = found.tree, len(request.table.X)
     if n_rows < limits.FEWEST_ROWS:
         return [f"{n_rows} rows are too few to look for structure (at least {limits.FEWEST_ROWS})"]
@@ -408,7 +426,7 @@ def _caveats(name: str, found: FoundTree, request: TableRequest) -> list[str]:
             f"not needed here, which is no proof that they do nothing: {', '.join(sorted(hidden))} (an effect of up to "
             f"{most:.0%} of the spread of {name!r} would not have been seen)"
         )
-    return said + _about_modules(name, found)
+    return said + ([] if has_parts else _about_modules(name, found))
 
 
 def _about_modules(name: str, found: FoundTree) -> list[str]:

@@ -108,3 +108,8 @@ BUNDLE_BASES, BUNDLE_VALUES = 4, 5
 """Base points, and values of each child around one."""
 CLEARLY_SPANNED = 10.0
 """Singular value of the last channel over the threshold from which it is surely there."""
+
+# ---- sums under a link --------------------------------------------------------------------------
+
+SWAPS_FOR_LINK, FRESH_SHEETS = 96, 4
+"""Swaps of every input by which a link is fitted, and sheets that took no part in it and judge it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,10 +37,12 @@ from compsparse.discovery.queries.oracle import Oracle, OutOfQueries
 from compsparse.discovery.queries.pool import Pool, turn_between_outputs
 from compsparse.discovery.queries.search import QuerySearch
 from compsparse.discovery.queries.sheets import n_points
+from compsparse.discovery.queries.sums import find_sum
 from compsparse.discovery.record import AnswerNoise, DiscoveryStatus, Evidence
+from compsparse.discovery.shared_inputs import Inside, look_inside, wide_nodes
 from compsparse.discovery.structure.bundles import Bundle, with_bundles
 from compsparse.discovery.structure.closure import close
-from compsparse.discovery.structure.forest import Members, SameModule, never_shared, users_of_modules
+from compsparse.discovery.structure.forest import Members, Part, SameModule, never_shared, users_of_modules
 from compsparse.errors import ConfigError, DataError
 from compsparse.graph.modules import ModuleTree
 
@@ -93,6 +95,7 @@ class Run:
         self._answers: Answers | None = None
         self._search: QuerySearch | None = None
         self._bundles: dict[str, list[Bundle]] = {}
+        self._insides: dict[tuple[Members, str], Inside] = {}
         self._caveats: list[str] = []
 
     def findings(self) -> QueryFindings:
@@ -106,6 +109,7 @@ class Run:
                 self.status = DiscoveryStatus.OUT_OF_QUERIES
             self._check_activity(search)
             self._look_for_bundles(search)
+            self._look_into_wide_nodes(search)
         except (TimeIsOver, KeyboardInterrupt) as end:
             self.status = DiscoveryStatus.of(end)
         if self._search is not None and self.status in (DiscoveryStatus.OUT_OF_TIME, DiscoveryStatus.INTERRUPTED):
@@ -113,8 +117,10 @@ class Run:
         if self._search is None or not self._search.knows_something:
             return self._nothing_known()
         seen = _Reading(self._search, self.outputs, self._bundles)
-        caveats = (*seen.caveats(self.status is DiscoveryStatus.FINISHED), *self._caveats)
-        return QueryFindings(seen.trees, seen.same, seen.channels, seen.evidence(), caveats)
+        caveats = (*seen.caveats(self.status is DiscoveryStatus.FINISHED, self._insides), *self._caveats)
+        evidence = (*seen.evidence(), *(e for inside in self._insides.values() for e in inside.evidence))
+        insides = {place: inside.part for place, inside in self._insides.items()}
+        return QueryFindings(seen.trees, seen.same, seen.channels, insides, evidence, caveats)
 
     # ---- before the search ---------------------------------------------------------------
 
@@ -197,6 +203,20 @@ class Run:
         except OutOfQueries:
             self._caveats.append("the budget left no room to look for modules of several channels")
 
+    def _look_into_wide_nodes(self, search: QuerySearch) -> None:
+        """Asks for parts that share inputs, where all else is settled."""
+        if self.status is not DiscoveryStatus.FINISHED:
+            return
+        for o, name in enumerate(self.outputs):
+            if not search.decisions[o].consistent:
+                continue
+            tree = with_bundles(search.decisions[o].tree, self._bundles.get(name, []))
+            wide = wide_nodes(tree, [bundle.members for bundle in self._bundles.get(name, [])])
+            for node in wide:
+                inside = look_inside(node, name, search.turn_table(o), find_sum(search, o, node), _STATISTIC)
+                if inside is not None:
+                    self._insides[node.members, name] = inside
+
     # ---- what there is -------------------------------------------------------------------
 
     def _name(self, n_outputs: int) -> None:
@@ -212,7 +232,7 @@ class Run:
         tree = ModuleTree(everything, "prime", tuple(ModuleTree(frozenset([name])) for name in self.names))
         evidence = tuple(Evidence(everything, "prime", (o,), _STATISTIC, math.nan) for o in self.outputs)
         caveat = "the search ended before its first round; nothing is known of the structure"
-        return QueryFindings(dict.fromkeys(self.outputs, tree), never_shared, {}, evidence, (caveat,))
+        return QueryFindings(dict.fromkeys(self.outputs, tree), never_shared, {}, {}, evidence, (caveat,))
 
 
 # ---- from decisions to findings -------------------------------------------------------------------
@@ -232,11 +252,12 @@ def _figures(turn: float, threshold: float) -> str:
 
 @dataclass(frozen=True)
 class QueryFindings:
-    """Trees, which of their modules are shared or pass several numbers, evidence, sentences of caution."""
+    """Trees, which of their modules are shared or pass several numbers, what stands inside, evidence, caution."""
 
     trees: Mapping[str, ModuleTree]
     same: SameModule
     channels: Mapping[tuple[Members, str], int]
+    insides: Mapping[tuple[Members, str], Part]
     evidence: tuple[Evidence, ...]
     caveats: tuple[str, ...]
 
@@ -337,16 +358,16 @@ class _Reading:
 
     # ---- caveats -------------------------------------------------------------------------
 
-    def caveats(self, finished: bool) -> tuple[str, ...]:
-        """What a reader must know of every output."""
-        found = [self._caveats_of(name, finished) for name in self.trees]
+    def caveats(self, finished: bool, drawn: Collection[tuple[Members, str]]) -> tuple[str, ...]:
+        """What a reader must know of every output; ``drawn`` are the wide nodes whose parts share inputs."""
+        found = [self._caveats_of(name, finished, (tree.members, name) in drawn) for name, tree in self.trees.items()]
         return tuple(sentence for sentences in found for sentence in sentences)
 
-    def _caveats_of(self, output: str, finished: bool) -> list[str]:
+    def _caveats_of(self, output: str, finished: bool, is_drawn: bool) -> list[str]:
         search, o = self._search, self._number[output]
         decision, tree = search.decisions[o], self.trees[output]
         sentences = []
-        if len(tree.children) > 2 and tree.kind == "prime" and not tree.modules:
+        if len(tree.children) > 2 and tree.kind == "prime" and not tree.modules and not is_drawn:
             sentences.append(f"{output}: no structure was found, the graph is one prime node")
         if not decision.consistent:
             sentences.append(

@@ -24,6 +24,7 @@ from compsparse.discovery.queries.oracle import Oracle, OutOfQueries
 from compsparse.discovery.queries.pool import Pool, rare_effects
 from compsparse.discovery.queries.sheets import Sheet, draw_sheet, n_points, random_points, swaps_per_input
 from compsparse.discovery.structure.closure import Decision, decide
+from compsparse.discovery.structure.turns import TurnTable
 
 
 class QuerySearch:
@@ -85,16 +86,16 @@ class QuerySearch:
         everything = np.arange(len(self.names))
         sheets: list[tuple[Sheet, Slopes]] = []
         try:
-            sheets.append(self._measure(everything, everything))
+            sheets.append(self.measure(everything, everything))
             for swapped, watched in self._closer_looks():
-                sheets.append(self._measure(swapped, watched))
+                sheets.append(self.measure(swapped, watched))
         finally:
             if sheets:
                 self.pool.add(sheets)
         self._check_steps(sheets)
         self.oracle.report(f"{len(self.pool.units)} rounds")
 
-    def _measure(self, swapped: np.ndarray, watched: np.ndarray) -> tuple[Sheet, Slopes]:
+    def measure(self, swapped: np.ndarray, watched: np.ndarray) -> tuple[Sheet, Slopes]:
         """Swaps some inputs and takes the partial derivatives by some."""
         sheet = draw_sheet(swapped, self.lively_base(swapped, watched), self.slopes.margin, self.rng)
         return sheet, self.slopes(sheet.points, watched)
@@ -256,6 +257,13 @@ class QuerySearch:
     def _is_hopeless(self) -> bool:
         """Whether some output has inputs that act, but none with a slope."""
         return any(0 < len(self.active(o)) == len(self.flat(o)) for o in range(len(self.decisions)))
+
+    def turn_table(self, output: int) -> TurnTable:
+        """Every turn among the inputs that have a place."""
+        scores = self.scores_between_active(output, self.pool.turn_scores()[output])
+        d = len(scores)
+        visible = np.full((d, d, d), self.smallest_visible_turn(output))
+        return TurnTable(self.active_names(output), scores / self.decisions[output].threshold, visible, TURN)
 
     def smallest_visible_turn(self, output: int) -> float:
         """In radians: what errors of the derivatives could not hide."""

@@ -126,6 +126,7 @@ class QueryStrategy:
             trees=found.trees,
             same=found.same,
             channels=found.channels,
+            insides=found.insides,
             evidence=found.evidence,
             status=run.status,
             cost=Cost(oracle.seconds, oracle.evaluations, oracle.budget),

@@ -52,11 +52,14 @@ from compsparse.discovery.data.smooth.turning import (
     Turns,
     largest_changes,
     measured_effects,
+    measured_swaps,
     measured_turns,
     trend_of,
 )
+from compsparse.discovery.shared_inputs import FoundSum, wide_nodes
 from compsparse.discovery.structure.bundles import Bundle
 from compsparse.discovery.structure.forest import Members
+from compsparse.discovery.structure.links import OF_DATA, find_link
 from compsparse.discovery.structure.statistics import MAY_BE_CHANCE, t_statistic
 from compsparse.discovery.structure.turns import TurnAnswer, TurnTable
 from compsparse.graph.modules import ModuleTree
@@ -103,6 +106,7 @@ class SmoothAnswer:
         room: the largest effect of every inert input that the rows leave room for, as a share of the target's spread.
         weak: inputs that act much less than the strongest.
         table: every turn, with what it was held against; None where the tree was not asked for.
+        sums: the sums under a link that nodes of the tree are, by their members.
         resampled: on how many parts of the rows the tree was looked for again.
         turns: of ``turned`` inputs; None where the fit is too poor to say even which pairs are turned least.
         most_turn: beyond it a pair is no module.
@@ -120,6 +124,7 @@ class SmoothAnswer:
     room: Mapping[str, float] = field(default_factory=dict)
     weak: Members = frozenset()
     table: TurnTable | None = None
+    sums: Mapping[Members, FoundSum] = field(default_factory=dict)
     resampled: int = 0
     turns: Turns | None = None
     turned: tuple[str, ...] = ()
@@ -261,6 +266,7 @@ class SmoothSearch:
             unplaced=reading.unplaced,
             weak=frozenset(names[i] for i in np.flatnonzero(weak_inputs(turns))),
             table=reading.table,
+            sums=self._sums(fit, reading.tree, names, inflation),
             resampled=len(again),
         )
         if answer.leaves_doubt or not reading.consistent:
@@ -379,6 +385,18 @@ class SmoothSearch:
         if unexplained > MOSTLY_NOISE:
             return 0.0
         return trend_of(fit, [i for i, name in enumerate(names) if name in members], inflation, self.seed)
+
+    def _sums(
+        self, fit: SmoothFit, tree: ModuleTree, names: Sequence[str], inflation: float
+    ) -> dict[Members, FoundSum]:
+        """The sums under a link that wide nodes are, where that is beyond doubt."""
+        found = {}
+        for node in wide_nodes(tree):
+            children = [[names.index(name) for name in sorted(child.members)] for child in node.children]
+            linked = find_link(measured_swaps(fit, inflation, children, self.seed), len(children), OF_DATA)
+            if linked is not None and linked.is_clear:
+                found[node.members] = FoundSum(linked, linked.cliques)
+        return found
 
     def _outer_turns(self, mapped: MappedTarget, kernel: Kernel, active: list[int]) -> Turns | None:
         """Turns as the rows that chose nothing see them by themselves, if there are enough."""

@@ -20,6 +20,7 @@ from torch import Tensor
 
 from compsparse.discovery.data.smooth.limits import POINTS, TREND_POINTS
 from compsparse.discovery.data.smooth.process import SmoothFit
+from compsparse.discovery.structure.links import Swaps
 
 
 @dataclass(frozen=True)
@@ -112,6 +113,30 @@ def trend_of(fit: SmoothFit, inside: Sequence[int], inflation: float, seed: int)
     _, error = measured(crossed, inflation)
     trend = _trend(crossed, error, fit.values(swapped)[0] - fit.values(base)[0], inflation)
     return float(trend[~np.eye(len(inside), dtype=bool)].max())
+
+
+def measured_swaps(fit: SmoothFit, inflation: float, children: Sequence[Sequence[int]], seed: int) -> Swaps:
+    """What swaps of one child of a node do to the slopes along the others.
+
+    Args:
+        children: the inputs of each.
+    """
+    rng = np.random.default_rng(seed)
+    base = some_rows(fit, rng, POINTS)
+    before, height = fit.slopes(base), fit.values(base)[0]
+    parts = []
+    for by, swapped_inputs in enumerate(children):
+        swapped, other = base.clone(), some_rows(fit, rng, POINTS)
+        swapped[:, list(swapped_inputs)] = other[:, list(swapped_inputs)]
+        after, change = fit.slopes(swapped), fit.values(swapped)[0]
+        for of, watched in enumerate(children):
+            for i in watched if of != by else ():
+                (slope, draws), (slope_after, draws_after) = ((m[:, i], d[:, i]) for m, d in (before, after))
+                ratio = slope_after / slope
+                _, error = measured((ratio, draws_after / draws), inflation)
+                columns = (height, change, slope, slope_after, error.sqrt() / ratio.abs())
+                parts.append((np.full(len(base), of), np.full(len(base), by), *(c.cpu().numpy() for c in columns)))
+    return Swaps(*(np.concatenate(values) for values in zip(*parts, strict=True)))
 
 
 def some_rows(fit: SmoothFit, rng: np.random.Generator, n: int) -> Tensor:

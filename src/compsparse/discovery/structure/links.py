@@ -1,0 +1,345 @@
+"""Sums of parts that share inputs, under a change of scale: f = link(g_1 + g_2 + …).
+
+Let psi undo the link, so that psi(f) is the sum. Inputs i and k do not act together when a swap of x_k leaves the slope
+of psi(f) along x_i as it was: log|f_i| changes by q(f before) - q(f after), where q = log|psi'|. That is linear in q,
+so a spline for q is fitted by least absolute errors to the swaps of one pair, and tried on all others; the q that frees
+the most pairs is fitted again to all of these. A product that changes sign at c, and a link that is flat there, have
+the pole log|f - c| in their q; the sign of a slope then goes with that of f - c.
+
+Which pairs act together is a graph, whose cliques are the parts. One pair that does not fixes the link, up to scale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import networkx as nx
+import numpy as np
+from scipy.interpolate import BSpline
+
+from compsparse.discovery.structure.forest import Members, Part
+
+FIRST_KNOTS, LAST_KNOTS = 14, 40
+"""Knots of a first link, by the swaps of one pair, and of the last, by those of all pairs that it frees."""
+_FEWEST_KNOTS = 8
+PAIRS_TRIED = 8
+"""Pairs whose own link is tried on all others, those that it fits best."""
+BENDING = 2e-3
+"""What a spline may leave of the logarithm of a slope where nothing acts together."""
+WRONG_SIGNS = 0.05
+"""Share of swaps that may change the sign of a slope where the link does not."""
+SIGNED = 10.0
+"""Size of a slope, in units of its error, from which its sign counts."""
+THIRD_ORDER = 0.02
+"""Share of the changes by two inputs that may be left when both are made, where three act only two by two."""
+
+
+@dataclass(frozen=True)
+class LinkLimits:
+    """When pairs are free of each other.
+
+    Attributes:
+        free: what a link leaves of them is at most so many errors.
+        bound: of pairs that act together it leaves at least so many; where one lies between, nothing is claimed.
+        known: error of the logarithm of a slope up to which anything is said of a pair.
+    """
+
+    free: float
+    bound: float
+    known: float
+
+
+OF_QUERIES = LinkLimits(free=3.0, bound=10.0, known=1.0)
+"""What is left is the spline's own bending, and of pairs that act together a hundred times as much."""
+OF_DATA = LinkLimits(free=1.5, bound=3.0, known=0.1)
+"""Errors of a smooth fit are calibrated: free pairs were seen at 0.2 to 1.6 of them."""
+
+
+@dataclass(frozen=True)
+class Swaps:
+    """What swaps of one child of a node did to the slopes along another: one entry per swap and slope.
+
+    Attributes:
+        of, by: the children, by their numbers.
+        before, after: values of the function.
+        slope, slope_after: of the function.
+        error: of the logarithm of their ratio.
+    """
+
+    of: np.ndarray
+    by: np.ndarray
+    before: np.ndarray
+    after: np.ndarray
+    slope: np.ndarray
+    slope_after: np.ndarray
+    error: np.ndarray
+
+    def where(self, chosen: np.ndarray) -> Swaps:
+        """Some of them."""
+        return Swaps(**{name: values[chosen] for name, values in vars(self).items()})
+
+    @property
+    def usable(self) -> Swaps:
+        """Those of which the logarithm is known at all."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self.where(np.isfinite(np.log(np.abs(self.slope_after / self.slope))) & (self.error < 1))
+
+    @property
+    def change(self) -> np.ndarray:
+        """By what the logarithm of the slope changed."""
+        return np.asarray(np.log(np.abs(self.slope_after / self.slope)))
+
+    @property
+    def flips(self) -> np.ndarray:
+        """Where the slope surely changed its sign, 1, surely kept it, -1, and where that cannot be told, 0."""
+        sure = self.error < 1 / SIGNED
+        return np.asarray(np.where(sure, np.where(self.slope_after * self.slope < 0, 1, -1), 0))
+
+
+@dataclass(frozen=True)
+class LinkScale:
+    """q = log|psi'| as a spline of the function's value, and a pole where there is one.
+
+    Attributes:
+        flips: whether psi' changes its sign at the pole.
+    """
+
+    knots: np.ndarray
+    coefficients: np.ndarray
+    pole: float | None = None
+    flips: bool = False
+
+    def __call__(self, values: np.ndarray) -> np.ndarray:
+        """q at some values."""
+        return np.asarray(_columns(self.knots, self.pole, values) @ self.coefficients)
+
+    def slopes(self, values: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+        """Slopes of the sum, up to scale, from those of the function."""
+        sign = np.sign(values - self.pole) if self.flips and self.pole is not None else 1.0
+        return np.asarray(sign * np.exp(self(values)) * slopes)
+
+    def left(self, swaps: Swaps) -> np.ndarray:
+        """What it leaves of every change, in units of its error; infinite where signs go wrong."""
+        left = swaps.change + self(swaps.after) - self(swaps.before)
+        return np.asarray(np.abs(left) / np.hypot(swaps.error, BENDING))
+
+    def wrong(self, swaps: Swaps) -> np.ndarray:
+        """Where a slope surely changes its sign and the link does not, or the other way round."""
+        crosses = np.full(len(swaps.of), -1)
+        if self.flips and self.pole is not None:
+            crosses = np.where((swaps.before - self.pole) * (swaps.after - self.pole) < 0, 1, -1)
+        return np.asarray(swaps.flips * crosses < 0)
+
+
+@dataclass(frozen=True)
+class LinkedSum:
+    """A sum under a link.
+
+    Attributes:
+        left: (children, children): what the link leaves of their changes, in units of its error; infinite where
+            nothing is known.
+    """
+
+    scale: LinkScale
+    left: np.ndarray
+    limits: LinkLimits
+
+    @property
+    def together(self) -> np.ndarray:
+        """(children, children): which pairs act together, as far as can be told."""
+        return np.asarray(self.left > self.limits.free)
+
+    @property
+    def largest_of_free(self) -> float:
+        """The largest that is left of a pair that does not act together."""
+        return float(self.left[~self.together & _off_diagonal(len(self.left))].max())
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether every pair either acts together or does not, beyond doubt."""
+        return bool(((self.left <= self.limits.free) | (self.left > self.limits.bound)).all())
+
+    @property
+    def cliques(self) -> list[tuple[int, ...]]:
+        """The largest sets all of whose pairs act together."""
+        graph = nx.from_numpy_array(self.together & _off_diagonal(len(self.together)))
+        return sorted(tuple(sorted(clique)) for clique in nx.find_cliques(graph))
+
+
+def find_link(swaps: Swaps, n: int, limits: LinkLimits) -> LinkedSum | None:
+    """The link that frees the most pairs of n children; None where none frees any."""
+    swaps = swaps.usable
+    swaps = swaps.where(_is_known(swaps, n, limits.known)[swaps.of, swaps.by])
+    if not len(swaps.of) or len(_knots(swaps, FIRST_KNOTS)) < _FEWEST_KNOTS:
+        return None
+    found = max((_freed(swaps, n, scale, limits) for scale in _first_scales(swaps, n)), key=_merit)
+    for knots in (FIRST_KNOTS, LAST_KNOTS):
+        if found.together[_off_diagonal(n)].all():
+            return None
+        free = swaps.where(~found.together[swaps.of, swaps.by])
+        better = _freed(swaps, n, _fitted(free, _knots(swaps, knots), found.scale.pole, found.scale.flips), limits)
+        found = max(found, better, key=_merit)
+    return None if found.together[_off_diagonal(n)].all() else found
+
+
+def confirmed(found: LinkedSum, fresh: Swaps) -> LinkedSum | None:
+    """The same judged by swaps that took no part in it; None where they say otherwise, or not clearly."""
+    again = _freed(fresh.usable, len(found.left), found.scale, found.limits)
+    return again if (again.together == found.together).all() and again.is_clear else None
+
+
+def linked_parts(found: LinkedSum, sets: Sequence[tuple[int, ...]], children: Sequence[Members]) -> Part:
+    """The sum drawn with a node for every set of two children and more."""
+    users = [sum(child in inside for inside in sets) for child in range(len(children))]
+
+    def node(inside: tuple[int, ...]) -> Members | Part:
+        if len(inside) == 1:
+            return children[inside[0]]
+        shared = frozenset(children[c] for c in inside if users[c] > 1)
+        return Part(tuple(children[c] for c in inside), shared)
+
+    return Part(tuple(node(inside) for inside in sets), kind="complete")
+
+
+def sets_without_third_order(
+    cliques: Sequence[tuple[int, ...]], acts: dict[tuple[int, ...], bool]
+) -> list[tuple[int, ...]]:
+    """The largest sets inside cliques all of whose triples act together; pairs that are in none stand for themselves.
+
+    Args:
+        acts: of every triple of a clique, whether it acts together.
+    """
+    found: set[tuple[int, ...]] = set()
+    for clique in cliques:
+        sizes = range(len(clique), 2, -1)
+        subsets = (subset for size in sizes for subset in combinations(clique, size))
+        kept: list[tuple[int, ...]] = []
+        for subset in subsets:
+            if all(acts[t] for t in combinations(subset, 3)) and not any(set(subset) <= set(k) for k in kept):
+                kept.append(subset)
+        small = [(clique)] if len(clique) < 3 else list(combinations(clique, 2))
+        found.update(kept, (pair for pair in small if not any(set(pair) <= set(k) for k in kept)))
+    return sorted(s for s in found if not any(set(s) < set(other) for other in found))
+
+
+# ---- fitting ------------------------------------------------------------------------------------
+
+
+def _first_scales(swaps: Swaps, n: int) -> Iterator[LinkScale]:
+    """No link at all, and the links of the pairs that a link of their own fits best, with and without a pole."""
+    knots = _knots(swaps, FIRST_KNOTS)
+    yield LinkScale(knots, np.zeros(_columns(knots, None, knots).shape[1]))
+    pairs = _pair(swaps, n)
+    for pole, flips in ((None, False), (_flattest(swaps), False), (_crossing(swaps), True)):
+        if pole is None and flips:
+            continue
+        own = []
+        for pair in np.unique(pairs):
+            rows = swaps.where(pairs == pair)
+            scale = _fitted(rows, knots, pole, flips)
+            own.append((_typical(scale.left(rows)), pair, scale))
+        own.sort(key=lambda entry: entry[:2])
+        yield from (scale for _, _, scale in own[:PAIRS_TRIED])
+
+
+def _flattest(swaps: Swaps) -> float:
+    """The value at which slopes are smallest: where a link such as a cube is flat, all of them are."""
+    size = np.zeros(swaps.of.max() + 1)
+    np.maximum.at(size, swaps.of, np.abs(swaps.slope))
+    relative = np.abs(swaps.slope) / np.maximum(size[swaps.of], np.finfo(float).tiny)
+    values, place = np.unique(swaps.before, return_inverse=True)
+    steepest = np.zeros(len(values))
+    np.maximum.at(steepest, place, relative)
+    return float(values[steepest.argmin()])
+
+
+def _crossing(swaps: Swaps) -> float | None:
+    """The value at which slopes change their signs most often, if any does."""
+    known = swaps.where(swaps.flips != 0)
+    if not (known.flips > 0).any():
+        return None
+    values = np.unique(np.r_[known.before, known.after])
+    middles = (values[1:] + values[:-1]) / 2
+    low, high = np.minimum(known.before, known.after), np.maximum(known.before, known.after)
+    score = np.zeros(len(middles) + 1)
+    np.add.at(score, np.searchsorted(middles, low), known.flips)
+    np.add.at(score, np.searchsorted(middles, high), -known.flips)
+    return float(middles[score.cumsum()[:-1].argmax()])
+
+
+def _fitted(swaps: Swaps, knots: np.ndarray, pole: float | None, flips: bool) -> LinkScale:
+    """The link that leaves least of some changes, by absolute size: rows near a pole must not decide."""
+    columns = _columns(knots, pole, swaps.after) - _columns(knots, pole, swaps.before)
+    weight = 1 / np.hypot(swaps.error, BENDING)
+    columns, wanted = columns * weight[:, None], -swaps.change * weight
+    gram_floor = 1e-6 * np.sqrt(len(wanted)) * np.median(weight) * np.eye(columns.shape[1])
+    pull = np.ones(len(wanted))
+    coefficients = np.zeros(columns.shape[1])
+    for _ in range(10):
+        rows = np.vstack([columns * pull[:, None], gram_floor])
+        coefficients = np.linalg.lstsq(rows, np.r_[wanted * pull, np.zeros(len(gram_floor))], rcond=None)[0]
+        left = np.abs(wanted - columns @ coefficients)
+        usual = max(float(np.median(left)), np.finfo(float).eps * float(weight.max()))
+        pull = np.sqrt(usual / np.maximum(left, usual))
+    return LinkScale(knots, coefficients, pole, flips)
+
+
+def _freed(swaps: Swaps, n: int, scale: LinkScale, limits: LinkLimits) -> LinkedSum:
+    """Which pairs a link frees."""
+    pairs, left, wrong = _pair(swaps, n), scale.left(swaps), scale.wrong(swaps)
+    sizes = np.full((n, n), np.inf)
+    for pair in np.unique(pairs):
+        rows = pairs == pair
+        i, k = divmod(int(pair), n)
+        size = np.inf if wrong[rows].mean() > WRONG_SIGNS else _typical(left[rows])
+        sizes[i, k] = sizes[k, i] = size
+    return LinkedSum(scale, sizes, limits)
+
+
+def _is_known(swaps: Swaps, n: int, most: float) -> np.ndarray:
+    """(children, children): pairs whose slopes are known well enough for nothing to hide."""
+    pairs, known = _pair(swaps, n), np.zeros((n, n), dtype=bool)
+    for pair in np.unique(pairs):
+        i, k = divmod(int(pair), n)
+        known[i, k] = known[k, i] = np.median(swaps.error[pairs == pair]) < most
+    return known
+
+
+def _merit(found: LinkedSum) -> tuple[int, float]:
+    """How many pairs are free, and how freely."""
+    off = _off_diagonal(len(found.left))
+    free = ~found.together & off
+    return int(free.sum()), -float(found.left[free].sum())
+
+
+def _typical(left: np.ndarray) -> float:
+    """The size of most: half of the rows may be far off near a pole or a kink."""
+    return float(np.median(left)) / 0.6745
+
+
+def _pair(swaps: Swaps, n: int) -> np.ndarray:
+    low, high = np.minimum(swaps.of, swaps.by), np.maximum(swaps.of, swaps.by)
+    return np.asarray(low * n + high)
+
+
+def _knots(swaps: Swaps, n: int) -> np.ndarray:
+    """Cubic knots at values between which equally many lie."""
+    inner = np.unique(np.quantile(np.r_[swaps.before, swaps.after], np.linspace(0, 1, n)))
+    apart = np.r_[True, np.diff(inner) > 1e-9 * (inner[-1] - inner[0])]
+    inner = inner[apart]
+    return np.asarray(np.r_[[inner[0]] * 3, inner, [inner[-1]] * 3])
+
+
+def _columns(knots: np.ndarray, pole: float | None, values: np.ndarray) -> np.ndarray:
+    """What q is made of: splines, and the logarithm of the distance from a pole."""
+    spline = BSpline(knots, np.eye(len(knots) - 4), 3)(np.clip(values, knots[0], knots[-1]))
+    if pole is None:
+        return np.asarray(spline)
+    least = 1e-12 * (knots[-1] - knots[0])
+    return np.c_[spline, np.log(np.maximum(np.abs(values - pole), least))]
+
+
+def _off_diagonal(n: int) -> np.ndarray:
+    return np.asarray(~np.eye(n, dtype=bool))
