@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
 from compsparse.discovery.record import Evidence
+from compsparse.discovery.structure.bundles import Bundle
 from compsparse.discovery.structure.forest import Members, Part
 from compsparse.discovery.structure.links import LinkedSum, linked_parts
 from compsparse.discovery.structure.parts import conditional_parts
@@ -38,16 +39,32 @@ class FoundSum:
     sets: Sequence[tuple[int, ...]]
 
 
-def wide_nodes(tree: ModuleTree, of_channels: Iterable[Members] = ()) -> list[ModuleTree]:
-    """The nodes whose three children or more act together, each through one number."""
-    several = set(of_channels)
-    return [
-        node
-        for node in tree.inner
-        if node.kind == "prime"
-        and len(node.children) > 2
-        and not several & {node.members, *(child.members for child in node.children)}
-    ]
+def wide_nodes(tree: ModuleTree) -> list[ModuleTree]:
+    """The nodes whose three children or more act together."""
+    return [node for node in tree.inner if node.kind == "prime" and len(node.children) > 2]
+
+
+def smaller(
+    tree: ModuleTree, insides: Mapping[Members, Inside], bundles: Sequence[Bundle]
+) -> tuple[dict[Members, Inside], list[Bundle]]:
+    """Of every wide node the parts that share inputs, or the modules of several channels: what makes it smaller."""
+    kept: dict[Members, Inside] = {}
+    of_several: list[Bundle] = []
+    for node in wide_nodes(tree):
+        own = [bundle for bundle in bundles if set(bundle.children) <= set(node.children)]
+        inside = insides.get(node.members)
+        if inside is not None and (not own or inside.part.sizes <= _sizes_with(own, node)):
+            kept[node.members] = inside
+        else:
+            of_several += own
+    return kept, of_several
+
+
+def _sizes_with(bundles: Sequence[Bundle], node: ModuleTree) -> tuple[int, ...]:
+    """How many numbers nodes read where a wide node has modules of several channels, the largest first."""
+    outer = [b for b in bundles if not any(b.members < other.members for other in bundles)]
+    rest = len(node.children) - sum(len(b.children) for b in outer)
+    return tuple(sorted((rest + sum(b.channels for b in outer), *(len(b.children) for b in outer)), reverse=True))
 
 
 def look_inside(

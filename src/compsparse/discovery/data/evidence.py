@@ -23,7 +23,7 @@ def module_evidence(found: FoundTrees) -> tuple[Evidence, ...]:
     entries = []
     for members, users in users_of_modules(found.trees, found.same):
         first = found.of[users[0]]
-        if bundle := next((b for b in first.bundles if b.members == members), None):
+        if bundle := next((b for b in found.drawn[users[0]][1] if b.members == members), None):
             entries.append(_of_bundle(bundle, users))
             continue
         module = next(m for m in first.tree.inner if m.members == members)

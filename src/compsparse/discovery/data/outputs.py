@@ -34,7 +34,7 @@ from compsparse.discovery.data.tree_search import find_modules, search_tree
 from compsparse.discovery.data.trials import TrialTable
 from compsparse.discovery.data.units import Units
 from compsparse.discovery.record import DiscoveryStatus, Step
-from compsparse.discovery.shared_inputs import Inside, look_inside, wide_nodes
+from compsparse.discovery.shared_inputs import Inside, look_inside, smaller, wide_nodes
 from compsparse.discovery.strategy import without_kinds
 from compsparse.discovery.structure.bundles import Bundle, with_bundles
 from compsparse.discovery.structure.forest import Members
@@ -86,6 +86,18 @@ class FoundTree:
         """Modules of several channels, which are no part of the tree; known where it was read off."""
         return self.smooth.bundles if self.is_read_off and self.smooth is not None else ()
 
+    def insides(self, output: str) -> dict[Members, Inside]:
+        """Its wide nodes as they may be drawn with parts that share inputs, where a smooth fit told the turns."""
+        table = None if self.smooth is None else self.smooth.table
+        if table is None or self.smooth is None or self.status is not DiscoveryStatus.FINISHED:
+            return {}
+        found: dict[Members, Inside] = {}
+        for node in wide_nodes(self.tree):
+            if node.members <= set(table.names):
+                inside = look_inside(node, output, table, self.smooth.sums.get(node.members))
+                found |= {node.members: inside} if inside is not None else {}
+        return found
+
 
 @dataclass(frozen=True)
 class FoundTrees:
@@ -104,26 +116,22 @@ class FoundTrees:
     @property
     def trees(self) -> dict[str, ModuleTree]:
         """The trees alone, with modules of several channels as nodes of their own."""
-        return {name: with_bundles(found.tree, found.bundles) for name, found in self.of.items()}
+        return {name: with_bundles(found.tree, self.drawn[name][1]) for name, found in self.of.items()}
 
     @property
     def channels(self) -> dict[tuple[Members, str], int]:
         """How many numbers modules of several channels pass on."""
-        return {(b.members, name): b.channels for name, found in self.of.items() for b in found.bundles}
+        return {(b.members, name): b.channels for name, (_, bundles) in self.drawn.items() for b in bundles}
 
-    @cached_property
+    @property
     def insides(self) -> dict[tuple[Members, str], Inside]:
         """The wide nodes that are drawn with parts which share inputs."""
-        found = {}
-        for name, of_output in self.of.items():
-            smooth, several = of_output.smooth, [bundle.members for bundle in of_output.bundles]
-            if smooth is None or smooth.table is None or of_output.status is not DiscoveryStatus.FINISHED:
-                continue
-            for node in wide_nodes(self.trees[name], several):
-                if node.members <= set(smooth.table.names):
-                    inside = look_inside(node, name, smooth.table, smooth.sums.get(node.members))
-                    found |= {(node.members, name): inside} if inside is not None else {}
-        return found
+        return {(members, name): i for name, (insides, _) in self.drawn.items() for members, i in insides.items()}
+
+    @cached_property
+    def drawn(self) -> dict[str, tuple[dict[Members, Inside], list[Bundle]]]:
+        """What stands inside the wide nodes of every output."""
+        return {name: smaller(f.tree, f.insides(name), f.bundles) for name, f in self.of.items()}
 
     @property
     def status(self) -> DiscoveryStatus:

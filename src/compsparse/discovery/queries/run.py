@@ -39,7 +39,7 @@ from compsparse.discovery.queries.search import QuerySearch
 from compsparse.discovery.queries.sheets import n_points
 from compsparse.discovery.queries.sums import find_sum
 from compsparse.discovery.record import AnswerNoise, DiscoveryStatus, Evidence
-from compsparse.discovery.shared_inputs import Inside, look_inside, wide_nodes
+from compsparse.discovery.shared_inputs import Inside, look_inside, smaller, wide_nodes
 from compsparse.discovery.structure.bundles import Bundle, with_bundles
 from compsparse.discovery.structure.closure import close
 from compsparse.discovery.structure.forest import Members, Part, SameModule, never_shared, users_of_modules
@@ -108,7 +108,6 @@ class Run:
             if not finished:
                 self.status = DiscoveryStatus.OUT_OF_QUERIES
             self._check_activity(search)
-            self._look_for_bundles(search)
             self._look_into_wide_nodes(search)
         except (TimeIsOver, KeyboardInterrupt) as end:
             self.status = DiscoveryStatus.of(end)
@@ -195,27 +194,27 @@ class Run:
                     "queries need an output that varies continuously"
                 )
 
-    def _look_for_bundles(self, search: QuerySearch) -> None:
-        if search.pool.noisy:
-            return
+    def _look_into_wide_nodes(self, search: QuerySearch) -> None:
+        """Asks for parts that share inputs, and for modules of several channels."""
         try:
-            self._bundles = {name: find_bundles(search, o) for o, name in enumerate(self.outputs)}
+            for o, name in enumerate(self.outputs):
+                tree, insides = search.decisions[o].tree, self._parts_of(search, o)
+                bundles = [] if search.pool.noisy else find_bundles(search, o)
+                kept, self._bundles[name] = smaller(tree, insides, bundles)
+                self._insides |= {(members, name): inside for members, inside in kept.items()}
         except OutOfQueries:
             self._caveats.append("the budget left no room to look for modules of several channels")
 
-    def _look_into_wide_nodes(self, search: QuerySearch) -> None:
-        """Asks for parts that share inputs, where all else is settled."""
-        if self.status is not DiscoveryStatus.FINISHED:
-            return
-        for o, name in enumerate(self.outputs):
-            if not search.decisions[o].consistent:
-                continue
-            tree = with_bundles(search.decisions[o].tree, self._bundles.get(name, []))
-            wide = wide_nodes(tree, [bundle.members for bundle in self._bundles.get(name, [])])
-            for node in wide:
-                inside = look_inside(node, name, search.turn_table(o), find_sum(search, o, node), _STATISTIC)
-                if inside is not None:
-                    self._insides[node.members, name] = inside
+    def _parts_of(self, search: QuerySearch, o: int) -> dict[Members, Inside]:
+        """The wide nodes of an output that are drawn with parts, where all else is settled."""
+        if self.status is not DiscoveryStatus.FINISHED or not search.decisions[o].consistent:
+            return {}
+        table = search.turn_table(o)
+        found: dict[Members, Inside] = {}
+        for node in wide_nodes(search.decisions[o].tree):
+            inside = look_inside(node, self.outputs[o], table, find_sum(search, o, node), _STATISTIC)
+            found |= {node.members: inside} if inside is not None else {}
+        return found
 
     # ---- what there is -------------------------------------------------------------------
 

@@ -28,8 +28,11 @@ PAIRS_TRIED = 8
 """Pairs whose own link is tried on all others, those that it fits best."""
 BENDING = 2e-3
 """What a spline may leave of the logarithm of a slope where nothing acts together."""
-WRONG_SIGNS = 0.05
+WRONG_SIGNS = 0.01
 """Share of swaps that may change the sign of a slope where the link does not."""
+STEPS_OF_FIT, NEAR_POLE = 10, 0.01
+"""Steps of a fit by absolute errors; distance from a pole, as a share of a swap's change, up to which nothing is
+known, and the share of values between which a pole moves at most in a step."""
 SIGNED = 10.0
 """Size of a slope, in units of its error, from which its sign counts."""
 THIRD_ORDER = 0.02
@@ -127,10 +130,11 @@ class LinkScale:
 
     def wrong(self, swaps: Swaps) -> np.ndarray:
         """Where a slope surely changes its sign and the link does not, or the other way round."""
-        crosses = np.full(len(swaps.of), -1)
-        if self.flips and self.pole is not None:
-            crosses = np.where((swaps.before - self.pole) * (swaps.after - self.pole) < 0, 1, -1)
-        return np.asarray(swaps.flips * crosses < 0)
+        if not self.flips or self.pole is None:
+            return np.asarray(swaps.flips > 0)
+        before, after = swaps.before - self.pole, swaps.after - self.pole
+        known = np.minimum(np.abs(before), np.abs(after)) > NEAR_POLE * np.abs(after - before)
+        return np.asarray(known & (swaps.flips * np.where(before * after < 0, 1, -1) < 0))
 
 
 @dataclass(frozen=True)
@@ -270,20 +274,40 @@ def _crossing(swaps: Swaps) -> float | None:
 
 
 def _fitted(swaps: Swaps, knots: np.ndarray, pole: float | None, flips: bool) -> LinkScale:
-    """The link that leaves least of some changes, by absolute size: rows near a pole must not decide."""
-    columns = _columns(knots, pole, swaps.after) - _columns(knots, pole, swaps.before)
+    """The link that leaves least of some changes, by absolute size: rows near a pole must not decide.
+
+    The place of the pole is found on the way, by its derivative as one column more.
+    """
     weight = 1 / np.hypot(swaps.error, BENDING)
-    columns, wanted = columns * weight[:, None], -swaps.change * weight
-    gram_floor = 1e-6 * np.sqrt(len(wanted)) * np.median(weight) * np.eye(columns.shape[1])
+    wanted = -swaps.change * weight
     pull = np.ones(len(wanted))
-    coefficients = np.zeros(columns.shape[1])
-    for _ in range(10):
-        rows = np.vstack([columns * pull[:, None], gram_floor])
-        coefficients = np.linalg.lstsq(rows, np.r_[wanted * pull, np.zeros(len(gram_floor))], rcond=None)[0]
+    for _ in range(STEPS_OF_FIT):
+        columns = _columns(knots, pole, swaps.after) - _columns(knots, pole, swaps.before)
+        if pole is not None:
+            columns = np.c_[columns, _by_place(swaps, pole)]
+        columns *= weight[:, None]
+        floor = 1e-6 * np.linalg.norm(columns * pull[:, None]) * np.eye(columns.shape[1])
+        rows, goal = np.vstack([columns * pull[:, None], floor]), np.r_[wanted * pull, np.zeros(len(floor))]
+        coefficients = np.linalg.lstsq(rows, goal, rcond=None)[0]
         left = np.abs(wanted - columns @ coefficients)
         usual = max(float(np.median(left)), np.finfo(float).eps * float(weight.max()))
         pull = np.sqrt(usual / np.maximum(left, usual))
-    return LinkScale(knots, coefficients, pole, flips)
+        if pole is None:
+            continue
+        *coefficients, strength, shift = coefficients
+        coefficients = np.array([*coefficients, strength])
+        most = float(np.quantile(np.abs(swaps.before - pole), NEAR_POLE))
+        fitted = LinkScale(knots, coefficients, pole, flips)
+        pole += float(np.clip(shift / strength if strength else 0.0, -most, most))
+    return LinkScale(knots, coefficients, None, flips) if pole is None else fitted
+
+
+def _by_place(swaps: Swaps, pole: float) -> np.ndarray:
+    """What log|f - pole| changes by as the pole moves; nothing for values that are as good as on it."""
+    near = NEAR_POLE * np.abs(swaps.after - swaps.before)
+    before, after = swaps.before - pole, swaps.after - pole
+    known = np.minimum(np.abs(before), np.abs(after)) > near
+    return np.asarray(np.where(known, 1 / np.where(known, before, 1) - 1 / np.where(known, after, 1), 0.0))
 
 
 def _freed(swaps: Swaps, n: int, scale: LinkScale, limits: LinkLimits) -> LinkedSum:
@@ -307,11 +331,12 @@ def _is_known(swaps: Swaps, n: int, most: float) -> np.ndarray:
     return known
 
 
-def _merit(found: LinkedSum) -> tuple[int, float]:
-    """How many pairs are free, and how freely."""
+def _merit(found: LinkedSum) -> tuple[int, int, float]:
+    """How many pairs are free, how simple the link is, and how freely they are."""
     off = _off_diagonal(len(found.left))
     free = ~found.together & off
-    return int(free.sum()), -float(found.left[free].sum())
+    parts_of_link = (found.scale.pole is not None) + found.scale.flips
+    return int(free.sum()), -parts_of_link, -float(found.left[free].sum())
 
 
 def _typical(left: np.ndarray) -> float:
@@ -338,7 +363,7 @@ def _columns(knots: np.ndarray, pole: float | None, values: np.ndarray) -> np.nd
     if pole is None:
         return np.asarray(spline)
     least = 1e-12 * (knots[-1] - knots[0])
-    return np.c_[spline, np.log(np.maximum(np.abs(values - pole), least))]
+    return np.concatenate([spline, np.log(np.maximum(np.abs(values - pole), least))[..., None]], axis=-1)
 
 
 def _off_diagonal(n: int) -> np.ndarray:

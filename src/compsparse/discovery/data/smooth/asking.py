@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 
 import numpy as np
 import torch
@@ -50,6 +51,7 @@ from compsparse.discovery.data.smooth.reading import (
 )
 from compsparse.discovery.data.smooth.turning import (
     Turns,
+    acts_by_three,
     largest_changes,
     measured_effects,
     measured_swaps,
@@ -59,7 +61,7 @@ from compsparse.discovery.data.smooth.turning import (
 from compsparse.discovery.shared_inputs import FoundSum, wide_nodes
 from compsparse.discovery.structure.bundles import Bundle
 from compsparse.discovery.structure.forest import Members
-from compsparse.discovery.structure.links import OF_DATA, find_link
+from compsparse.discovery.structure.links import OF_DATA, find_link, sets_without_third_order
 from compsparse.discovery.structure.statistics import MAY_BE_CHANCE, t_statistic
 from compsparse.discovery.structure.turns import TurnAnswer, TurnTable
 from compsparse.graph.modules import ModuleTree
@@ -395,7 +397,9 @@ class SmoothSearch:
             children = [[names.index(name) for name in sorted(child.members)] for child in node.children]
             linked = find_link(measured_swaps(fit, inflation, children, self.seed), len(children), OF_DATA)
             if linked is not None and linked.is_clear:
-                found[node.members] = FoundSum(linked, linked.cliques)
+                triples: set[tuple[int, ...]] = {t for clique in linked.cliques for t in combinations(clique, 3)}
+                acts = {t: acts_by_three(fit, inflation, linked, [children[c] for c in t], self.seed) for t in triples}
+                found[node.members] = FoundSum(linked, sets_without_third_order(linked.cliques, acts))
         return found
 
     def _outer_turns(self, mapped: MappedTarget, kernel: Kernel, active: list[int]) -> Turns | None:

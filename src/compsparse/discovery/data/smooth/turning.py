@@ -20,7 +20,7 @@ from torch import Tensor
 
 from compsparse.discovery.data.smooth.limits import POINTS, TREND_POINTS
 from compsparse.discovery.data.smooth.process import SmoothFit
-from compsparse.discovery.structure.links import Swaps
+from compsparse.discovery.structure.links import LinkedSum, Swaps
 
 
 @dataclass(frozen=True)
@@ -137,6 +137,37 @@ def measured_swaps(fit: SmoothFit, inflation: float, children: Sequence[Sequence
                 columns = (height, change, slope, slope_after, error.sqrt() / ratio.abs())
                 parts.append((np.full(len(base), of), np.full(len(base), by), *(c.cpu().numpy() for c in columns)))
     return Swaps(*(np.concatenate(values) for values in zip(*parts, strict=True)))
+
+
+def acts_by_three(
+    fit: SmoothFit, inflation: float, linked: LinkedSum, children: Sequence[Sequence[int]], seed: int
+) -> bool:
+    """Whether three children of a sum act together by more than pairs of them, or that would not be seen.
+
+    Without a term of all three, swaps of two of them change a slope of the sum along the third by as much together as
+    one after the other.
+    """
+    rng = np.random.default_rng(seed)
+    base, other = some_rows(fit, rng, POINTS), some_rows(fit, rng, POINTS)
+    watched, *swapped = (list(child) for child in children)
+    corners = []
+    for chosen in ((), swapped[:1], swapped[1:], swapped):
+        point = base.clone()
+        inputs = [i for child in chosen for i in child]
+        point[:, inputs] = other[:, inputs]
+        (height, heights), (slope, slopes) = fit.values(point), fit.slopes(point, watched)
+        corners.append((_of_sum(linked, height, slope), _of_sum(linked, heights, slopes)))
+    (mean, draws), (one, _), (two, _), (both, of_both) = corners
+    change, error = measured((both - one - two + mean, of_both - corners[1][1] - corners[2][1] + draws), inflation)
+    size = (one - mean).abs() + (two - mean).abs()
+    is_seen = float((change.abs() / error.sqrt()).median()) > linked.limits.free
+    return is_seen or float((error.sqrt() / size).median()) > linked.limits.known
+
+
+def _of_sum(linked: LinkedSum, values: Tensor, slopes: Tensor) -> Tensor:
+    """Slopes of the sum below the link, for the mean or for draws along a last dimension."""
+    found = linked.scale.slopes(values.cpu().numpy()[:, None], slopes.cpu().numpy())
+    return torch.as_tensor(found, device=slopes.device)
 
 
 def some_rows(fit: SmoothFit, rng: np.random.Generator, n: int) -> Tensor:
