@@ -78,7 +78,7 @@ def with_evidence(**changes):
         ("{", "not a discovery in JSON"),
         ("[1]", "expected a JSON object with format 'compsparse.discovery'"),
         ("{}", "expected a JSON object with format"),
-        (changed(version=2), "format version 2, and this compsparse reads version 3: discover again"),
+        (changed(version=2), "format version 2, and this compsparse reads version 4: discover again"),
         (changed(version=None), "format version None"),
         (changed(source=3), "damaged or incomplete: .*expected a text, got 3"),
         (changed(advice=[None]), "damaged or incomplete"),

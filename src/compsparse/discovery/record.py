@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from compsparse.checks import brief, check_count, check_name_list, check_text
 from compsparse.digest import check_seal, parse_json, sealed
+from compsparse.discovery.structure.turns import Tables, TurnTable
 from compsparse.errors import DataError
 from compsparse.graph import FunctionGraph
 from compsparse.graph.function_graph import Kind
@@ -188,13 +189,15 @@ class Discovery:
 
     Attributes:
         graph: canonical: strong modules, complete nodes n-ary; inert inputs are listed but unused.
-        evidence: one entry per inner module, the root included.
+        evidence: one entry per inner module, the root included, and per part of a wide node that shares inputs.
         source: name of the strategy that found it.
         account: how it was found, in words.
         path: the decisions in order, with the held-out error after each (data only).
         noise: the level assumed or estimated; None where answers are exact.
         caveats: sentences a reader must know.
         advice: sentences that hold for every graph of this source.
+        turns: by output, which inputs change how every pair of others acts together, where that was measured. The
+            tree follows from it; what is drawn inside wide nodes is one choice of several where parts overlap.
         model: the fitted network with its scaling, if one was fitted.
     """
 
@@ -208,6 +211,7 @@ class Discovery:
     noise: AnswerNoise | None = None
     caveats: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
+    turns: Tables = field(default_factory=dict, repr=False)
     model: FittedGraph | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -285,6 +289,7 @@ class Discovery:
                 "noise": None if self.noise is None else asdict(self.noise),
                 "caveats": list(self.caveats),
                 "advice": list(self.advice),
+                "turns": {output: table.to_dict() for output, table in self.turns.items()},
                 "model": None if self.model is None else self.model.to_dict(),
             }
         )
@@ -326,6 +331,7 @@ class Discovery:
                 noise=None if data["noise"] is None else AnswerNoise(**data["noise"]),
                 caveats=tuple(_text(s) for s in data["caveats"]),
                 advice=tuple(_text(s) for s in data["advice"]),
+                turns={_text(output): TurnTable.from_dict(table) for output, table in data["turns"].items()},
                 model=_model(data["model"]),
             )
         except KeyError as error:

@@ -18,7 +18,7 @@ from compsparse.graph.modules import ModuleTree
 
 NEARLY = 0.7
 """Share of its threshold from which a figure is near it."""
-VISIBLE = 0.1
+LEAST_SEEN = 0.1
 """The smallest turn, as a share of the largest possible, that must have been seen for a part to be claimed: a turn
 that hides makes two parts of one. Of a cycle of five, whose turns are small, none was seen from 2,000 rows at 0.17."""
 
@@ -132,7 +132,7 @@ def _of_turns(part: Part, output: str, between: TurnTable, children: Sequence[Me
 
 def _may_turn(between: TurnTable) -> np.ndarray:
     """The triples that are turned, and those of which that would not have been seen."""
-    return np.asarray(between.turned | ((between.unseen > VISIBLE) & three_inputs(len(between.names))))
+    return np.asarray(between.turned | ((between.unseen > LEAST_SEEN) & three_inputs(len(between.names))))
 
 
 def _is_choice(between: TurnTable, inside: Sequence[int], outside: Sequence[int]) -> bool:

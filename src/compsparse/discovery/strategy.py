@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from compsparse.checks import brief, did_you_mean
 from compsparse.discovery.record import AnswerNoise, Cost, Discovery, DiscoveryStatus, Evidence, Step
 from compsparse.discovery.structure.forest import Members, Part, SameModule, grow_forest, never_shared
+from compsparse.discovery.structure.turns import Tables
 from compsparse.errors import ConfigError
 from compsparse.graph import FunctionGraph
 from compsparse.graph.modules import ModuleTree
@@ -41,6 +42,7 @@ class Findings:
         noise: the level assumed or estimated; None where answers are exact.
         caveats: sentences a reader must know.
         advice: sentences that hold for everything the strategy finds.
+        turns: which inputs were seen to change how pairs of others act together, by output, where that was measured.
         complete: puts constituents into the graph that was grown, if the search knows them.
         fit: fits the final model of the graph, if there is to be one.
     """
@@ -59,6 +61,7 @@ class Findings:
     noise: AnswerNoise | None = None
     caveats: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
+    turns: Tables = field(default_factory=dict)
     complete: Completion | None = None
     fit: Callable[[FunctionGraph], FittedGraph] | None = None
 
@@ -162,6 +165,7 @@ def assembled(findings: Findings) -> Discovery:
         noise=findings.noise,
         caveats=(*findings.caveats, *of_graph),
         advice=findings.advice,
+        turns=findings.turns,
         model=model,
     )
 

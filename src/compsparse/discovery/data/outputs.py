@@ -38,6 +38,7 @@ from compsparse.discovery.shared_inputs import Inside, look_inside, smaller, wid
 from compsparse.discovery.strategy import without_kinds
 from compsparse.discovery.structure.bundles import Bundle, with_bundles
 from compsparse.discovery.structure.forest import Members
+from compsparse.discovery.structure.turns import TurnTable
 from compsparse.graph.modules import ModuleTree
 from compsparse.models.fitted_graph import over_columns
 from compsparse.tables.scaling import near_one, scale_of
@@ -127,6 +128,12 @@ class FoundTrees:
     def insides(self) -> dict[tuple[Members, str], Inside]:
         """The wide nodes that are drawn with parts which share inputs."""
         return {(members, name): i for name, (insides, _) in self.drawn.items() for members, i in insides.items()}
+
+    @property
+    def turns(self) -> dict[str, TurnTable]:
+        """The table of turns of every output of which a smooth fit told them."""
+        answers = {name: found.smooth for name, found in self.of.items()}
+        return {name: said.table for name, said in answers.items() if said is not None and said.table is not None}
 
     @cached_property
     def drawn(self) -> dict[str, tuple[dict[Members, Inside], list[Bundle]]]:

@@ -104,6 +104,9 @@ class DataStrategy:
             cost=Cost(now() - request.started, networks=sum(f.networks for f in found.of.values())),
             path=tuple(step for f in found.of.values() for step in f.sketch.path),
             caveats=(*request.caveats, *found.caveats),
+            turns={
+                n: f.smooth.table for n, f in found.of.items() if f.smooth is not None and f.smooth.table is not None
+            },
             advice=(
                 "A graph from data is a hypothesis: it predicts held-out rows well, which is no proof of cause.",
                 "Inert means without an effect that these rows can show; more rows or less noise may show one.",

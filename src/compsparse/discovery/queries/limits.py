@@ -111,5 +111,5 @@ CLEARLY_SPANNED = 10.0
 
 # ---- sums under a link --------------------------------------------------------------------------
 
-SWAPS_FOR_LINK, FRESH_SHEETS = 96, 4
+SWAPS_FOR_LINK, FRESH_SHEETS = 48, 2
 """Swaps of every input by which a link is fitted, and sheets that took no part in it and judge it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -43,6 +43,7 @@ from compsparse.discovery.shared_inputs import Inside, look_inside, smaller, wid
 from compsparse.discovery.structure.bundles import Bundle, with_bundles
 from compsparse.discovery.structure.closure import close
 from compsparse.discovery.structure.forest import Members, Part, SameModule, never_shared, users_of_modules
+from compsparse.discovery.structure.turns import Tables
 from compsparse.errors import ConfigError, DataError
 from compsparse.graph.modules import ModuleTree
 
@@ -119,7 +120,8 @@ class Run:
         caveats = (*seen.caveats(self.status is DiscoveryStatus.FINISHED, self._insides), *self._caveats)
         evidence = (*seen.evidence(), *(e for inside in self._insides.values() for e in inside.evidence))
         insides = {place: inside.part for place, inside in self._insides.items()}
-        return QueryFindings(seen.trees, seen.same, seen.channels, insides, evidence, caveats)
+        turns = {name: self._search.turn_table(o) for o, name in enumerate(self.outputs)}
+        return QueryFindings(seen.trees, seen.same, seen.channels, insides, evidence, caveats, turns)
 
     # ---- before the search ---------------------------------------------------------------
 
@@ -259,6 +261,7 @@ class QueryFindings:
     insides: Mapping[tuple[Members, str], Part]
     evidence: tuple[Evidence, ...]
     caveats: tuple[str, ...]
+    turns: Tables = field(default_factory=dict)
 
 
 class _Reading:

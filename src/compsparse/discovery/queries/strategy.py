@@ -132,6 +132,7 @@ class QueryStrategy:
             cost=Cost(oracle.seconds, oracle.evaluations, oracle.budget),
             noise=run.noise,
             caveats=found.caveats,
+            turns=found.turns,
         )
 
 

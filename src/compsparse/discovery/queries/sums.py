@@ -18,13 +18,13 @@ from compsparse.discovery.structure.links import (
     THIRD_ORDER,
     LinkedSum,
     Swaps,
-    confirmed,
+    confirmed_sum,
     find_link,
     sets_without_third_order,
 )
 from compsparse.graph.modules import ModuleTree
 
-Measured = tuple[Sheet, Slopes]
+MeasuredSheet = tuple[Sheet, Slopes]
 
 
 def find_sum(search: QuerySearch, output: int, node: ModuleTree) -> FoundSum | None:
@@ -38,7 +38,7 @@ def find_sum(search: QuerySearch, output: int, node: ModuleTree) -> FoundSum | N
         if found is None:
             return None
         fresh = asked.measured(FRESH_SHEETS)
-        sure = confirmed(found, asked.of(fresh))
+        sure = confirmed_sum(found, asked.of(fresh))
         if sure is None:
             return None
         return FoundSum(sure, sets_without_third_order(sure.cliques, asked.triples(sure, [*more, *fresh])))
@@ -59,15 +59,15 @@ class _NodeSwaps:
             self._child[[position[name] for name in child.members]] = c
 
     @property
-    def seen(self) -> list[Measured]:
+    def seen(self) -> list[MeasuredSheet]:
         """The sheets of the search."""
         return [sheet for unit in self._search.pool.units for sheet in unit.sheets]
 
-    def measured(self, n: int, swapped: np.ndarray | None = None) -> list[Measured]:
+    def measured(self, n: int, swapped: np.ndarray | None = None) -> list[MeasuredSheet]:
         """New sheets over the node's inputs."""
         return [self._search.measure(self.inputs if swapped is None else swapped, self.inputs) for _ in range(n)]
 
-    def of(self, sheets: Iterable[Measured]) -> Swaps:
+    def of(self, sheets: Iterable[MeasuredSheet]) -> Swaps:
         """What the sheets' swaps of one child did to the slopes along others."""
         parts = [self._of_sheet(sheet, slopes) for sheet, slopes in sheets]
         return Swaps(*(np.concatenate(values) for values in zip(*parts, strict=True)))
@@ -88,7 +88,7 @@ class _NodeSwaps:
 
     # ---- three at a time -----------------------------------------------------------------
 
-    def triples(self, found: LinkedSum, sheets: Iterable[Measured]) -> dict[tuple[int, ...], bool]:
+    def triples(self, found: LinkedSum, sheets: Iterable[MeasuredSheet]) -> dict[tuple[int, ...], bool]:
         """Of every three children of a clique, whether they act together, or cannot be told not to."""
         wanted = {t for clique in found.cliques for t in combinations(clique, 3)}
         shares: dict[tuple[int, ...], list[float]] = {t: [] for t in wanted}

@@ -188,7 +188,7 @@ def find_link(swaps: Swaps, n: int, limits: LinkLimits) -> LinkedSum | None:
     return None if found.together[_off_diagonal(n)].all() else found
 
 
-def confirmed(found: LinkedSum, fresh: Swaps) -> LinkedSum | None:
+def confirmed_sum(found: LinkedSum, fresh: Swaps) -> LinkedSum | None:
     """The same judged by swaps that took no part in it; None where they say otherwise, or not clearly."""
     again = _freed(fresh.usable, len(found.left), found.scale, found.limits)
     return again if (again.together == found.together).all() and again.is_clear else None

@@ -103,11 +103,37 @@ class TurnTable:
             if k not in (i, j)
         ]
 
+    def to_dict(self) -> dict[str, Any]:
+        """The table as plain data, to four digits; what is infinite or larger than is told apart is the largest."""
+        arrays = {"sizes": self.sizes, "unseen": self.unseen}
+        plain = {name: [float(f"{v:.4g}") for v in _capped(a).ravel().tolist()] for name, a in arrays.items()}
+        return {"names": list(self.names), "visible": self.visible, **plain}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> TurnTable:
+        """Reads what :meth:`to_dict` gave."""
+        d = len(data["names"])
+        sizes, unseen = (np.array(data[key], dtype=float).reshape(d, d, d) for key in ("sizes", "unseen"))
+        return cls(tuple(str(name) for name in data["names"]), sizes, unseen, float(data["visible"]))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TurnTable) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash(self.names)
+
     def __repr__(self) -> str:
         d = len(self.names)
         counts = {"turned": int(self.turned.sum()) // 2, "cannot be told": int(self.hidden.sum()) // 2}
         total = d * (d - 1) * (d - 2) // 2
         return f"<TurnTable of {d} inputs: {counts['turned']} of {total} turned, {counts['cannot be told']} unknown>"
+
+
+_LARGEST = 1e9
+
+
+def _capped(values: np.ndarray) -> np.ndarray:
+    return np.asarray(np.minimum(np.nan_to_num(values, nan=_LARGEST, posinf=_LARGEST), _LARGEST))
 
 
 def three_inputs(d: int) -> np.ndarray:
