@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 
 import networkx as nx
@@ -45,19 +46,22 @@ class LinkLimits:
 
     Attributes:
         free: what a link leaves of them is at most so many errors.
-        bound: of pairs that act together it leaves at least so many; where one lies between, nothing is claimed.
+        gap: of pairs that act together it leaves at least so many times as much as of any that are free; otherwise
+            nothing is claimed.
         known: error of the logarithm of a slope up to which anything is said of a pair.
+        many: whether all children but two, at least, must be free of another: of few, errors may be the reason.
     """
 
     free: float
-    bound: float
+    gap: float
     known: float
+    many: bool
 
 
-OF_QUERIES = LinkLimits(free=3.0, bound=10.0, known=1.0)
+OF_QUERIES = LinkLimits(free=3.0, gap=3.0, known=1.0, many=False)
 """What is left is the spline's own bending, and of pairs that act together a hundred times as much."""
-OF_DATA = LinkLimits(free=1.5, bound=3.0, known=0.1)
-"""Errors of a smooth fit are calibrated: free pairs were seen at 0.2 to 1.6 of them."""
+OF_DATA = LinkLimits(free=4.0, gap=3.0, known=0.1, many=True)
+"""Errors of a smooth fit may be too small: free pairs were seen at up to 3.6 of them where noise is 2%."""
 
 
 @dataclass(frozen=True)
@@ -143,27 +147,40 @@ class LinkedSum:
 
     Attributes:
         left: (children, children): what the link leaves of their changes, in units of its error; infinite where
-            nothing is known.
+            slopes change their signs against it.
     """
 
     scale: LinkScale
     left: np.ndarray
     limits: LinkLimits
 
+    @cached_property
+    def _split(self) -> tuple[float, float]:
+        """The largest that is left of a free pair, and by what factor more is left of the others."""
+        sizes = np.unique(self.left[np.triu_indices(len(self.left), 1)])
+        floored = np.maximum(sizes, self.limits.free / 4)
+        with np.errstate(invalid="ignore"):
+            ratios = np.r_[floored[1:], np.inf] / floored
+        ratios[sizes > self.limits.free] = 0.0
+        place = int(ratios.argmax())
+        return (float(sizes[place]), float(ratios[place])) if ratios[place] > 0 else (-np.inf, 0.0)
+
     @property
     def together(self) -> np.ndarray:
         """(children, children): which pairs act together, as far as can be told."""
-        return np.asarray(self.left > self.limits.free)
+        return np.asarray(self.left > self.largest_of_free)
 
     @property
     def largest_of_free(self) -> float:
         """The largest that is left of a pair that does not act together."""
-        return float(self.left[~self.together & _off_diagonal(len(self.left))].max())
+        return self._split[0]
 
     @property
     def is_clear(self) -> bool:
-        """Whether every pair either acts together or does not, beyond doubt."""
-        return bool(((self.left <= self.limits.free) | (self.left > self.limits.bound)).all())
+        """Whether every pair either acts together or does not, beyond doubt, and enough of them witness the link."""
+        n_free = int((~self.together).sum()) // 2
+        enough = n_free >= (len(self.left) - 2 if self.limits.many else 1)
+        return self._split[1] >= self.limits.gap and enough
 
     @property
     def cliques(self) -> list[tuple[int, ...]]:
@@ -173,10 +190,9 @@ class LinkedSum:
 
 
 def find_link(swaps: Swaps, n: int, limits: LinkLimits) -> LinkedSum | None:
-    """The link that frees the most pairs of n children; None where none frees any."""
+    """The link that frees the most pairs of n children; None where none frees any, or too little is known of a pair."""
     swaps = swaps.usable
-    swaps = swaps.where(_is_known(swaps, n, limits.known)[swaps.of, swaps.by])
-    if not len(swaps.of) or len(_knots(swaps, FIRST_KNOTS)) < _FEWEST_KNOTS:
+    if not _all_known(swaps, n, limits.known) or len(_knots(swaps, FIRST_KNOTS)) < _FEWEST_KNOTS:
         return None
     found = max((_freed(swaps, n, scale, limits) for scale in _first_scales(swaps, n)), key=_merit)
     for knots in (FIRST_KNOTS, LAST_KNOTS):
@@ -322,13 +338,11 @@ def _freed(swaps: Swaps, n: int, scale: LinkScale, limits: LinkLimits) -> Linked
     return LinkedSum(scale, sizes, limits)
 
 
-def _is_known(swaps: Swaps, n: int, most: float) -> np.ndarray:
-    """(children, children): pairs whose slopes are known well enough for nothing to hide."""
-    pairs, known = _pair(swaps, n), np.zeros((n, n), dtype=bool)
-    for pair in np.unique(pairs):
-        i, k = divmod(int(pair), n)
-        known[i, k] = known[k, i] = np.median(swaps.error[pairs == pair]) < most
-    return known
+def _all_known(swaps: Swaps, n: int, most: float) -> bool:
+    """Whether the slopes of every pair are known well enough for nothing to hide."""
+    pairs = _pair(swaps, n)
+    seen = np.unique(pairs)
+    return len(seen) == n * (n - 1) // 2 and all(np.median(swaps.error[pairs == pair]) < most for pair in seen)
 
 
 def _merit(found: LinkedSum) -> tuple[int, int, float]:
