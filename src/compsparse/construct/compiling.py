@@ -21,6 +21,7 @@ from compsparse.checks import (
     check_flag,
     check_mapping,
     check_number,
+    suggests_options,
 )
 from compsparse.clock import Deadline, TimeIsOver, within
 from compsparse.construct.assembly import stacked
@@ -48,6 +49,7 @@ _LARGEST_GRID = 4
 """Arguments beyond which a node is never put on a grid by itself."""
 
 
+@suggests_options
 @usual_settings()
 def compile(
     function: FunctionGraph | HoldsFunction | FittedGraph | MirrorNetwork | Callable[..., Any] | str,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from compsparse.checks import brief, did_you_mean
+from compsparse.checks import brief, check_options, did_you_mean
 from compsparse.discovery.record import AnswerNoise, Cost, Discovery, DiscoveryStatus, Evidence, Step
 from compsparse.discovery.structure.forest import Members, SameModule, grow_forest, never_shared
 from compsparse.errors import ConfigError
@@ -114,9 +114,8 @@ def strategy_named(name: Any) -> Strategy:
 def known_options(strategy: Strategy, options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that a strategy may be given; an unknown one that is None says nothing and is left out."""
     known = strategy.options.__annotations__
-    for name, value in options.items():
-        if name not in known and value is not None:
-            raise ConfigError(f"the strategy {strategy.name!r} has no option {name!r}{did_you_mean(name, known)}")
+    given = [name for name, value in options.items() if value is not None]
+    check_options(f"the strategy {strategy.name!r}", given, known)
     return {name: value for name, value in options.items() if name in known}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from compsparse.checks import check_flag
+from compsparse.checks import check_flag, suggests_options
 from compsparse.errors import GraphError
 from compsparse.graph.function_graph import FunctionGraph, check_graph
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import networkx
 
 
+@suggests_options
 def equivalent(a: FunctionGraph, b: FunctionGraph, *, rename_inputs: bool = False) -> bool:
     """Whether two graphs differ in the names of their nodes alone (and of inputs, if allowed)."""
     check_graph("a", a)
@@ -97,6 +98,7 @@ class GraphComparison:
     inert_extra: frozenset[str]
 
 
+@suggests_options
 def compare(found: FunctionGraph, true: FunctionGraph) -> GraphComparison:
     """Compares the canonical module trees of two graphs over the same inputs.
 

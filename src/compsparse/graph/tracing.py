@@ -10,7 +10,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from compsparse.checks import MOST_VARIABLES, brief, check_count, check_flag, check_name_list, input_names
+from compsparse.checks import (
+    MOST_VARIABLES,
+    brief,
+    check_count,
+    check_flag,
+    check_name_list,
+    input_names,
+    suggests_options,
+)
 from compsparse.errors import TraceError
 from compsparse.graph.expression import fused
 from compsparse.graph.function_graph import FunctionGraph
@@ -29,6 +37,7 @@ class Traced:
     form: InputForm
 
 
+@suggests_options
 def trace(
     function: Callable[..., Any], inputs: int | Sequence[str] | None = None, *, fuse: bool = False
 ) -> FunctionGraph:

@@ -18,6 +18,7 @@ from compsparse.checks import (
     check_options,
     check_replicas,
     check_seeds,
+    suggests_options,
 )
 from compsparse.errors import ConfigError
 from compsparse.graph import FunctionGraph, pyramid, single_node
@@ -150,6 +151,7 @@ def _reads(plan: NetworkPlan) -> list[Read]:
     return [*(group.read for group in plan.groups), plan.output]
 
 
+@suggests_options
 @usual_settings()
 def mirror(
     graph: FunctionGraph,

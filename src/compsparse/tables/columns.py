@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,8 @@ class Table:
         """
         if isinstance(X, Table):
             found = X
+        elif isinstance(X, (str, Path)):
+            raise DataError(f"X must be a table, got {str(X)!r}; compsparse.tables.read_table reads a file")
         elif hasattr(X, "columns") and hasattr(X, "shape"):
             own = _checked_names([str(name) for name in X.columns])
             found = cls(own, tuple(plain_values(X[name]) for name in X.columns), len(X))

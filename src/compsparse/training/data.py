@@ -21,6 +21,7 @@ from compsparse.checks import (
     check_list,
     check_numbers,
     row_text,
+    suggests_options,
 )
 from compsparse.errors import ConfigError, DataError
 from compsparse.surroundings import usual_settings
@@ -70,6 +71,7 @@ class TrainingData:
         return replace(self, train=train, validation=validation)
 
 
+@suggests_options
 @usual_settings()
 def training_data(
     X: object,

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from compsparse.checks import RandomState, brief, check_kind, check_list
+from compsparse.checks import RandomState, brief, check_kind, check_list, suggests_options
 from compsparse.clock import Deadline, look_at_clock
 from compsparse.errors import ConfigError, DataError
 from compsparse.networks.replicas import ReplicatedNetwork, check_network, chosen_seeds, keep_, replica_buffers
@@ -56,6 +56,7 @@ Callback = Callable[[TrainingState], bool | None]
 """Called at each evaluation; returning True ends training."""
 
 
+@suggests_options
 @usual_settings()
 def train(
     network: ReplicatedNetwork,

@@ -24,6 +24,7 @@ from compsparse.checks import (
     check_flag,
     check_kind,
     check_number,
+    suggests_options,
 )
 from compsparse.clock import Deadline
 from compsparse.errors import ConfigError
@@ -116,6 +117,7 @@ def _losses(training: Training) -> np.ndarray:
     return training.train_loss if np.isnan(training.validation_loss).all() else training.validation_loss
 
 
+@suggests_options
 @usual_settings()
 def prune(
     network: MaskedNetwork | MirrorNetwork,

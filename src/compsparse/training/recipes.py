@@ -15,7 +15,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from compsparse.checks import MOST_REPLICAS, RandomState, brief, check_count, check_flag, check_kind, check_number
+from compsparse.checks import (
+    MOST_REPLICAS,
+    RandomState,
+    brief,
+    check_count,
+    check_flag,
+    check_kind,
+    check_number,
+    suggests_options,
+)
 from compsparse.clock import Deadline
 from compsparse.errors import ConfigError, DataError, TrainingError
 from compsparse.graph import FunctionGraph
@@ -116,6 +125,7 @@ class GraphFit:
         return self.training.status if finish is TrainingStatus.FINISHED else finish
 
 
+@suggests_options
 @usual_settings()
 def fit_graph(
     graph: FunctionGraph,

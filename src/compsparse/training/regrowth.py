@@ -15,7 +15,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from compsparse.checks import MOST_STEPS, RandomState, check_choice, check_count, check_kind, check_number
+from compsparse.checks import (
+    MOST_STEPS,
+    RandomState,
+    check_choice,
+    check_count,
+    check_kind,
+    check_number,
+    suggests_options,
+)
 from compsparse.errors import ConfigError
 from compsparse.networks.masked import MaskedNetwork
 from compsparse.networks.replicas import chosen_seeds
@@ -61,6 +69,7 @@ class RegrowthConfig:
         check_choice("growth", self.growth, get_args(Growth))
 
 
+@suggests_options
 @usual_settings()
 def regrow(
     network: MaskedNetwork,

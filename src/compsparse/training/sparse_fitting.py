@@ -23,6 +23,7 @@ from compsparse.checks import (
     check_number,
     check_numbers,
     seed_from,
+    suggests_options,
 )
 from compsparse.errors import ConfigError, DataError
 from compsparse.graph import FunctionGraph
@@ -114,6 +115,7 @@ class SparseFit:
         return np.asarray(values[:, 0] if values.shape[1] == 1 else values)
 
 
+@suggests_options
 @usual_settings()
 def sparse_fit(
     X: Any,
