@@ -84,7 +84,7 @@ def compare_bounds(
     confidence: float = 0.95,
     classification: bool | None = None,
     given: bool = False,
-    random_state: RandomState = 0,
+    random_state: RandomState = None,
 ) -> BoundTable:
     """All bounds of a model on the data that it was fitted to, side by side.
 

@@ -69,7 +69,7 @@ def empirical_rademacher(
     n_draws: int = 32,
     n_restarts: int = 4,
     n_steps: int = 150,
-    random_state: RandomState = 0,
+    random_state: RandomState = None,
 ) -> FoundComplexity:
     """Maximises over all weights of the same graph that obey the norms of the given ones.
 

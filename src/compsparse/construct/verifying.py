@@ -69,7 +69,7 @@ def verify(
     function: FunctionGraph | Callable[..., Any] | str | None = None,
     *,
     n_points: int = 100_000,
-    random_state: RandomState = 1,
+    random_state: RandomState = None,
 ) -> Verification:
     """Reads a compiled network from an ONNX or safetensors file, checks its digest, and searches for its error again.
 

@@ -18,7 +18,8 @@ from compsparse.graph.json_format import from_dict as graph_from_dict
 from compsparse.graph.json_format import to_dict as graph_to_dict
 
 if TYPE_CHECKING:
-    from compsparse.construct import Compiled, CompileMethod, Domain
+    from compsparse.boxes import Bounds
+    from compsparse.construct import Compiled, CompileMethod
     from compsparse.models import FittedGraph
 
 _FORMAT = "compsparse.discovery"
@@ -238,7 +239,7 @@ class Discovery:
         """What stands for the function: the fitted model, or a graph that was read off a formula or a table."""
         return self.graph if self.model is None else self.model
 
-    def compile(self, domain: Domain, tol: float = 1e-3, method: CompileMethod = "auto") -> Compiled:
+    def compile(self, bounds: Bounds, tol: float = 1e-3, method: CompileMethod = "auto") -> Compiled:
         """The function that was found as an explicit sparse ReLU network, with a certificate on a box.
 
         The error that is certified is that against what was found; how far that is from the data, its evidence says.
@@ -246,7 +247,7 @@ class Discovery:
         """
         from compsparse.construct import compile
 
-        return compile(self.function, domain, tol, method)
+        return compile(self.function, bounds, tol, method)
 
     def __str__(self) -> str:
         lines = [str(self.graph), "", *(str(e) for e in self.evidence), self.status.value]

@@ -46,10 +46,10 @@ class MinimalReLURegressor(RegressorMixin, BaseEstimator):
 
     norm: Norm = "weight-decay"
     bias: Bias = "penalised"
-    time_limit: float | None = 20.0
+    time_limit: float | None = None
     max_rounds: int = 200
     tol: float = 1e-9
-    random_state: Any = 0
+    random_state: Any = None
 
     @whole_or_not_at_all
     def fit(self, X: Any, y: Any) -> MinimalReLURegressor:

@@ -6,7 +6,7 @@ import inspect
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from compsparse.checks import (
     input_names,
     suggests_options,
 )
-from compsparse.errors import TraceError
+from compsparse.errors import ConfigError, TraceError
 from compsparse.graph.expression import fused
 from compsparse.graph.function_graph import FunctionGraph
 from compsparse.graph.symbols import Decisions, Recorder, Symbol, SymbolArray, elementwise, explored, is_number, objects
@@ -27,6 +27,18 @@ from compsparse.graph.twins import called
 
 InputForm = Literal["numbers", "columns", "row", "table"]
 """How a function takes its inputs: one number each, one column each, or one array that is a row or a table."""
+
+
+class HoldsGraph(Protocol):
+    """Something that was found, fitted or mirrored, such as a discovery."""
+
+    @property
+    def graph(self) -> FunctionGraph:
+        """Its function graph."""
+
+
+AnyGraph = FunctionGraph | str | HoldsGraph | Callable[..., Any]
+"""A function graph, or what has one: an expression, a discovery, a fitted model, a Python function."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +77,22 @@ def trace(
     """
     check_flag("fuse", fuse)
     return traced(function, inputs, fuse=fuse).graph
+
+
+def as_graph(what: str, given: AnyGraph) -> FunctionGraph:
+    """The graph that is meant: itself, an expression's, a function's, or that of what was found, fitted or mirrored.
+
+    >>> as_graph("graph", "a*b + c").inputs
+    ('a', 'b', 'c')
+    """
+    if isinstance(given, str):
+        return FunctionGraph.from_expression(given)
+    held = getattr(given, "graph_", getattr(given, "graph", given))
+    if isinstance(held, FunctionGraph):
+        return held
+    if not callable(given):
+        raise ConfigError(f"{what} must be a FunctionGraph, an expression or a function, got {brief(given)}")
+    return trace(given, fuse=True)
 
 
 def traced(function: Callable[..., Any], inputs: int | Sequence[str] | None = None, *, fuse: bool = False) -> Traced:

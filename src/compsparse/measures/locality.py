@@ -61,7 +61,7 @@ def first_layer(network: ReplicatedNetwork | np.ndarray | torch.Tensor) -> np.nd
 
 
 def patch_locality(
-    network: Any, patches: Sequence[Sequence[int]] | np.ndarray, *, n_draws: int = 20, random_state: RandomState = 0
+    network: Any, patches: Sequence[Sequence[int]] | np.ndarray, *, n_draws: int = 20, random_state: RandomState = None
 ) -> Locality:
     """Share of a unit's squared weights that lies in the patch where most of it lies; 1 if it reads one patch only.
 
@@ -86,7 +86,7 @@ def patch_locality(
     return _with_shuffled_null(mass, shares, n_draws, random_state)
 
 
-def graph_f1(network: Any, graph: FunctionGraph, *, n_draws: int = 20, random_state: RandomState = 0) -> Locality:
+def graph_f1(network: Any, graph: FunctionGraph, *, n_draws: int = 20, random_state: RandomState = None) -> Locality:
     """F1 of the inputs that a unit reads with the inputs of the node of the graph that it fits best.
 
     Nodes that read inputs directly count, each with the inputs it reads; weights count where they are not zero.

@@ -88,7 +88,7 @@ def _curve(rows: Sequence[Row], changing: Sequence[str], kind: type[Spec]) -> Sw
         for name, found in row.result.items():
             if isinstance(found, list) and found and all(map(is_real, found)):
                 layers.setdefault(name, {}).setdefault(row.spec[over], []).append(found)
-    reaches = None if kind.level is None else threshold(values, kind.level)
+    reaches = None if kind.level is None else threshold(values, kind.level, random_state=0)
     return SweepCurve({k: rows[0].spec.get(k) for k in changing}, values, layers, reaches)
 
 

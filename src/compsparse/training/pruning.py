@@ -10,7 +10,7 @@ import copy
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
@@ -35,7 +35,7 @@ from compsparse.origin import Origin
 from compsparse.progress import Progress, check_progress
 from compsparse.surroundings import usual_settings
 from compsparse.training.config import TrainingConfig
-from compsparse.training.data import TrainingData
+from compsparse.training.data import TrainingData, data_for
 from compsparse.training.loop import train
 from compsparse.training.losses import Loss
 from compsparse.training.named_penalties import Penalties, check_penalties
@@ -121,7 +121,7 @@ def _losses(training: Training) -> np.ndarray:
 @usual_settings()
 def prune(
     network: MaskedNetwork | MirrorNetwork,
-    data: TrainingData,
+    data: TrainingData | tuple[Any, Any],
     config: TrainingConfig | None = None,
     *,
     pruning: PruningConfig | None = None,
@@ -155,7 +155,7 @@ def prune(
     started, deadline = time.perf_counter(), Deadline.after(time_limit)
     config = TrainingConfig() if config is None else check_kind("config", config, TrainingConfig)
     pruning = PruningConfig() if pruning is None else check_kind("pruning", pruning, PruningConfig)
-    check_kind("data", data, TrainingData)
+    data = data_for(data, network)
     progress = check_progress(progress)
     current = maskable(network)
     fit = _Fit(

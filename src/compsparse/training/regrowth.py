@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
@@ -31,7 +31,7 @@ from compsparse.origin import Origin
 from compsparse.progress import Progress
 from compsparse.surroundings import usual_settings
 from compsparse.training.config import TrainingConfig
-from compsparse.training.data import TrainingData
+from compsparse.training.data import TrainingData, data_for
 from compsparse.training.loop import TrainingState, train
 from compsparse.training.losses import Loss, SquaredLoss
 from compsparse.training.named_penalties import Penalties
@@ -73,7 +73,7 @@ class RegrowthConfig:
 @usual_settings()
 def regrow(
     network: MaskedNetwork,
-    data: TrainingData,
+    data: TrainingData | tuple[Any, Any],
     config: TrainingConfig | None = None,
     *,
     regrowth: RegrowthConfig | None = None,
@@ -94,7 +94,7 @@ def regrow(
     config = TrainingConfig() if config is None else check_kind("config", config, TrainingConfig)
     regrowth = RegrowthConfig() if regrowth is None else check_kind("regrowth", regrowth, RegrowthConfig)
     loss = SquaredLoss() if loss is None else check_kind("loss", loss, Loss)
-    check_kind("data", data, TrainingData)
+    data = data_for(data, network)
     if config.n_epochs is not None:
         raise ConfigError("regrowth counts in steps: give n_steps, not n_epochs")
     sparse = maskable(network)

@@ -139,7 +139,7 @@ def binarise(
     *,
     lipschitz: Sequence[float] | None = None,
     names: Sequence[str] | None = None,
-    random_state: RandomState = 0,
+    random_state: RandomState = None,
 ) -> BinarisedFunction:
     """A real function on a box as a table on bits, with its error.
 
@@ -265,7 +265,7 @@ class BinarisedGraph:
 
 
 def binarise_graph(
-    graph: FunctionGraph, bounds: Bounds, n_bits: int, *, random_state: RandomState = 0
+    graph: FunctionGraph, bounds: Bounds, n_bits: int, *, random_state: RandomState = None
 ) -> BinarisedGraph:
     """A graph of real functions as a graph of Boolean ones, with as many nodes for each as a wire has bits.
 

@@ -152,7 +152,7 @@ def descend(
     learning_rate: float | None = None,
     batch_size: int | None = None,
     n_replicas: int = 3,
-    random_state: RandomState = 0,
+    random_state: RandomState = None,
     device: str | None = None,
     groups: Sequence[Sequence[int]] | None = None,
 ) -> Descents:

@@ -50,10 +50,10 @@ def memorise(
     bias: Bias = "penalised",
     goal: Goal = "interpolate",
     method: MemoriseMethod = "auto",
-    time_limit: float | None = 20.0,
+    time_limit: float | None = None,
     max_rounds: int = 200,
     tol: float = 1e-9,
-    random_state: RandomState = 0,
+    random_state: RandomState = None,
 ) -> Memorised:
     r"""The shallow ReLU network of least cost that memorises the data.
 

@@ -70,7 +70,7 @@ def learn_hierarchy(
     balanced: bool = True,
     n_sweeps: int = 0,
     n_restarts: int = 20,
-    random_state: RandomState = 0,
+    random_state: RandomState = None,
 ) -> LearnedHierarchy:
     """Learns the rules of a hierarchy of known sizes from data and labels.
 
