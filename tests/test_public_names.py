@@ -5,6 +5,7 @@ import dataclasses
 import importlib
 import inspect
 import pkgutil
+import re
 from collections import defaultdict
 from functools import cached_property
 from pathlib import Path
@@ -137,6 +138,34 @@ def _parameters(value: object) -> list[str]:
         if not issubclass(value, Spec):  # the fields of a run are data, and part of its key
             callables.append(value.__init__)
     return [name for function in callables for name in inspect.signature(function).parameters]
+
+
+@pytest.mark.parametrize("package", packages())
+def test_random_state_and_time_limit_have_one_default(package):
+    """None: numbers that differ each time, and as long as it takes."""
+    found = [(name, getattr(importlib.import_module(package), name)) for name in exported(package)]
+    if package != "compsparse.estimators":
+        found = [(name, value) for name, value in found if inspect.isfunction(value)]
+    for name, value in found:
+        defaults = {p.name: p.default for p in inspect.signature(value).parameters.values()}
+        for option in ("random_state", "time_limit"):
+            assert defaults.get(option) in {None, inspect.Parameter.empty}, (name, option)
+
+
+HOLDS_MUCH = re.compile(r"ndarray|NDArray|Tensor|Network|\bMapping|\bdict\b|ExplicitReLU|tuple\[[A-Z]")
+SHORT_ALL_THE_SAME = {"Constituent", "Law", "Leases", "MirrorConfig"}
+"""A formula, exponents by name and settings: what they hold is what there is to see."""
+
+
+@pytest.mark.parametrize("package", packages())
+def test_records_that_hold_much_show_themselves_in_a_line(package):
+    for name in exported(package):
+        record = getattr(importlib.import_module(package), name)
+        if not dataclasses.is_dataclass(record):
+            continue
+        much = [f.name for f in dataclasses.fields(record) if f.repr and HOLDS_MUCH.search(str(f.type))]
+        by_dataclass = hasattr(record.__repr__, "__wrapped__")
+        assert not (much and by_dataclass) or name in SHORT_ALL_THE_SAME, (name, much)
 
 
 def takes_options() -> list[tuple[str, object]]:

@@ -16,6 +16,7 @@ from compsparse.graph import FunctionGraph
 from compsparse.graph.function_graph import Kind
 from compsparse.graph.json_format import from_dict as graph_from_dict
 from compsparse.graph.json_format import to_dict as graph_to_dict
+from compsparse.text import in_a_line
 
 if TYPE_CHECKING:
     from compsparse.boxes import Bounds
@@ -180,6 +181,7 @@ class Cost:
     networks: int = 0
 
 
+@in_a_line
 @dataclass(frozen=True)
 class Discovery:
     """A function graph that was found, and all that a reader should know of how.

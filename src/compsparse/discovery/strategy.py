@@ -14,6 +14,7 @@ from compsparse.errors import ConfigError
 from compsparse.graph import FunctionGraph
 from compsparse.graph.modules import ModuleTree
 from compsparse.origin import Origin
+from compsparse.text import in_a_line
 
 if TYPE_CHECKING:
     from compsparse.models.fitted_graph import FittedGraph
@@ -22,6 +23,7 @@ Completion = Callable[[FunctionGraph], tuple[FunctionGraph, tuple[str, ...]]]
 """Puts functions into the nodes of a graph, and says what is to be known of them."""
 
 
+@in_a_line
 @dataclass(frozen=True, kw_only=True)
 class Findings:
     """What a search has found, before the graph is grown.

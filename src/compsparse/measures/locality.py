@@ -18,8 +18,10 @@ from compsparse.errors import ConfigError, DataError
 from compsparse.graph import FunctionGraph
 from compsparse.graph.function_graph import check_graph
 from compsparse.networks.replicas import ReplicatedNetwork
+from compsparse.text import in_a_line
 
 
+@in_a_line
 @dataclass(frozen=True)
 class Locality:
     """A measure of every replica, beside its null. Arrays have one entry per replica; NaN where no unit is left.
@@ -127,6 +129,7 @@ def near_pairs(network: Any, shape: tuple[int, int], radius: int = 1) -> Localit
     return Locality(value, np.where(count > 0, null, np.nan), error, count)
 
 
+@in_a_line
 @dataclass(frozen=True)
 class DisplacementHistogram:
     """How often two pixels that one unit reads lie so many rows and columns apart.

@@ -17,11 +17,13 @@ from compsparse.report.figure import Figure
 from compsparse.report.page import Section, table, write_page
 from compsparse.sweeps.records import Row, check_run_rows, is_real, warn_of
 from compsparse.sweeps.spec import Spec, check_run_kind
+from compsparse.text import in_a_line
 
 _SEED = "seed"
 _MOST_SETTINGS_WITH_LAYERS = 4
 
 
+@in_a_line
 @dataclass(frozen=True)
 class SweepCurve:
     """The runs of one setting.

@@ -15,8 +15,10 @@ from compsparse.tables.columns import Table, rows_of
 from compsparse.tables.copies import copies_in
 from compsparse.tables.targets import Target, target_for
 from compsparse.tables.values import even_array
+from compsparse.text import in_a_line
 
 
+@in_a_line
 @dataclass(frozen=True, eq=False)
 class CodedTable:
     """Rows to learn from, as numbers.

@@ -12,11 +12,13 @@ import numpy as np
 from compsparse.checks import check_names
 from compsparse.errors import DataError
 from compsparse.tables.values import even_array, plain_values
+from compsparse.text import in_a_line
 
 SEPARATOR = "\x1f"
 """Marks names that are ours alone; no column carries it."""
 
 
+@in_a_line
 @dataclass(frozen=True, eq=False)
 class Table:
     """Named columns; pandas and polars tables and arrays all become one of these.

@@ -26,8 +26,10 @@ from compsparse.checks import (
 )
 from compsparse.errors import ConfigError, DataError
 from compsparse.surroundings import usual_settings
+from compsparse.text import in_a_line
 
 
+@in_a_line
 @dataclass(frozen=True)
 class TrainingData:
     """Rows shared by all replicas and each replica's own share of them.

@@ -21,6 +21,7 @@ from compsparse.errors import DataError
 from compsparse.networks.replicas import ReplicatedNetwork, check_network
 from compsparse.progress import Progress, check_progress
 from compsparse.surroundings import usual_settings
+from compsparse.text import in_a_line
 from compsparse.training.data import TrainingData, data_for
 from compsparse.training.memory import reused_allocations
 from compsparse.training.record import TrainingStatus
@@ -29,6 +30,7 @@ _SHRINK, _GROW, _LARGEST, _SMALLEST = 0.4, 4.0, 1e6, 1e-8
 _TRIES = 6
 
 
+@in_a_line
 @dataclass(frozen=True)
 class Refinement:
     """What :func:`refine` did. Arrays have one entry per replica.

@@ -19,6 +19,7 @@ from compsparse.errors import ConfigError, DataError
 from compsparse.networks.replicas import ReplicatedNetwork, check_network, chosen_seeds, keep_, replica_buffers
 from compsparse.progress import Progress, check_progress
 from compsparse.surroundings import usual_settings
+from compsparse.text import in_a_line
 from compsparse.training.config import TrainingConfig
 from compsparse.training.data import BatchStream, TrainingData, data_for, padded
 from compsparse.training.losses import Loss, SquaredLoss
@@ -37,6 +38,7 @@ _MOST_ROWS_OF_TRAIN_LOSS = 20_000
 cost more than the training, and after the time limit."""
 
 
+@in_a_line
 @dataclass(frozen=True)
 class TrainingState:
     """What callbacks see at each evaluation: the replicas in the program and the best loss of each so far.

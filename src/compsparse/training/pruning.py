@@ -34,6 +34,7 @@ from compsparse.networks.replicas import ReplicatedNetwork, chosen_seeds
 from compsparse.origin import Origin
 from compsparse.progress import Progress, check_progress
 from compsparse.surroundings import usual_settings
+from compsparse.text import in_a_line
 from compsparse.training.config import TrainingConfig
 from compsparse.training.data import TrainingData, data_for
 from compsparse.training.loop import train
@@ -75,6 +76,7 @@ class PruningConfig:
         check_number("least_connected", self.least_connected, least=0, below=1)
 
 
+@in_a_line
 @dataclass(frozen=True)
 class PruningRound:
     """One trained network on the way. Arrays have one entry per replica.
@@ -93,6 +95,7 @@ class PruningRound:
     training: Training
 
 
+@in_a_line
 @dataclass(frozen=True)
 class Pruning:
     """All rounds, from dense to sparse.

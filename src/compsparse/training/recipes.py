@@ -33,6 +33,7 @@ from compsparse.networks.plan import Sharing
 from compsparse.networks.replicas import replica_seeds, select
 from compsparse.progress import Progress, check_progress
 from compsparse.surroundings import usual_settings
+from compsparse.text import in_a_line
 from compsparse.training.config import TrainingConfig
 from compsparse.training.data import TrainingData, check_rows, training_data
 from compsparse.training.layerwise import copy_nodes, lower_part
@@ -100,6 +101,7 @@ class FitConfig:
         check_number("refine_share", self.refine_share, least=0, below=1)
 
 
+@in_a_line
 @dataclass(frozen=True)
 class GraphFit:
     """A fitted network and how it was found.

@@ -33,6 +33,7 @@ from compsparse.networks.wiring import graph_of
 from compsparse.origin import Origin
 from compsparse.progress import Progress
 from compsparse.surroundings import usual_settings
+from compsparse.text import in_a_line
 from compsparse.training.config import TrainingConfig
 from compsparse.training.data import TrainingData, training_data
 from compsparse.training.loop import train
@@ -72,6 +73,7 @@ class SparsePoint:
     density: float
 
 
+@in_a_line
 @dataclass(frozen=True)
 class SparseFit:
     """The candidate with the lowest validation loss, and the others beside it.
