@@ -11,7 +11,7 @@ ALL_EXTRAS := dask,export,images,postgres
 # neighbours stay in one process while there is work, so that what a module prepares is prepared once
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
-.PHONY: demo test test-quick test-all test-min fuzz lint types docs bench browser clean
+.PHONY: demo test test-quick test-all test-min fuzz lint types docs paths bench browser clean
 
 demo: $(VENV)/.demo
 	@$(BIN)/compsparse demo --model demo-model.json
@@ -48,6 +48,10 @@ types: $(VENV)/.dev
 docs: $(VENV)/.dev
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
+
+# docs/paths.md, from a trace of what the code does
+paths: $(VENV)/.dev
+	OMP_NUM_THREADS=1 $(BIN)/python tools/trace_paths.py
 
 # compares with the libraries of the group `peers` that are there
 bench: $(VENV)/.dev
