@@ -61,7 +61,7 @@ def against_the_memo(figures: dict[str, float]) -> None:
     memo = indicator_units(cells)
     rows = [["memo, Lemma 2 (L2 only)", memo, "none", ""]]
     for method in ("kuhn", "uniform", "auto"):
-        built = compile(graph, (-1, 1), 0.01, method)
+        built = compile(graph, (-1, 1), 0.01, method, random_state=0)
         rows.append([method, built.size.units, built.certificate.upper, built.observed.value])
         figures[f"units_{method}"] = built.size.units
     figures["memo_over_kuhn"] = memo / figures["units_kuhn"]
@@ -74,7 +74,7 @@ def rates(figures: dict[str, float]) -> None:
     for d, (text, tols) in RATES.items():
         graph = one_node(text, list("abc"[:d]))
         method = "uniform" if d == 1 else "kuhn"
-        units = [compile(graph, (-1, 1), tol, method, n_points=100).size.units for tol in tols]
+        units = [compile(graph, (-1, 1), tol, method, n_points=100, random_state=0).size.units for tol in tols]
         found = slope(units, tols)
         figures[f"slope_off_{d}"] = abs(found + d / 2)
         rows.append([d, text, found, -d / 2, " ".join(map(str, units))])
@@ -83,7 +83,7 @@ def rates(figures: dict[str, float]) -> None:
 
 def large_tree(figures: dict[str, float]) -> None:
     started = time.perf_counter()
-    built = compile(smooth_tree(16), (-1, 1), 0.01)
+    built = compile(smooth_tree(16), (-1, 1), 0.01, random_state=0)
     figures["tree_16_seconds"] = time.perf_counter() - started
     figures["tree_16_certified"] = built.certificate.upper if built.certificate.holds else np.inf
     figures["tree_16_units"] = built.size.units
@@ -92,7 +92,7 @@ def large_tree(figures: dict[str, float]) -> None:
 
 def exact_trees(figures: dict[str, float]) -> None:
     text = "max(abs(a - b), min(c, d)) - abs(max(e, f) - abs(g - h))"
-    built = compile(text, (-1, 1), 1e-9)
+    built = compile(text, (-1, 1), 1e-9, random_state=0)
     figures["exact_bound"] = built.bound
     rng = np.random.default_rng(0)
     wrong = 0
@@ -126,7 +126,9 @@ def one_function(case: tuple[int, str, int]) -> dict[str, Any]:
     torch.set_num_threads(1)
     started = time.perf_counter()
     try:
-        built = compile(random_function(seed), (-1, 1), 10.0 ** -(1 + seed % 3), n_points=500, dtype=dtype)
+        built = compile(
+            random_function(seed), (-1, 1), 10.0 ** -(1 + seed % 3), n_points=500, dtype=dtype, random_state=0
+        )
     except ConfigError as error:
         return {"dtype": dtype, "refused": str(error)}
     seconds = time.perf_counter() - started
@@ -146,7 +148,7 @@ def one_function(case: tuple[int, str, int]) -> dict[str, Any]:
 
 def borehole_flow(figures: dict[str, float]) -> None:
     task = borehole()
-    built = compile(task.graph, task.inputs.bounds, 1.0)
+    built = compile(task.graph, task.inputs.bounds, 1.0, random_state=0)
     figures["borehole_stated_over_seen"] = built.certificate.upper / built.observed.value
     figures["borehole_units"] = built.size.units
 

@@ -30,7 +30,7 @@ from _report import finish, print_table
 
 from compsparse.discovery import Discovery
 from compsparse.discovery.data.strategy import from_data
-from compsparse.graph import FunctionGraph, compare, input_names, random_tree
+from compsparse.graph import FunctionGraph, compare_graphs, input_names, random_tree
 from compsparse.tasks import Sample, Task, box, friedman1, random_target, shared_dag, sincos_tree, tanh_tree
 
 N_TEST = 10_000
@@ -52,7 +52,7 @@ class Case:
 
 
 def exact(found: Discovery, true: FunctionGraph | None) -> bool:
-    return true is not None and compare(found.graph, true).exact
+    return true is not None and compare_graphs(found.graph, true).exact
 
 
 def nothing_claimed(found: Discovery, true: FunctionGraph | None) -> bool:
@@ -162,7 +162,7 @@ def run_one(case: Case, seed: int, device: str | None, *, fit: bool, peers: bool
         "case": case.name,
         "seed": seed,
         "right": bool(case.right(found, case.graph)),
-        "f1": compare(found.graph, case.graph).f1 if case.graph is not None else float(not found.modules),
+        "f1": compare_graphs(found.graph, case.graph).f1 if case.graph is not None else float(not found.modules),
         "modules": sorted(sorted(m) for m in found.modules),
         "inert": list(found.inert),
         "search_cpu": search_cpu,

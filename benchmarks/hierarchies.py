@@ -138,7 +138,7 @@ def sweep() -> tuple[Figures, Bars]:
     curves: dict[int, list[float]] = {}
     for run, result in zip(runs, results, strict=True):
         curves.setdefault(run.n_train, []).append(result["test_error"])
-    found = threshold(curves)
+    found = threshold(curves, random_state=0)
     print_table(["P", "test errors"], [[p, "  ".join(f"{e:.3f}" for e in errors)] for p, errors in curves.items()])
     print(f"P* {found.value:.0f} (90% interval {found.low:.0f} to {found.high:.0f})")
     natural = RandomHierarchy(8).natural_size

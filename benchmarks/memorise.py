@@ -26,7 +26,7 @@ def data(n: int, d: int, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
 def solved(name: str, n: int, d: int, figures: dict[str, float], rows: list, **settings: object) -> None:
     X, y = data(n, d)
     started = time.process_time()
-    net = memorise(X, y, time_limit=None, **settings)  # type: ignore[arg-type]
+    net = memorise(X, y, time_limit=None, random_state=0, **settings)  # type: ignore[arg-type]
     cpu = time.process_time() - started
     rigour = net.certificate.rigour.value
     rows.append([name, n, d, net.value, net.gap, rigour, net.n_neurons, net.residual, net.rounds, cpu])
@@ -44,7 +44,9 @@ def line_error(cases: int) -> float:
         slopes = np.diff(y[order]) / np.diff(x[order])
         variation = np.abs(np.diff(slopes)).sum()
         value = max(variation, (variation + abs(slopes[0] + slopes[-1])) / 2)
-        worst = max(worst, abs(memorise(x[:, None], y, bias="free", time_limit=None).value - value) / value)
+        worst = max(
+            worst, abs(memorise(x[:, None], y, bias="free", time_limit=None, random_state=0).value - value) / value
+        )
     return worst
 
 
@@ -57,12 +59,15 @@ def label_noise_cases(cases: int, n: int = 5, n_steps: int = 8000) -> tuple[floa
     X = np.tile(np.linspace(-2, 2, n), cases)[:, None] + rng.uniform(-0.1, 0.1, size=(cases * n, 1))
     y = rng.uniform(-1, 1, size=cases * n)
     groups = [range(k * n, (k + 1) * n) for k in range(cases)]
-    runs = descend(X, y, width=30, regulariser="label-noise", n_steps=n_steps, n_replicas=3, groups=groups)
+    runs = descend(
+        X, y, width=30, regulariser="label-noise", n_steps=n_steps, n_replicas=3, groups=groups, random_state=0
+    )
     ratios = []
     for r, run in enumerate(runs.networks):
         rows = X[list(groups[r // 3])]
         ratios.append(
-            run.label_noise_penalty(rows) / memorise(rows, run.predict(rows), norm="label-noise", time_limit=None).value
+            run.label_noise_penalty(rows)
+            / memorise(rows, run.predict(rows), norm="label-noise", time_limit=None, random_state=0).value
         )
     return float(max(1 / ratio for ratio in ratios)), float(np.median(ratios))
 

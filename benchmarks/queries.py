@@ -13,7 +13,7 @@ from _report import finish, print_table
 
 from compsparse.discovery import Discovery
 from compsparse.discovery.queries import from_queries
-from compsparse.graph import Constituent, FunctionGraph, Node, chain, compare, input_names, random_tree
+from compsparse.graph import Constituent, FunctionGraph, Node, chain, compare_graphs, input_names, random_tree
 from compsparse.tasks import Task, random_target, sincos_tree, tanh_tree
 
 N_FUNCTIONS = 50
@@ -146,7 +146,7 @@ def exactness(family: str, d: int) -> list[object]:
     for seed in range(N_FUNCTIONS):
         graph = FAMILIES[family](d, seed)
         found = find(family, graph, seed)
-        exact += compare(found.graph, graph).exact
+        exact += compare_graphs(found.graph, graph).exact
         evaluations.append(found.cost.evaluations)
     seconds = (time.perf_counter() - started) / N_FUNCTIONS
     return [family, d, exact, max(evaluations), int(np.median(evaluations)), seconds]
@@ -158,7 +158,7 @@ def alternating(seed: int) -> tuple[bool, int]:
     level = [f"max({a}, {b})" for a, b in zip(names[::2], names[1::2], strict=True)]
     graph = FunctionGraph.from_expression(f"max(min({level[0]}, {level[1]}), min({level[2]}, {level[3]}))", names)
     found = from_queries(by_values(graph), [(-1, 1)] * 8, random_state=seed)
-    return compare(found.graph, graph).exact, found.cost.evaluations
+    return compare_graphs(found.graph, graph).exact, found.cost.evaluations
 
 
 def noisy(task: Task, seed: int, level: float = 1e-3) -> tuple[bool, int]:
@@ -169,7 +169,7 @@ def noisy(task: Task, seed: int, level: float = 1e-3) -> tuple[bool, int]:
         return clean + level * task.scale * rng.standard_normal(clean.shape)
 
     found = from_queries(f, task.inputs.bounds, random_state=seed)
-    return compare(found.graph, task.graph).exact, found.cost.evaluations
+    return compare_graphs(found.graph, task.graph).exact, found.cost.evaluations
 
 
 def main() -> None:
@@ -184,7 +184,7 @@ def main() -> None:
     started = time.perf_counter()
     found = find("smooth", graph, 0)
     figures["smooth d=50 seconds"] = time.perf_counter() - started
-    figures["smooth d=50 exact"] = compare(found.graph, graph).exact
+    figures["smooth d=50 exact"] = compare_graphs(found.graph, graph).exact
     figures["smooth d=50 evaluations"] = found.cost.evaluations
     bars |= {"smooth d=50 seconds": ("<=", 60), "smooth d=50 exact": (">=", 1)}
 
@@ -195,7 +195,7 @@ def main() -> None:
     bars["alternating max and min d=8 exact of 10"] = (">=", 10)
     by_autograd = [from_queries(smooth(8, s), [(-1, 1)] * 8, random_state=s) for s in range(N_FUNCTIONS)]
     figures["smooth d=8 by autograd exact"] = sum(
-        compare(f.graph, smooth(8, s)).exact for s, f in enumerate(by_autograd)
+        compare_graphs(f.graph, smooth(8, s)).exact for s, f in enumerate(by_autograd)
     )
     figures["smooth d=8 by autograd most evaluations"] = max(f.cost.evaluations for f in by_autograd)
     bars["smooth d=8 by autograd exact"] = (">=", N_FUNCTIONS)

@@ -12,7 +12,7 @@ train, test = task.sample(300, random_state=0), task.sample(5000, random_state=1
 model = cs.CompositionalRegressor(effort=0.3, n_restarts=4, n_steps=400, random_state=0)
 model.fit(train.X, train.y)
 print(model.discovery_)
-print("the true graph:", cs.compare(model.graph_, task.graph).exact)
+print("the true graph:", cs.compare_graphs(model.graph_, task.graph).exact)
 boosted = HistGradientBoostingRegressor(random_state=0).fit(train.X, train.y)
 for name, fitted in (("discovered graph", model), ("gradient boosting", boosted)):
     print(f"{name:20s} unexplained {1 - fitted.score(test.X, test.clean):.1e}")
@@ -21,7 +21,7 @@ for name, fitted in (("discovered graph", model), ("gradient boosting", boosted)
 dag = shared_dag()
 found = cs.discover(lambda X: dag.graph(np.asarray(X)), bounds=[(-1, 1)] * 8, random_state=0)
 print(found.graph)
-print(f"{found.cost.evaluations:,} rows asked; the true graph: {cs.compare(found.graph, dag.graph).exact}")
+print(f"{found.cost.evaluations:,} rows asked; the true graph: {cs.compare_graphs(found.graph, dag.graph).exact}")
 
 
 # a truth table: two outputs that share a gate

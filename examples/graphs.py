@@ -14,7 +14,7 @@ assert np.allclose(graph(X), traced(X))
 # questions
 print(graph)
 print("modules:", sorted("".join(sorted(m)) for m in graph.modules))
-print("same structure as the traced one:", cs.compare(traced, graph).exact)
+print("same structure as the traced one:", cs.compare_graphs(traced, graph).exact)
 for n in (4, 8, 16):
     count = cs.balanced_tree(n).complexity(eps=0.01)
     print(f"tree of {n:2d} inputs: 10^{count.log10_deep:.1f} deep units, 10^{count.log10_shallow:.1f} shallow ones")

@@ -5,6 +5,7 @@ import dataclasses
 import importlib
 import inspect
 import pkgutil
+import re
 from collections import defaultdict
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +13,8 @@ from pathlib import Path
 import pytest
 
 import compsparse
+from compsparse.checks import OTHER_WORDS
+from compsparse.errors import UnknownOptionError
 from compsparse.sweeps import Spec
 
 SOURCE = Path(compsparse.__file__).parent
@@ -107,17 +110,8 @@ def test_every_package_is_reached_from_the_root():
     assert found <= set(compsparse.__all__)
 
 
-OTHER_SPELLINGS = {
-    "seed": "random_state",
-    "weight": "sample_weight",
-    "weights": "sample_weight",
-    "replicas": "n_replicas",
-    "restarts": "n_restarts",
-    "classify": "classification",
-    "time": "time_limit",
-    "steps": "n_steps",
-}
-"""Words that another parameter has, see the table in docs/design.md."""
+ONLY_HINTS = {"alpha", "columns", "domain", "hidden", "max_iter", "n_iter", "target", "timeout", "tolerance", "verbose"}
+"""Words that other libraries have for parameters of ours, and that mean something else here."""
 OTHER_MEANINGS = {
     "select(replicas)",  # which of them, not how many
     "TrainingState(replicas)",  # likewise
@@ -132,7 +126,7 @@ def test_parameters_speak_one_language(package):
         f"{name}({parameter})"
         for name in exported(package)
         for parameter in _parameters(getattr(module, name))
-        if parameter in OTHER_SPELLINGS
+        if parameter in OTHER_WORDS.keys() - ONLY_HINTS
     ]
     assert set(found) <= OTHER_MEANINGS
 
@@ -144,3 +138,51 @@ def _parameters(value: object) -> list[str]:
         if not issubclass(value, Spec):  # the fields of a run are data, and part of its key
             callables.append(value.__init__)
     return [name for function in callables for name in inspect.signature(function).parameters]
+
+
+@pytest.mark.parametrize("package", packages())
+def test_random_state_and_time_limit_have_one_default(package):
+    """None: numbers that differ each time, and as long as it takes."""
+    found = [(name, getattr(importlib.import_module(package), name)) for name in exported(package)]
+    if package != "compsparse.estimators":
+        found = [(name, value) for name, value in found if inspect.isfunction(value)]
+    for name, value in found:
+        defaults = {p.name: p.default for p in inspect.signature(value).parameters.values()}
+        for option in ("random_state", "time_limit"):
+            assert defaults.get(option) in {None, inspect.Parameter.empty}, (name, option)
+
+
+HOLDS_MUCH = re.compile(r"ndarray|NDArray|Tensor|Network|\bMapping|\bdict\b|ExplicitReLU|tuple\[[A-Z]")
+SHORT_ALL_THE_SAME = {"Constituent", "Law", "Leases", "MirrorConfig"}
+"""A formula, exponents by name and settings: what they hold is what there is to see."""
+
+
+@pytest.mark.parametrize("package", packages())
+def test_records_that_hold_much_show_themselves_in_a_line(package):
+    for name in exported(package):
+        record = getattr(importlib.import_module(package), name)
+        if not dataclasses.is_dataclass(record):
+            continue
+        much = [f.name for f in dataclasses.fields(record) if f.repr and HOLDS_MUCH.search(str(f.type))]
+        by_dataclass = hasattr(record.__repr__, "__wrapped__")
+        assert not (much and by_dataclass) or name in SHORT_ALL_THE_SAME, (name, much)
+
+
+def takes_options() -> list[tuple[str, object]]:
+    """The verbs and the estimators: what a user of the package calls with keywords."""
+    root = [(name, getattr(compsparse, name)) for name in compsparse._HOME]
+    more = [compsparse.models.fit_model, compsparse.bounds.compare, compsparse.training.regrow]
+    learners = [(name, getattr(compsparse.estimators, name)) for name in compsparse.estimators.__all__]
+    functions = [(name, value) for name, value in root if inspect.isfunction(value)]
+    return [*functions, *((f.__name__, f) for f in more), *learners]
+
+
+@pytest.mark.parametrize(("name", "called"), takes_options())
+def test_an_unknown_keyword_is_refused_with_the_near_one(name, called):
+    known = inspect.signature(called).parameters
+    given = [object()] * sum(p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD for p in known.values())
+    with pytest.raises(UnknownOptionError, match=r"has no option 'sede'(; did you mean '\w+'\?|; known: \w+)"):
+        called(*(given if inspect.isfunction(called) else []), sede=1)
+    if "random_state" in known:
+        with pytest.raises(TypeError, match=f"{called.__name__} has no option 'seed'; did you mean 'random_state'"):
+            called(*(given if inspect.isfunction(called) else []), seed=1)

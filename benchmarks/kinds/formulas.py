@@ -11,7 +11,7 @@ import numpy as np
 
 from compsparse.discovery import Discovery
 from compsparse.discovery.data.strategy import from_data
-from compsparse.graph import ModuleTree, compare, random_dag, random_tree
+from compsparse.graph import ModuleTree, compare_graphs, random_dag, random_tree
 from compsparse.models import fit_model
 from compsparse.progress import Progress
 from compsparse.sweeps import Spec
@@ -99,7 +99,7 @@ class Job(Spec):
 
 def structure(found: Discovery, task: Task) -> dict[str, Any]:
     """What a search found of the true graph."""
-    compared = compare(found.graph, task.graph)
+    compared = compare_graphs(found.graph, task.graph)
     marked = marked_approximate(found)
     kinds = _kinds(found.graph.module_tree), _kinds(task.graph.module_tree)
     common = kinds[0].keys() & kinds[1].keys()

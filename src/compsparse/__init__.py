@@ -13,8 +13,8 @@ __version__ = "0.1.0"
 importlib.import_module("compsparse.forks")  # before anything computes: what a forked process needs to be told
 
 _NAMES = {
-    "graph": "Constituent FunctionGraph GraphBuilder Node balanced_tree chain compare complete equivalent pyramid "
-    "random_dag random_tree trace",
+    "graph": "Constituent FunctionGraph GraphBuilder Node balanced_tree chain compare_graphs complete equivalent "
+    "pyramid random_dag random_tree trace",
     "networks": "convolutional count dense local mirror to_masked",
     "training": "fit_graph prune sparse_fit train training_data",
     "discovery": "Discovery discover",
@@ -70,7 +70,7 @@ if TYPE_CHECKING:
         Node,
         balanced_tree,
         chain,
-        compare,
+        compare_graphs,
         complete,
         equivalent,
         pyramid,

@@ -8,6 +8,8 @@ columns go by their name.
 from __future__ import annotations
 
 import difflib
+import functools
+import inspect
 import math
 import numbers
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -15,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
-from compsparse.errors import CompsparseError, ConfigError, DataError
+from compsparse.errors import CompsparseError, ConfigError, DataError, UnknownOptionError
 
 if TYPE_CHECKING:
     import torch
@@ -29,6 +31,7 @@ MOST_REPLICAS = 1_000_000
 MOST_LAYERS = 10_000
 """Most layers of a network."""
 
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 RandomState = int | np.random.Generator | np.random.RandomState | None
 """A seed, a generator of either of numpy's kinds, or None for numbers that differ each time."""
 
@@ -36,14 +39,44 @@ RandomState = int | np.random.Generator | np.random.RandomState | None
 # ---- names --------------------------------------------------------------------------------------
 
 
+OTHER_WORDS = {
+    "alpha": "lam",
+    "classify": "classification",
+    "columns": "names",
+    "domain": "bounds",
+    "epochs": "n_epochs",
+    "feature_names": "names",
+    "hidden": "width",
+    "lr": "learning_rate",
+    "max_iter": "n_steps",
+    "n_iter": "n_steps",
+    "replicas": "n_replicas",
+    "restarts": "n_restarts",
+    "rng": "random_state",
+    "seed": "random_state",
+    "steps": "n_steps",
+    "target": "y",
+    "tolerance": "tol",
+    "time": "time_limit",
+    "timeout": "time_limit",
+    "verbose": "progress",
+    "weight": "sample_weight",
+    "weights": "sample_weight",
+}
+"""What others call a parameter, and the one word for it here."""
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A hint for a name that is not known: the nearest, or all of them.
+    """A hint for a name that is not known: the word for it here, the nearest, or all of them.
 
     >>> did_you_mean("widht", ["width", "depth"])
     "; did you mean 'width'?"
+    >>> did_you_mean("seed", ["random_state", "speed"])
+    "; did you mean 'random_state'?"
     """
     known = list(known)
-    found = difflib.get_close_matches(name, known, n=1)
+    here = OTHER_WORDS.get(name)
+    found = [here] if here in known else difflib.get_close_matches(name, known, n=1)
     return f"; did you mean {found[0]!r}?" if found else f"; known: {', '.join(known) or 'none'}"
 
 
@@ -72,7 +105,31 @@ def check_options(what: str, given: Iterable[str], known: Collection[str]) -> No
     """Keywords that are handed on as a whole: the first that is not known is named."""
     for name in given:
         if name not in known:
-            raise ConfigError(f"{what} has no option {name!r}{did_you_mean(name, known)}")
+            raise UnknownOptionError(f"{what} has no option {name!r}{did_you_mean(name, known)}")
+
+
+def suggests_options(function: _Function) -> _Function:
+    """The function, or the class, which refuses unknown keywords in a sentence that names the near one.
+
+    >>> @suggests_options
+    ... def draw(width=16, *, random_state=None): ...
+    >>> draw(seed=0)
+    Traceback (most recent call last):
+    compsparse.errors.UnknownOptionError: draw has no option 'seed'; did you mean 'random_state'?
+    """
+    if inspect.isclass(function):
+        function.__init__ = suggests_options(function.__init__)  # type: ignore[method-assign]
+        return function
+    parameters = inspect.signature(function).parameters.values()
+    known = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) and p.name != "self"]
+
+    @functools.wraps(function)
+    def with_known(*args: Any, **options: Any) -> Any:
+        check_options(type(args[0]).__name__ if takes_self else function.__name__, options, known)
+        return function(*args, **options)
+
+    takes_self = function.__name__ == "__init__"
+    return cast(_Function, with_known)
 
 
 def input_names(n: int) -> tuple[str, ...]:

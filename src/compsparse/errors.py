@@ -41,6 +41,10 @@ class ConfigError(CompsparseError, ValueError):
     """A setting has a value that makes no sense, alone or beside the others."""
 
 
+class UnknownOptionError(ConfigError, TypeError):
+    """A keyword that a function, an estimator or a strategy does not have; the message names the near one."""
+
+
 class MissingDependencyError(CompsparseError, ImportError):
     """An optional package is needed; the message says which extra installs it."""
 

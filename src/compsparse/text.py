@@ -5,7 +5,10 @@ from __future__ import annotations
 import codecs
 import shlex
 import unicodedata
-from typing import TextIO
+from collections.abc import Mapping
+from dataclasses import fields
+from enum import Enum
+from typing import Any, TextIO, TypeVar
 
 _UNSAFE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 """Controls, invisible formats such as a change of direction, halves of surrogate pairs, separators of lines."""
@@ -39,6 +42,49 @@ def shell_word(name: object) -> str:
     """
     word = str(name)
     return shlex.quote(f"./{word}" if word.startswith("-") else word)
+
+
+# ---- records in a line ---------------------------------------------------------------------------
+
+_LONGEST_VALUE = 60
+_Record = TypeVar("_Record")
+
+
+def in_a_line(record: type[_Record]) -> type[_Record]:
+    """A dataclass that shows itself in a line: arrays by their shape, long parts by their kind or number.
+
+    >>> from dataclasses import dataclass
+    >>> @in_a_line
+    ... @dataclass
+    ... class Sum:
+    ...     terms: list
+    ...     is_odd: bool
+    >>> Sum(list(range(100)), False)
+    Sum(terms=<100 values>, is_odd=False)
+    """
+
+    def shown(self: Any) -> str:
+        parts = (f"{f.name}={_value_in_a_line(getattr(self, f.name))}" for f in fields(self) if f.repr)
+        return f"{type(self).__qualname__}({', '.join(parts)})"
+
+    record.__repr__ = shown  # type: ignore[method-assign]
+    return record
+
+
+def _value_in_a_line(value: Any) -> str:
+    shape = getattr(value, "shape", ())
+    if isinstance(shape, tuple) and shape:
+        return f"<array of {' x '.join(map(str, shape))}>"
+    if isinstance(value, Enum):
+        return value.name
+    text = repr(value)
+    if len(text) <= _LONGEST_VALUE and "\n" not in text:
+        return text
+    if isinstance(value, str):
+        return f"{text[: _LONGEST_VALUE - 1]}…"
+    if isinstance(value, (list, tuple, set, frozenset, Mapping)):
+        return f"<{len(value):,} value{'s' * (len(value) != 1)}>"
+    return f"<{getattr(value, '__name__', type(value).__name__)}>"
 
 
 # ---- terminals of few characters ------------------------------------------------------------------

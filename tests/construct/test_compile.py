@@ -9,7 +9,7 @@ import torch
 
 import compsparse as cs
 from compsparse.certificate import Rigour
-from compsparse.construct import DeclaredBounds, ExplicitReLU, check_domain, largest_error, load_explicit, path_factors
+from compsparse.construct import DeclaredBounds, ExplicitReLU, largest_error, load_explicit, path_factors
 from compsparse.errors import ConfigError, GraphError
 from compsparse.graph import Constituent, FunctionGraph, Node
 
@@ -195,7 +195,7 @@ def test_declared_curvature_makes_fewer_pieces():
         ("a*b", {"a": (0, 1)}, {}, "no side for input 'b'"),
         ("a*b", {"a": (0, 1), "c": (0, 1)}, {}, "names 'c', which is no input"),
         ("a*b", [(0, 1)], {}, "each of the 2 inputs, got 1"),
-        ("a*b", 3, {}, "domain must be"),
+        ("a*b", 3, {}, "bounds must be"),
         ("sin(a*b)", (-1, 1), {"tol": 1e-16}, "tol|double precision"),
         ("a*b", (-1, 1), {"tol": 0}, "tol must be a finite number > 0"),
         ("a*b", (-1, 1), {"method": "magic"}, "method"),
@@ -214,8 +214,9 @@ def test_structure_alone_cannot_be_compiled():
 
 
 def test_one_pair_serves_all_inputs():
-    assert check_domain((0, 2), ["a", "b"]) == ((0.0, 2.0), (0.0, 2.0))
-    assert check_domain([(0, 2), (1, 3)], ["a", "b"]) == ((0.0, 2.0), (1.0, 3.0))
+    assert cs.compile("a + b", (0, 2)).domain == ((0.0, 2.0), (0.0, 2.0))
+    assert cs.compile("a + b", [(0, 2), (1, 3)]).domain == ((0.0, 2.0), (1.0, 3.0))
+    assert cs.compile("a + b", bounds={"b": (1, 3), "a": (0, 2)}).domain == ((0.0, 2.0), (1.0, 3.0))
 
 
 def test_kuhn_units_follow_half_the_arity_and_need_a_bounded_second_derivative():

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import TypedDict, is_typeddict
 
 import numpy as np
+import pandas
 import pytest
 
 import compsparse as cs
@@ -86,11 +87,47 @@ def test_every_option_is_explained(strategy):
         ((X,), {}, "give a target y beside the table X, or a truth table of zeros and ones alone"),
         (([[1, 2], [3]],), {}, "give a target y beside the table X"),
         ((TABLE,), {"n_inputs": 3}, "n_inputs belongs to a callable"),
+        ((X, Y), {"seed": 0}, "'data' has no option 'seed'; did you mean 'random_state'?"),
+        ((product_and_sum,), {"domain": [(0, 1)] * 3}, "'queries' has no option 'domain'; did you mean 'bounds'?"),
+        ((product_and_sum, [(0, 1)] * 3), {}, r"bounds are given by their name: discover\(f, bounds="),
+        ((product_and_sum, (0, 1)), {}, r"bounds are given by their name: discover\(f, bounds="),
+        ((product_and_sum, {"a": (0, 1)}), {}, r"bounds are given by their name: discover\(f, bounds="),
+        ((cs.GraphRegressor(), [(0, 1)] * 3), {}, r"a fitted model is asked by its method: discover\(model.predict"),
+        ((cs.GraphRegressor(),), {"bounds": (0, 1)}, r"a fitted model is asked by its method"),
     ],
 )
 def test_wrong_combinations_get_one_sentence(arguments, options, message):
     with pytest.raises(ConfigError, match=message):
         discover(*arguments, **options)
+
+
+def test_a_function_of_several_numbers_names_its_inputs():
+    by_rows = discover(product_and_sum, bounds=[(0, 1), (-1, 1), (0, 3)], names=list("abc"), random_state=0)
+    for bounds in ([(0, 1), (-1, 1), (0, 3)], {"c": (0, 3), "a": (0, 1), "b": (-1, 1)}):
+        found = discover(lambda a, b, c, scale=1.0: scale * a * b + c, bounds=bounds, random_state=0)
+        assert (found.graph, found.cost.evaluations) == (by_rows.graph, by_rows.cost.evaluations)
+    assert discover(lambda a, b: np.tanh(a * b), bounds=(-1, 1), names=["p", "q"]).graph.inputs == ("p", "q")
+    assert discover(lambda a, b, c: a ^ (b & c), n_inputs=3).graph == discover(TABLE, names=list("abc")).graph
+
+
+def test_a_column_of_a_frame_may_be_named_as_the_target():
+    import polars
+
+    columns = dict(zip("abc", X.T, strict=True)) | {"t": Y}
+    quick = {"fit": False, "effort": 0.1, "random_state": 0}
+    wanted = discover(pandas.DataFrame(X, columns=list("abc")), pandas.Series(Y, name="t"), **quick)
+    for frame in (pandas.DataFrame(columns), polars.DataFrame(columns)):
+        assert discover(frame, "t", **quick).graph == wanted.graph
+    with pytest.raises(DataError, match="there is no column 's'; the columns are a, b, c, t"):
+        discover(pandas.DataFrame(columns), "s")
+    with pytest.raises(DataError, match="no column beside the target 't' to learn from"):
+        discover(pandas.DataFrame({"t": Y}), "t")
+    with pytest.raises(DataError, match=r"got 't': of a data frame give X.drop\(columns='t'\) and X\['t'\]"):
+        cs.CompositionalRegressor().fit(pandas.DataFrame(columns), "t")
+    with pytest.raises(
+        DataError, match=r"got 'data.csv'; compsparse.tables.read_table reads a file"
+    ):
+        discover("data.csv", "t")
 
 
 def test_a_named_strategy_says_what_is_wrong_with_its_data():

@@ -205,7 +205,7 @@ add(
     lambda: {"n_inputs": 4, "n_nodes": 4, "max_arity": 2, "constituent": _H, "random_state": 0},
     own=("constituent",),
 )
-add("compare", graph.compare, lambda: {"found": _TREE, "true": _TREE})
+add("compare_graphs", graph.compare_graphs, lambda: {"found": _TREE, "true": _TREE})
 add("equivalent", graph.equivalent, lambda: {"a": _TREE, "b": _TREE, "rename_inputs": True})
 add(
     "draw_svg",

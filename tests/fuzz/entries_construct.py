@@ -32,7 +32,7 @@ add(
     construct.compile,
     lambda: {
         "function": "max(a, b)",
-        "domain": (-1, 1),
+        "bounds": (-1, 1),
         "tol": 0.1,
         "method": "auto",
         "dtype": "float64",
@@ -55,7 +55,6 @@ add(
     lambda lipschitz, curvature: construct.DeclaredBounds(lipschitz, curvature),
     lambda: {"lipschitz": (1.0, 1.0), "curvature": 2.0},
 )
-add("check_domain", construct.check_domain, lambda: {"domain": [(0, 1)], "names": ["a"]}, own=("names",))
 add(
     "indicator_network",
     construct.indicator_network,

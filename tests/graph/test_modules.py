@@ -4,7 +4,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compsparse.errors import GraphError
-from compsparse.graph import Constituent, FunctionGraph, Node, balanced_tree, chain, compare, complete, random_tree
+from compsparse.graph import (
+    Constituent,
+    FunctionGraph,
+    Node,
+    balanced_tree,
+    chain,
+    compare_graphs,
+    complete,
+    random_tree,
+)
 
 
 def inner(text, inputs=None):
@@ -93,9 +102,9 @@ def test_modules_are_true_of_the_function():
 
 def test_comparison_counts_what_is_missing_and_what_is_false():
     true = FunctionGraph.from_groups([[complete("a", "b", "c"), "d"], ["e", "f"]], list("abcdefg"))
-    assert compare(true, true).exact
+    assert compare_graphs(true, true).exact
     found = FunctionGraph.from_groups([["a", "b", "c"], ["d", "e"], "f", "g"], list("abcdefg"))
-    result = compare(found, true)
+    result = compare_graphs(found, true)
     assert not result.exact
     assert result.missing == {frozenset("abcd"), frozenset("ef")}
     assert result.extra == {frozenset("de")}
@@ -105,13 +114,13 @@ def test_comparison_counts_what_is_missing_and_what_is_false():
     assert result.f1 == pytest.approx(0.4)
     assert result.kind_accuracy == 0.0
     with pytest.raises(GraphError, match="different inputs"):
-        compare(true, FunctionGraph.from_expression("a + b"))
+        compare_graphs(true, FunctionGraph.from_expression("a + b"))
 
 
 def test_regrouped_sums_are_the_same_graph():
     a = FunctionGraph.from_expression("(a + b) + (c + d)")
     b = FunctionGraph.from_expression("a + (b + (c + d))")
-    assert compare(a, b).exact
+    assert compare_graphs(a, b).exact
 
 
 def test_a_wire_of_several_numbers_makes_no_module():

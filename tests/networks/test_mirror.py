@@ -2,8 +2,10 @@ import numpy as np
 import pytest
 import torch
 
+from compsparse.discovery import discover
 from compsparse.errors import ConfigError, DataError
-from compsparse.graph import FunctionGraph, Node, balanced_tree, chain, pyramid, random_dag, single_node
+from compsparse.estimators import GraphRegressor
+from compsparse.graph import FunctionGraph, Node, balanced_tree, chain, equivalent, pyramid, random_dag, single_node
 from compsparse.networks import (
     check_onnx,
     convolutional,
@@ -215,3 +217,19 @@ def test_bad_batches_are_refused():
         network(torch.zeros(5, 4))
     with pytest.raises(DataError, match="2 replicas but the batch is for 3"):
         network(torch.zeros(3, 5, 3))
+
+
+def test_the_graph_may_be_given_as_what_has_one():
+    """An expression, a function, a discovery, a fitted model, another network: whatever compiles is mirrored too."""
+    graph = FunctionGraph.from_expression("tanh(a*b) + c")
+    found = discover(graph, bounds=[(-1, 1)] * 3, names=list("abc"), random_state=0)
+    given = [graph, "tanh(a*b) + c", lambda a, b, c: np.tanh(a * b) + c, mirror(graph)]
+    assert all(equivalent(mirror(same).graph, graph) for same in given)
+    assert mirror(found).graph == found.graph.pruned()
+    quick = GraphRegressor("tanh(a*b) + c", n_restarts=1, n_steps=1)
+    fitted = quick.fit(np.random.default_rng(0).normal(size=(30, 3)), np.arange(30.0))
+    assert mirror(fitted).graph == mirror(fitted.model_).graph == fitted.graph_
+    with pytest.raises(ConfigError, match="graph must be a FunctionGraph, an expression or a function, got 3"):
+        mirror(3)
+    with pytest.raises(ConfigError, match="graph must be a FunctionGraph, an expression or a function, got Graph"):
+        mirror(GraphRegressor())

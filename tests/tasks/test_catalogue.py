@@ -9,7 +9,7 @@ import pytest
 from compsparse import tasks
 from compsparse.discovery import discover
 from compsparse.errors import ConfigError, ExpressionError
-from compsparse.graph import compare
+from compsparse.graph import compare_graphs
 from compsparse.graph.formula import formula_value
 from compsparse.graph.parser import parse_formula
 from compsparse.tasks import formula, formulas, law
@@ -40,7 +40,7 @@ def test_a_law_is_well_behaved_and_queries_find_the_tree_of_its_expression(entry
         assert share > LEAST_SHARE, f"{entry.inputs[j]} does too little"
     found = discover(f, bounds=entry.bounds, names=entry.inputs, random_state=0)
     assert found.inert == () == entry.graph.inert
-    compared = compare(found.graph, entry.graph)
+    compared = compare_graphs(found.graph, entry.graph)
     assert compared.exact, (compared.missing, compared.extra)
 
 

@@ -11,8 +11,10 @@ from compsparse.training import (
     TrainingConfig,
     TrainingStatus,
     fit_graph,
+    prune,
     refine,
     solve_last_layer,
+    train,
     training_data,
 )
 from compsparse.training.data import TrainingData
@@ -192,3 +194,23 @@ def test_a_fit_without_validation_uses_all_rows():
     )
     assert fit.network.n_replicas == 2
     assert np.isnan(fit.validation_loss)
+
+
+def test_arrays_are_taken_wherever_tensors_are():
+    """In the precision of the network, and to the same weights as the tensors that hold them."""
+    config, quick = FitConfig(n_restarts=2, training=TrainingConfig(n_steps=5)), TrainingConfig(n_steps=5)
+    graph, single = "tanh(a*b) + c*d", (X.float(), Y[:, :1].float())
+    fits = [fit_graph(graph, *rows, config, random_state=0).network for rows in (single, (X.numpy(), Y[:, 0].numpy()))]
+    assert torch.equal(*map(flat_weights, fits))
+    for learn in (train, refine, prune):
+        ends = []
+        for data in (training_data(*single), single, (X.numpy(), Y[:, 0].numpy())):
+            network = mirror(graph, width=3, n_replicas=1, random_state=0)
+            settings = {} if learn is refine else {"config": quick, "random_state": 0}
+            learn(network, data, **settings)
+            ends.append(flat_weights(network))
+        assert all(torch.equal(end, ends[0]) for end in ends)
+    double = mirror(graph, width=3, random_state=0, dtype=torch.float64)
+    assert train(double, (X.numpy(), Y[:, 0].numpy()), quick).network.run(X.T[None]).dtype == torch.float64
+    with pytest.raises(ConfigError, match=r"data must be a TrainingData or a pair \(X, y\), got an array"):
+        train(double, X.numpy())

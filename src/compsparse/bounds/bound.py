@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from compsparse.certificate import Certificate, Rigour
 from compsparse.optional import needs
+from compsparse.text import in_a_line
 
 if TYPE_CHECKING:
     import pandas
@@ -20,6 +21,7 @@ CERTAIN = 0.999
 """An expected loss above this promises nothing: no loss is above 1."""
 
 
+@in_a_line
 @dataclass(frozen=True)
 class Bound:
     """One bound of one model on one set of data.
@@ -86,6 +88,7 @@ def _plain(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
+@in_a_line
 @dataclass(frozen=True)
 class BoundTable:
     """All bounds of one model on one set of data, on one data term.

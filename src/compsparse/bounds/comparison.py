@@ -18,7 +18,7 @@ from compsparse.bounds.lowering import LoweredModel, lower
 from compsparse.bounds.network_graph import NetworkGraph
 from compsparse.bounds.pac_bayes import SIGMAS, noisy_bound
 from compsparse.certificate import Rigour
-from compsparse.checks import RandomState, check_flag, check_number, generator_from
+from compsparse.checks import RandomState, check_flag, check_number, generator_from, suggests_options
 from compsparse.errors import DataError
 from compsparse.origin import Origin
 
@@ -74,6 +74,7 @@ class Statement:
         return replace(made, gap=loss - self.stated, expected_loss=loss, terms=terms, assumes=assumes)
 
 
+@suggests_options
 def compare_bounds(
     model: Any,
     X: Any,
@@ -83,7 +84,7 @@ def compare_bounds(
     confidence: float = 0.95,
     classification: bool | None = None,
     given: bool = False,
-    random_state: RandomState = 0,
+    random_state: RandomState = None,
 ) -> BoundTable:
     """All bounds of a model on the data that it was fitted to, side by side.
 

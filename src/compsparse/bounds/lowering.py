@@ -23,6 +23,7 @@ from compsparse.networks.replicas import ReplicatedNetwork
 from compsparse.networks.symbols import FullyConnectedNetwork, HierarchicalNetwork, SymbolNetwork
 from compsparse.networks.symbols.base import Affine
 from compsparse.tables import Table
+from compsparse.text import in_a_line
 
 _KNOWN = (
     "a fitted estimator or model of compsparse, a MirrorNetwork (mirror, dense, local, convolutional), a "
@@ -30,6 +31,7 @@ _KNOWN = (
 )
 
 
+@in_a_line
 @dataclass(frozen=True, eq=False)
 class LoweredModel:
     """A model with data as its networks read them.

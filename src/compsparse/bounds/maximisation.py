@@ -25,6 +25,7 @@ from compsparse.checks import MOST_STEPS, RandomState, check_choice, check_count
 from compsparse.errors import ConfigError
 from compsparse.sizes import check_size, check_work
 from compsparse.surroundings import usual_settings
+from compsparse.text import in_a_line
 
 WeightClass = Literal["blocks", "tiers", "layers", "units", "spectral", "l1 paths", "l2 paths"]
 """Which norms of the given network bind the others: of every block, of the largest block of its tier, of whole layers
@@ -33,6 +34,7 @@ WeightClass = Literal["blocks", "tiers", "layers", "units", "spectral", "l1 path
 _MOST_WORK = 10**12
 
 
+@in_a_line
 @dataclass(frozen=True)
 class FoundComplexity:
     """A Rademacher complexity as search found it.
@@ -69,7 +71,7 @@ def empirical_rademacher(
     n_draws: int = 32,
     n_restarts: int = 4,
     n_steps: int = 150,
-    random_state: RandomState = 0,
+    random_state: RandomState = None,
 ) -> FoundComplexity:
     """Maximises over all weights of the same graph that obey the norms of the given ones.
 

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from compsparse.errors import DataError
 from compsparse.networks import ACTIVATIONS
+from compsparse.text import in_a_line
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,7 @@ class Stage:
         return ACTIVATIONS[self.activation](out if bias is None else out + bias).flatten(1)
 
 
+@in_a_line
 @dataclass(frozen=True, eq=False)
 class NetworkGraph:
     """Stages in the order in which they run.

@@ -19,6 +19,7 @@ from compsparse.checks import check_choice, check_flag, check_kind, check_list, 
 from compsparse.errors import ConfigError, DataError
 from compsparse.progress import Progress
 from compsparse.report.figure import Figure
+from compsparse.text import in_a_line
 
 Profile = Literal["quick", "full"]
 PROFILES: tuple[Profile, ...] = ("quick", "full")
@@ -82,6 +83,7 @@ def _mean(what: str, values: Any) -> float:
     return float(np.mean(numbers)) if numbers.size else math.nan
 
 
+@in_a_line
 @dataclass(frozen=True)
 class Finding:
     """What a claim's experiment returns.
@@ -140,6 +142,7 @@ class Finding:
         return f"a premise fails ({failed}); {self.measured}" if failed else self.measured
 
 
+@in_a_line
 @dataclass(frozen=True)
 class Claim:
     """A statement with its source and the experiment that tests it.
@@ -179,6 +182,7 @@ class Claim:
             check_kind("a caveat", caveat, str)
 
 
+@in_a_line
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
     """A finding with the claim it is about and how it was obtained; this is what is kept."""

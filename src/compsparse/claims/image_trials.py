@@ -181,7 +181,9 @@ def run_patches(
 def patch_trial(network: MaskedNetwork, errors: np.ndarray, strength: np.ndarray) -> PatchTrial:
     """What is measured of one network per seed."""
     density = (network.effective()[0] != 0).double().mean((1, 2)).cpu().numpy()
-    return PatchTrial(errors, patch_locality(network, patch_pixels(SIZE, PATCH)), density, strength, network)
+    return PatchTrial(
+        errors, patch_locality(network, patch_pixels(SIZE, PATCH), random_state=0), density, strength, network
+    )
 
 
 # ---- motifs at random places, and controls without local features --------------------------------

@@ -82,7 +82,7 @@ def measure_p_star(
         specs = [replace(setting, n_train=n, seed=seed) for n in sizes for seed in seeds]
         runs += zip(specs, HierarchyRun.run(specs, device=device, progress=listener), strict=True)
         errors = _by_size(runs, lambda result: result["test_error"])
-        found = Measured(setting, threshold(errors, _ERROR), tuple(runs))
+        found = Measured(setting, threshold(errors, _ERROR, random_state=0), tuple(runs))
         tried = {run.n_train for run, _ in runs}
         if found.p_star.bracketed:
             return found

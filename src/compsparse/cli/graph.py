@@ -124,13 +124,13 @@ def verify_command(
     file: Annotated[Path, typer.Argument(help="An ONNX or safetensors file that compsparse compile wrote.")],
     function: Annotated[str, typer.Option(help="The function, where the file cannot hold it: an expression.")] = "",
     n_points: Annotated[int, typer.Option(help="Points at which the error is searched.")] = 100_000,
-    seed: Annotated[int, typer.Option(help="Seed of the points.")] = 1,
+    random_state: Annotated[int | None, typer.Option(help="Seed of the points; drawn by default.")] = None,
     json_: JsonOption = False,
 ) -> None:
     """Check the file of a compiled network: its digest, and its error by a new search. Exits with 1 if refuted."""
     from compsparse.construct import verify
 
-    found = verify(file, graph_from(function) if function else None, n_points=n_points, random_state=seed)
+    found = verify(file, graph_from(function) if function else None, n_points=n_points, random_state=random_state)
     if json_:
         stated = {"file": str(file), "holds": found.holds, "certificate": found.certificate.to_dict()}
         seen = {"error": found.observed.value, "point": list(found.observed.point), "n_points": found.observed.n_points}

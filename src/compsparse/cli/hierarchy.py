@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from compsparse.checks import check_choice, check_count, generator_from
+from compsparse.checks import check_choice, check_count, own_seed
 from compsparse.cli.app import JsonOption, app, out, print_json, say
 from compsparse.errors import ConfigError
 from compsparse.files import check_outputs, write_text
@@ -41,7 +41,7 @@ def sample(
         str, typer.Option(help="A: symbols in sub-patches of their own; B: in order, anywhere.")
     ] = "A",
     rules_seed: Annotated[int, typer.Option(help="Seed of the production rules.")] = 0,
-    random_state: Annotated[int, typer.Option(help="Seed of the data.")] = 0,
+    random_state: Annotated[int | None, typer.Option(help="Seed of the data; drawn and told by default.")] = None,
     n: Annotated[int, typer.Option(help="How many data.")] = 1,
     svg: Annotated[Path | None, typer.Option(help="Write a drawing of the first datum to this file.")] = None,
     json_: JsonOption = False,
@@ -52,7 +52,7 @@ def sample(
     """
     from compsparse.tasks.hierarchy import SparseRandomHierarchy, draw_datum_svg, draw_datum_text
 
-    rng = generator_from(random_state)
+    seed = own_seed(random_state)
     check_outputs([svg])
     check_choice("placement", placement, ("A", "B"))
     check_count("n", n, most=_MOST_SLOTS)
@@ -71,13 +71,13 @@ def sample(
         raise ConfigError(
             f"{n:,} data of {model.n_inputs:,} slots are too many to show: at most {_MOST_SLOTS:,} slots in all"
         )
-    data = model.sample(n, random_state=rng)
+    data = model.sample(n, random_state=seed)
     if svg is not None:
         write_text(svg, draw_datum_svg(data, 0))
     if json_:
-        print_json(_record(data))
+        print_json(_record(data) | {"random_state": seed})
         return
-    say(_sentence(model))
+    say(f"{_sentence(model)}; random_state {seed}")
     for i in range(n):
         say(f"\n{draw_datum_text(data, i, width=out.width)}")
     if svg is not None:

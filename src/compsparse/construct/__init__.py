@@ -19,7 +19,6 @@ from compsparse.construct.opaque import DeclaredBounds
 from compsparse.construct.record import Compiled, CompiledNode
 from compsparse.construct.refutation import CertificateError, LargestError, largest_error
 from compsparse.construct.self_similar import HAT, StraightPieces, hat_network, self_similar_network, takagi_network
-from compsparse.construct.subject import Domain, check_domain
 from compsparse.construct.verifying import Verification, verify
 
 __all__ = [
@@ -29,7 +28,6 @@ __all__ = [
     "Compiled",
     "CompiledNode",
     "DeclaredBounds",
-    "Domain",
     "ExplicitReLU",
     "ExplicitSize",
     "GateUnits",
@@ -42,7 +40,6 @@ __all__ = [
     "UnitCounts",
     "Verification",
     "chained",
-    "check_domain",
     "compile",
     "compile_circuit",
     "explicit_to_onnx",

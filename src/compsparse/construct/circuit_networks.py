@@ -27,6 +27,7 @@ from compsparse.graph.function_graph import FunctionGraph, check_graph
 from compsparse.representations.boolean.bits import ones
 from compsparse.representations.boolean.cofactors import Cube
 from compsparse.representations.boolean.packed import gate_of
+from compsparse.text import in_a_line
 
 _MOST_POLARITIES = 6
 """Arguments up to which all choices of complements are tried."""
@@ -195,6 +196,7 @@ class HiddenUnit:
     coefficient: int
 
 
+@in_a_line
 @dataclass(frozen=True)
 class GateUnits:
     """constant + linear · arguments + the hidden units: the gate's value wherever its arguments are 0 and 1.

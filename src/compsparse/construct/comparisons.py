@@ -26,6 +26,7 @@ from compsparse.errors import ConfigError
 from compsparse.graph import FunctionGraph
 from compsparse.graph.formula import Apply, Argument, Constant, Formula, formula_value
 from compsparse.sizes import check_size
+from compsparse.text import in_a_line
 
 _DERIVATIVES = 2.0
 _CELLS = 256
@@ -104,6 +105,7 @@ def shallow_log10_units(graph: FunctionGraph, domain: Sequence[Side], tol: float
 # ---- Lemma 2 of the memo ------------------------------------------------------------------------
 
 
+@in_a_line
 @dataclass(frozen=True, eq=False)
 class IndicatorNetwork:
     """The network of Lemma 2 for one function of two variables; close to it in the L2 norm only."""

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import torch
 
-from compsparse.boxes import Side
+from compsparse.boxes import Bounds, Side, read_box
 from compsparse.certificate import Certificate, Rigour
 from compsparse.checks import (
     RandomState,
@@ -21,6 +21,7 @@ from compsparse.checks import (
     check_flag,
     check_mapping,
     check_number,
+    suggests_options,
 )
 from compsparse.clock import Deadline, TimeIsOver, within
 from compsparse.construct.assembly import stacked
@@ -33,7 +34,7 @@ from compsparse.construct.opaque import DeclaredBounds, Opaque, estimated_bounds
 from compsparse.construct.propagation import tightened
 from compsparse.construct.record import PRECISIONS, Compiled, CompiledNode, Precision
 from compsparse.construct.refutation import CertificateError, Seen, at, search
-from compsparse.construct.subject import Domain, HoldsFunction, check_domain, subject_of
+from compsparse.construct.subject import HoldsFunction, subject_of
 from compsparse.construct.tolerances import StepError
 from compsparse.errors import ConfigError
 from compsparse.graph import FunctionGraph, Node
@@ -48,10 +49,11 @@ _LARGEST_GRID = 4
 """Arguments beyond which a node is never put on a grid by itself."""
 
 
+@suggests_options
 @usual_settings()
 def compile(
     function: FunctionGraph | HoldsFunction | FittedGraph | MirrorNetwork | Callable[..., Any] | str,
-    domain: Domain,
+    bounds: Bounds,
     tol: float = 1e-3,
     method: CompileMethod = "auto",
     *,
@@ -60,7 +62,7 @@ def compile(
     estimate: bool = False,
     n_points: int = 20_000,
     time_limit: float | None = None,
-    random_state: RandomState = 0,
+    random_state: RandomState = None,
 ) -> Compiled:
     """An explicit sparse ReLU network whose largest error on a box is certified to be at most ``tol``.
 
@@ -68,8 +70,8 @@ def compile(
         function: a function graph of formulas, an expression, a Python function that can be traced, or something that
             was found or fitted: a discovery, a fitted graph, a mirrored network. A Python function is also called, with
             arrays and with numbers, and refused where it does not answer as its graph does.
-        domain: (low, high) of every input, by name or in order; one pair serves all.
-        tol: the largest error allowed at any point of the domain, rounding included.
+        bounds: (low, high) of every input, by name or in order; one pair serves all.
+        tol: the largest error allowed at any point of the box, rounding included.
         method: ``steps`` takes formulas apart into affine forms, ReLUs, curves of one variable with free knots, and
             products by depth; ``uniform`` does so with equal pieces; ``kuhn`` interpolates each node on a grid;
             ``auto`` takes the cheaper of steps and a grid, node by node.
@@ -82,9 +84,9 @@ def compile(
             returned instead of a smaller one, after a short search.
 
     Raises:
-        GraphError: a node has a pole or a jump on the domain, or no formula and no bounds; or the function does not
+        GraphError: a node has a pole or a jump in the box, or no formula and no bounds; or the function does not
             answer as its graph does.
-        ConfigError: the domain is not a bounded box, ``tol`` is too small for the precision, or bounds that were
+        ConfigError: the bounds are no bounded box, ``tol`` is too small for the precision, or bounds that were
             declared or estimated do not hold.
         TimeIsOver: no network was built in time.
 
@@ -101,9 +103,9 @@ def compile(
     check_flag("estimate", estimate)
     check_count("n_points", n_points, most=_MOST_POINTS)
     known = {} if declared is None else dict(check_mapping("declared", declared))
-    subject = subject_of(function, domain, known, estimate=estimate)
+    subject = subject_of(function, bounds, known, estimate=estimate)
     graph = subject.graph
-    box = check_domain(domain, graph.inputs)
+    box = read_box(bounds, graph.inputs)
     sides = _sides_held(graph, box, kind)
     deadline = Deadline.after(time_limit)
     with within(time_limit):

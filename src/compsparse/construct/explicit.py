@@ -21,10 +21,12 @@ from torch import Tensor, nn
 from compsparse.checks import brief, check_array, check_count, check_dtype, check_kind, check_list, check_numbers
 from compsparse.errors import ConfigError, DataError
 from compsparse.networks.replicas import check_tensor
+from compsparse.text import in_a_line
 
 _NUMBERS_AT_ONCE = 4_000_000
 
 
+@in_a_line
 @dataclass(frozen=True, eq=False)
 class SparseLayer:
     r"""One affine map, with ReLU on some of its rows: :math:`y_i = \max(0, W_i x + b_i)` or :math:`W_i x + b_i`.

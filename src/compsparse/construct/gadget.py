@@ -19,12 +19,14 @@ from compsparse.checks import check_dtype, check_numbers
 from compsparse.construct.explicit import SparseLayer
 from compsparse.construct.forms import AffineForm
 from compsparse.errors import ConfigError
+from compsparse.text import in_a_line
 
 N_ROUNDINGS = 4
 """How often a weight of a construction was rounded on its way from exact numbers."""
 _INFLATION = 1 + 1e-9  # covers the rounding of the analysis itself, which is done in double precision
 
 
+@in_a_line
 @dataclass(frozen=True)
 class RoundedRange:
     """Where the outputs lie on a box of inputs, and how far the computed ones can be from the exact ones.

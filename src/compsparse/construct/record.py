@@ -16,6 +16,7 @@ from compsparse.construct.explicit_files import explicit_to_onnx, save_explicit
 from compsparse.construct.refutation import LargestError
 from compsparse.errors import GraphError
 from compsparse.graph import FunctionGraph
+from compsparse.text import in_a_line
 
 Precision = Literal["float64", "float32"]
 PRECISIONS = {"float64": torch.float64, "float32": torch.float32}
@@ -49,6 +50,7 @@ class CompiledNode:
     rigour: Rigour
 
 
+@in_a_line
 @dataclass(frozen=True, eq=False)
 class Compiled:
     """An explicit ReLU network for a function graph on a box, with a bound on its error.

@@ -167,7 +167,7 @@ def largest_error(
     domain: Sequence[Side],
     *,
     n_points: int = 20_000,
-    random_state: RandomState = 0,
+    random_state: RandomState = None,
     dtype: torch.dtype | None = None,
 ) -> LargestError:
     """Corners and random points, then closer and closer to the worst of them.

@@ -16,10 +16,12 @@ import numpy as np
 from compsparse.checks import check_count, check_kind, check_list, check_numbers
 from compsparse.construct.explicit import ExplicitReLU, SparseLayer
 from compsparse.errors import ConfigError
+from compsparse.text import in_a_line
 
 _MOST_LAYERS = 10_000
 
 
+@in_a_line
 @dataclass(frozen=True, eq=False)
 class StraightPieces:
     """A function of [0, 1] in straight pieces.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
 
-from compsparse.boxes import Bounds, n_sides, read_box
+from compsparse.boxes import Bounds, n_sides
 from compsparse.checks import brief
 from compsparse.construct.continuity import without_choices
 from compsparse.construct.fitted import fitted_graph_formulas, model_graph, network_graph
@@ -20,7 +20,6 @@ from compsparse.graph import Constituent, FunctionGraph, Node, trace
 from compsparse.models import FittedGraph
 from compsparse.networks import MirrorNetwork
 
-Domain = Bounds
 Call = Callable[[np.ndarray], np.ndarray]
 """Rows of points to rows of values."""
 
@@ -48,18 +47,18 @@ class Subject:
     by_point: frozenset[str] = frozenset()
 
 
-def subject_of(function: Any, domain: Domain, declared: Collection[str] = (), *, estimate: bool = False) -> Subject:
+def subject_of(function: Any, bounds: Bounds, declared: Collection[str] = (), *, estimate: bool = False) -> Subject:
     """What stands for the function, without choices whose sides provably meet.
 
     Args:
         declared: nodes whose bounds were declared; with ``f`` among them a Python function is that node and not traced.
         estimate: a Python function that cannot be traced may be a node whose bounds are estimated.
     """
-    found = _subject(function, domain, declared, estimate)
+    found = _subject(function, bounds, declared, estimate)
     return replace(found, graph=without_choices(found.graph).pruned())
 
 
-def _subject(function: Any, domain: Domain, declared: Collection[str], estimate: bool) -> Subject:
+def _subject(function: Any, bounds: Bounds, declared: Collection[str], estimate: bool) -> Subject:
     if isinstance(function, HoldsFunction):
         function = function.function
     if isinstance(function, FittedGraph):
@@ -71,17 +70,17 @@ def _subject(function: Any, domain: Domain, declared: Collection[str], estimate:
     if isinstance(function, (FunctionGraph, str)):
         graph = function if isinstance(function, FunctionGraph) else FunctionGraph.from_expression(function)
         return Subject(graph, {"the graph": _rows(graph)})
-    fitted = model_graph(function, n_sides(domain))
+    fitted = model_graph(function, n_sides(bounds))
     if fitted is not None:
         return Subject(fitted, _model_calls(function) or {"the graph": _rows(fitted)})
     if not callable(function):
         raise ConfigError(f"expected a function graph, an expression or a function, got {brief(function)}")
-    return _of_callable(function, domain, is_node="f" in declared, may_be_node=estimate)
+    return _of_callable(function, bounds, is_node="f" in declared, may_be_node=estimate)
 
 
-def _of_callable(function: Callable[..., Any], domain: Domain, *, is_node: bool, may_be_node: bool) -> Subject:
-    names = list(domain) if isinstance(domain, Mapping) else None
-    inputs: Any = names if names is not None else n_sides(domain)
+def _of_callable(function: Callable[..., Any], bounds: Bounds, *, is_node: bool, may_be_node: bool) -> Subject:
+    names = list(bounds) if isinstance(bounds, Mapping) else None
+    inputs: Any = names if names is not None else n_sides(bounds)
     try:
         if not is_node:
             traced = trace(function, inputs if names is not None or _takes_one(function) else None, fuse=True)
@@ -166,15 +165,3 @@ def _takes_one(function: Callable[..., Any]) -> bool:
         return len(inspect.signature(function).parameters) == 1
     except (TypeError, ValueError):
         return False
-
-
-# ---- the box ------------------------------------------------------------------------------------
-
-
-def check_domain(domain: Any, names: Sequence[str]) -> tuple[tuple[float, float], ...]:
-    """A bounded box with a side for every input: by name, in order, or one pair for all.
-
-    >>> check_domain((0, 1), ["a", "b"])
-    ((0.0, 1.0), (0.0, 1.0))
-    """
-    return read_box(domain, names, "domain")

@@ -23,10 +23,12 @@ from compsparse.graph.json_format import from_dict as graph_from_dict
 from compsparse.networks.tensor_files import is_tensor_file
 from compsparse.optional import needs
 from compsparse.surroundings import usual_settings
+from compsparse.text import in_a_line
 
 _MOST_POINTS = 100_000_000
 
 
+@in_a_line
 @dataclass(frozen=True)
 class Verification:
     """What a file says of its network, and what a search saw.
@@ -69,7 +71,7 @@ def verify(
     function: FunctionGraph | Callable[..., Any] | str | None = None,
     *,
     n_points: int = 100_000,
-    random_state: RandomState = 1,
+    random_state: RandomState = None,
 ) -> Verification:
     """Reads a compiled network from an ONNX or safetensors file, checks its digest, and searches for its error again.
 

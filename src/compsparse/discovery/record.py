@@ -17,9 +17,11 @@ from compsparse.graph import FunctionGraph
 from compsparse.graph.function_graph import Kind
 from compsparse.graph.json_format import from_dict as graph_from_dict
 from compsparse.graph.json_format import to_dict as graph_to_dict
+from compsparse.text import in_a_line
 
 if TYPE_CHECKING:
-    from compsparse.construct import Compiled, CompileMethod, Domain
+    from compsparse.boxes import Bounds
+    from compsparse.construct import Compiled, CompileMethod
     from compsparse.models import FittedGraph
 
 _FORMAT = "compsparse.discovery"
@@ -183,6 +185,7 @@ class Cost:
     networks: int = 0
 
 
+@in_a_line
 @dataclass(frozen=True)
 class Discovery:
     """A function graph that was found, and all that a reader should know of how.
@@ -251,7 +254,7 @@ class Discovery:
         """What stands for the function: the fitted model, or a graph that was read off a formula or a table."""
         return self.graph if self.model is None else self.model
 
-    def compile(self, domain: Domain, tol: float = 1e-3, method: CompileMethod = "auto") -> Compiled:
+    def compile(self, bounds: Bounds, tol: float = 1e-3, method: CompileMethod = "auto") -> Compiled:
         """The function that was found as an explicit sparse ReLU network, with a certificate on a box.
 
         The error that is certified is that against what was found; how far that is from the data, its evidence says.
@@ -259,7 +262,7 @@ class Discovery:
         """
         from compsparse.construct import compile
 
-        return compile(self.function, domain, tol, method)
+        return compile(self.function, bounds, tol, method)
 
     def __str__(self) -> str:
         lines = [str(self.graph), "", *(str(e) for e in self.evidence), self.status.value]

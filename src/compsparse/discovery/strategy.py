@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from compsparse.checks import brief, did_you_mean
+from compsparse.checks import brief, check_options, did_you_mean
 from compsparse.discovery.record import AnswerNoise, Cost, Discovery, DiscoveryStatus, Evidence, Step
 from compsparse.discovery.structure.forest import Members, Part, SameModule, grow_forest, never_shared
 from compsparse.discovery.structure.turns import Tables
@@ -15,6 +15,7 @@ from compsparse.errors import ConfigError
 from compsparse.graph import FunctionGraph
 from compsparse.graph.modules import ModuleTree
 from compsparse.origin import Origin
+from compsparse.text import in_a_line
 
 if TYPE_CHECKING:
     from compsparse.models.fitted_graph import FittedGraph
@@ -23,6 +24,7 @@ Completion = Callable[[FunctionGraph], tuple[FunctionGraph, tuple[str, ...]]]
 """Puts functions into the nodes of a graph, and says what is to be known of them."""
 
 
+@in_a_line
 @dataclass(frozen=True, kw_only=True)
 class Findings:
     """What a search has found, before the graph is grown.
@@ -119,9 +121,8 @@ def strategy_named(name: Any) -> Strategy:
 def known_options(strategy: Strategy, options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that a strategy may be given; an unknown one that is None says nothing and is left out."""
     known = strategy.options.__annotations__
-    for name, value in options.items():
-        if name not in known and value is not None:
-            raise ConfigError(f"the strategy {strategy.name!r} has no option {name!r}{did_you_mean(name, known)}")
+    given = [name for name, value in options.items() if value is not None]
+    check_options(f"the strategy {strategy.name!r}", given, known)
     return {name: value for name, value in options.items() if name in known}
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, Unpack, overload
 
 import numpy.typing as npt
 
+from compsparse.boxes import read_named_box
 from compsparse.discovery.boolean import TRUTH_TABLE, BooleanOptions
 from compsparse.discovery.data import DATA, DataOptions
 from compsparse.discovery.queries import QUERIES, QueryOptions
@@ -35,7 +37,7 @@ def discover(
 
 @overload
 def discover(
-    data: Callable[[Any], Any],
+    data: Callable[..., Any],
     y: None = None,
     *,
     strategy: Literal["queries"] | None = None,
@@ -45,7 +47,7 @@ def discover(
 
 @overload
 def discover(
-    data: npt.ArrayLike | Callable[[Any], Any],
+    data: npt.ArrayLike | Callable[..., Any],
     y: None = None,
     *,
     strategy: Literal["truth table"] | None = None,
@@ -63,15 +65,16 @@ def discover(data: Any, y: Any = None, *, strategy: str | None = None, **options
 
     Three ways in:
 
-    - ``discover(X, y)``: a table and its target; options as in :func:`~compsparse.discovery.data.from_data`.
+    - ``discover(X, y)``: a table and its target, or a data frame and the name of its target's column; options as in
+      :func:`~compsparse.discovery.data.from_data`.
     - ``discover(f, bounds=[(low, high), …])``: a callable on a box, asked where it is worth it; options
-      as in :func:`~compsparse.discovery.queries.from_queries`.
+      as in :func:`~compsparse.discovery.queries.from_queries`. It takes rows of all inputs, or a column of each.
     - ``discover(table)`` with 2^n rows of zeros and ones, or ``discover(f, n_inputs=n)``: a Boolean
       function; options as in :func:`~compsparse.discovery.boolean.from_truth_table`.
 
     Args:
         data: the table, the callable, or whatever the strategy takes.
-        y: the target of a table.
+        y: the target of a table, or the name of its column.
         strategy: its name, for one that was registered or to leave no doubt; None chooses by what is given.
         options: what the strategy may be given; an unknown one is refused.
 
@@ -85,16 +88,44 @@ def discover(data: Any, y: Any = None, *, strategy: str | None = None, **options
     ('x3',)
     """
     chosen = _chosen(data, y, options) if strategy is None else strategy_named(strategy)
+    if chosen in (QUERIES, TRUTH_TABLE) and is_function(data):
+        data, options = _by_rows(data, options)
     return assembled(chosen.search(data, y, **known_options(chosen, options)))
 
 
 def _chosen(data: Any, y: Any, options: Mapping[str, Any]) -> Strategy:
     """The first strategy that takes what is given; else the one that comes nearest, which says what is wrong."""
+    if hasattr(data, "predict") and not is_function(data):
+        raise ConfigError("a fitted model is asked by its method: discover(model.predict, bounds=[(low, high), …])")
     for known in strategies().values():
         if known.takes(data, y, options):
             return known
     if is_function(data):
+        if options.get("bounds") is None and _is_box(y):
+            raise ConfigError("bounds are given by their name: discover(f, bounds=[(low, high), …])")
         return TRUTH_TABLE if options.get("n_inputs") is not None else QUERIES
     if options.get("bounds") is not None:
         raise ConfigError("bounds belong to a callable; for data give X and y")
     return DATA
+
+
+def _is_box(y: Any) -> bool:
+    try:
+        read_named_box(y, None if isinstance(y, Mapping) else ["x0"])
+    except ConfigError:
+        return False
+    return True
+
+
+def _by_rows(f: Callable[..., Any], options: Mapping[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]]:
+    """A function of several inputs as one of rows, whose inputs are called as its arguments are."""
+    try:
+        parameters = inspect.signature(f).parameters.values()
+    except (TypeError, ValueError):  # a function of C
+        return f, dict(options)
+    by_place = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    needed = [p.name for p in parameters if p.kind in by_place and p.default is p.empty]
+    if len(needed) < 2:
+        return f, dict(options)
+    names = needed if options.get("names") is None else options["names"]
+    return (lambda rows: f(*rows.T)), {**options, "names": names}

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from compsparse.checks import suggests_options
 from compsparse.discovery import Discovery, DiscoveryStatus
 from compsparse.discovery.data.strategy import from_data
 from compsparse.estimators.base import (
@@ -29,6 +30,7 @@ from compsparse.training import FitConfig
 from compsparse.training.recipes import usual_steps, usual_training
 
 
+@suggests_options
 @dataclass(kw_only=True, eq=False, repr=False)
 class _CompositionalEstimator(TableEstimator):
     """What the two estimators share: the settings and the discovery."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from compsparse.checks import suggests_options
 from compsparse.estimators.base import (
     PredictsClasses,
     PredictsNumbers,
@@ -27,6 +28,7 @@ from compsparse.training import FitConfig, TrainingConfig, TrainingStatus
 from compsparse.training.recipes import HALVING_TWICE, usual_steps
 
 
+@suggests_options
 @dataclass(eq=False, repr=False)
 class GraphEstimator(TableEstimator):
     """Base of :class:`GraphRegressor` and :class:`GraphClassifier`; they document the parameters."""

@@ -10,12 +10,13 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from compsparse.checks import check_unmasked, seed_from
+from compsparse.checks import check_unmasked, seed_from, suggests_options
 from compsparse.estimators.base import whole_or_not_at_all
 from compsparse.sparse.memorisation import memorise
 from compsparse.sparse.memorisation.problem import Bias, Norm
 
 
+@suggests_options
 @dataclass(kw_only=True, eq=False, repr=False)
 class MinimalReLURegressor(RegressorMixin, BaseEstimator):
     """Interpolates the training data by the shallow ReLU network of least norm.
@@ -45,10 +46,10 @@ class MinimalReLURegressor(RegressorMixin, BaseEstimator):
 
     norm: Norm = "weight-decay"
     bias: Bias = "penalised"
-    time_limit: float | None = 20.0
+    time_limit: float | None = None
     max_rounds: int = 200
     tol: float = 1e-9
-    random_state: Any = 0
+    random_state: Any = None
 
     @whole_or_not_at_all
     def fit(self, X: Any, y: Any) -> MinimalReLURegressor:

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from compsparse.checks import check_choice, check_count, check_numbers, check_unmasked, generator_from
+from compsparse.checks import check_choice, check_count, check_numbers, check_unmasked, generator_from, suggests_options
 from compsparse.errors import DataError
 from compsparse.estimators.base import whole_or_not_at_all
 from compsparse.sizes import check_size
@@ -20,6 +20,7 @@ from compsparse.sparse.solution import CodeSolution, GreedySolution
 CoderMethod = Literal["lasso", "basis_pursuit", "omp"]
 
 
+@suggests_options
 @dataclass(eq=False, repr=False)
 class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""Turns rows into sparse codes over a dictionary, given or learned, each with its duality gap.

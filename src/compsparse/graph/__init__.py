@@ -2,7 +2,7 @@
 
 from compsparse.checks import input_names
 from compsparse.graph.builder import GraphBuilder
-from compsparse.graph.comparison import GraphComparison, compare, equivalent, to_networkx
+from compsparse.graph.comparison import GraphComparison, compare_graphs, equivalent, to_networkx
 from compsparse.graph.complexity import Complexity, ComplexityTerm
 from compsparse.graph.constituent import Constituent, DeclaredProperties
 from compsparse.graph.drawing import draw_svg, draw_text, to_dot, to_mermaid
@@ -19,9 +19,10 @@ from compsparse.graph.generators import (
     single_node,
 )
 from compsparse.graph.modules import ModuleTree, module_tree
-from compsparse.graph.tracing import trace
+from compsparse.graph.tracing import AnyGraph, as_graph, trace
 
 __all__ = [
+    "AnyGraph",
     "Complexity",
     "ComplexityTerm",
     "Constituent",
@@ -32,9 +33,10 @@ __all__ = [
     "Kind",
     "ModuleTree",
     "Node",
+    "as_graph",
     "balanced_tree",
     "chain",
-    "compare",
+    "compare_graphs",
     "complete",
     "draw_svg",
     "draw_text",

@@ -32,7 +32,9 @@ def folded_along(
     )
     array = objects(values)
     axes = range(array.ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else [axis]
-    places = sorted(np.lib.array_utils.normalize_axis_tuple(tuple(axes), array.ndim))
+    places = sorted(range(array.ndim)[place] for place in axes)
+    if len(set(places)) < len(places):
+        raise TraceError(f"a reduction names an axis twice: {tuple(axes)}")
     rest = tuple(n for i, n in enumerate(array.shape) if i not in places)
     flat = np.moveaxis(array, places, range(len(places))).reshape(-1, *rest)
     parts = [wrapped(part) for part in flat] if rest else list(flat)

@@ -5,18 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from compsparse.checks import check_flag
+from compsparse.checks import check_flag, suggests_options
 from compsparse.errors import GraphError
 from compsparse.graph.function_graph import FunctionGraph, check_graph
+from compsparse.graph.tracing import AnyGraph, as_graph
 
 if TYPE_CHECKING:
     import networkx
 
 
-def equivalent(a: FunctionGraph, b: FunctionGraph, *, rename_inputs: bool = False) -> bool:
-    """Whether two graphs differ in the names of their nodes alone (and of inputs, if allowed)."""
-    check_graph("a", a)
-    check_graph("b", b)
+@suggests_options
+def equivalent(a: AnyGraph, b: AnyGraph, *, rename_inputs: bool = False) -> bool:
+    """Whether two graphs differ in the names of their nodes alone (and of inputs, if allowed).
+
+    >>> import math
+    >>> equivalent("tanh(a*b) + c", lambda a, b, c: math.tanh(a * b) + c)
+    True
+    """
+    a, b = as_graph("a", a), as_graph("b", b)
     check_flag("rename_inputs", rename_inputs)
     if (a.n_inputs, a.size, a.n_edges, len(a.outputs)) != (b.n_inputs, b.size, b.n_edges, len(b.outputs)):
         return False
@@ -97,17 +103,17 @@ class GraphComparison:
     inert_extra: frozenset[str]
 
 
-def compare(found: FunctionGraph, true: FunctionGraph) -> GraphComparison:
+@suggests_options
+def compare_graphs(found: AnyGraph, true: AnyGraph) -> GraphComparison:
     """Compares the canonical module trees of two graphs over the same inputs.
 
     >>> found = FunctionGraph.from_groups([["a", "b"], "c", "d"])
     >>> true = FunctionGraph.from_groups([["a", "b"], ["c", "d"]])
-    >>> result = compare(found, true)
+    >>> result = compare_graphs(found, true)
     >>> result.exact, result.precision, result.recall
     (False, 1.0, 0.5)
     """
-    check_graph("found", found)
-    check_graph("true", true)
+    found, true = as_graph("found", found), as_graph("true", true)
     if set(found.inputs) != set(true.inputs):
         odd = sorted(set(found.inputs) ^ set(true.inputs))
         raise GraphError(f"graphs over different inputs cannot be compared: {odd[:8]} stand in one of them only")

@@ -9,6 +9,7 @@ from compsparse.certificate import Certificate, Rigour
 from compsparse.checks import check_number
 from compsparse.graph.formula import singular_operations
 from compsparse.graph.function_graph import FunctionGraph
+from compsparse.text import in_a_line
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,7 @@ class ComplexityTerm:
     log10_units: float
 
 
+@in_a_line
 @dataclass(frozen=True)
 class Complexity:
     """Shallow and deep unit counts up to the theorem's constants, as powers of ten.

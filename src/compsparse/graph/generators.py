@@ -18,6 +18,7 @@ from compsparse.checks import (
     check_name_list,
     generator_from,
     input_names,
+    suggests_options,
 )
 from compsparse.errors import ConfigError, GraphError
 from compsparse.graph.constituent import Constituent
@@ -37,6 +38,7 @@ def single_node(n_inputs: int, constituent: ConstituentChoice = None) -> Functio
     return FunctionGraph(names, [_node("y", names, constituent)])
 
 
+@suggests_options
 def balanced_tree(n_inputs: int, arity: int = 2, constituent: ConstituentChoice = None) -> FunctionGraph:
     """A tree whose nodes join ``arity`` neighbours, level by level, until one is left.
 
@@ -57,6 +59,7 @@ def balanced_tree(n_inputs: int, arity: int = 2, constituent: ConstituentChoice 
     return FunctionGraph(names, nodes, level)
 
 
+@suggests_options
 def chain(n_inputs: int, constituent: ConstituentChoice = None) -> FunctionGraph:
     """h(h(h(x0, x1), x2), x3) …: the deepest binary tree."""
     names = _inputs(n_inputs, least=2)
@@ -66,6 +69,7 @@ def chain(n_inputs: int, constituent: ConstituentChoice = None) -> FunctionGraph
     return FunctionGraph(names, nodes)
 
 
+@suggests_options
 def random_tree(
     n_inputs: int,
     max_arity: int = 2,
@@ -86,6 +90,7 @@ def random_tree(
     return FunctionGraph(names, nodes, parts)
 
 
+@suggests_options
 def random_dag(
     n_inputs: int,
     n_nodes: int,
@@ -125,6 +130,7 @@ def random_dag(
     return FunctionGraph(input_names(n_inputs), nodes, unused)
 
 
+@suggests_options
 def pyramid(
     n_inputs: int, kernel: int, stride: int, n_levels: int | None = None, constituent: ConstituentChoice = None
 ) -> FunctionGraph:

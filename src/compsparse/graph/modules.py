@@ -25,8 +25,10 @@ from compsparse.graph.expression import expanded
 from compsparse.graph.formula import Apply, Argument, Constant, Formula
 from compsparse.graph.function_graph import FunctionGraph, Kind, Node
 from compsparse.graph.operations import OPERATIONS, Family
+from compsparse.text import in_a_line
 
 
+@in_a_line
 @dataclass(frozen=True)
 class ModuleTree:
     """A module, its kind, and the modules it is made of; a leaf is one input.

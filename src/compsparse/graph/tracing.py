@@ -6,12 +6,20 @@ import inspect
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from compsparse.checks import MOST_VARIABLES, brief, check_count, check_flag, check_name_list, input_names
-from compsparse.errors import TraceError
+from compsparse.checks import (
+    MOST_VARIABLES,
+    brief,
+    check_count,
+    check_flag,
+    check_name_list,
+    input_names,
+    suggests_options,
+)
+from compsparse.errors import ConfigError, TraceError
 from compsparse.graph.expression import fused
 from compsparse.graph.function_graph import FunctionGraph
 from compsparse.graph.symbols import Decisions, Recorder, Symbol, SymbolArray, elementwise, explored, is_number, objects
@@ -19,6 +27,18 @@ from compsparse.graph.twins import called
 
 InputForm = Literal["numbers", "columns", "row", "table"]
 """How a function takes its inputs: one number each, one column each, or one array that is a row or a table."""
+
+
+class HoldsGraph(Protocol):
+    """Something that was found, fitted or mirrored, such as a discovery."""
+
+    @property
+    def graph(self) -> FunctionGraph:
+        """Its function graph."""
+
+
+AnyGraph = FunctionGraph | str | HoldsGraph | Callable[..., Any]
+"""A function graph, or what has one: an expression, a discovery, a fitted model, a Python function."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +49,7 @@ class Traced:
     form: InputForm
 
 
+@suggests_options
 def trace(
     function: Callable[..., Any], inputs: int | Sequence[str] | None = None, *, fuse: bool = False
 ) -> FunctionGraph:
@@ -56,6 +77,22 @@ def trace(
     """
     check_flag("fuse", fuse)
     return traced(function, inputs, fuse=fuse).graph
+
+
+def as_graph(what: str, given: AnyGraph) -> FunctionGraph:
+    """The graph that is meant: itself, an expression's, a function's, or that of what was found, fitted or mirrored.
+
+    >>> as_graph("graph", "a*b + c").inputs
+    ('a', 'b', 'c')
+    """
+    if isinstance(given, str):
+        return FunctionGraph.from_expression(given)
+    held = getattr(given, "graph_", getattr(given, "graph", given))
+    if isinstance(held, FunctionGraph):
+        return held
+    if not callable(given):
+        raise ConfigError(f"{what} must be a FunctionGraph, an expression or a function, got {brief(given)}")
+    return trace(given, fuse=True)
 
 
 def traced(function: Callable[..., Any], inputs: int | Sequence[str] | None = None, *, fuse: bool = False) -> Traced:

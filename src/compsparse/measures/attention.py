@@ -32,10 +32,12 @@ from compsparse.networks.attention.blocks import Heads
 from compsparse.networks.attention.network import check_attention_network
 from compsparse.networks.replicas import ReplicatedNetwork, check_network
 from compsparse.sparse import coherence, isometry_constant
+from compsparse.text import in_a_line
 
 _ROWS_AT_ONCE = 2000
 
 
+@in_a_line
 @dataclass(frozen=True)
 class SelectionMeasures:
     """How well the queries of the last layer select the tokens that are read; each ``(R, outputs)``.
@@ -208,6 +210,7 @@ def attention_graph(
 # ---- geometry -------------------------------------------------------------------------------
 
 
+@in_a_line
 @dataclass(frozen=True)
 class ScoreGeometry:
     r"""How near :math:`X W_Q W_K^T X^T` of the first block is to an isometry on sparse vectors; each ``(R, heads)``.

@@ -97,7 +97,7 @@ def threshold(
     *,
     confidence: float = 0.9,
     n_resamples: int = 500,
-    random_state: RandomState = 0,
+    random_state: RandomState = None,
 ) -> Threshold:
     """P* of the mean over seeds, with an interval from resampled seeds.
 

@@ -22,9 +22,11 @@ from torch import Tensor
 from compsparse.checks import check_count, check_indices, check_kind, check_number, check_numbers
 from compsparse.errors import DataError
 from compsparse.networks.homogeneous import HomogeneousNetwork
+from compsparse.text import in_a_line
 from compsparse.training.loop import TrainingState
 
 
+@in_a_line
 @dataclass(frozen=True)
 class NeuralCollapse:
     """The four signs of neural collapse (Papyan, Han and Donoho 2020), each ``(R,)`` and 0 where it is complete.
@@ -44,6 +46,7 @@ class NeuralCollapse:
     nearest: np.ndarray
 
 
+@in_a_line
 @dataclass(frozen=True)
 class Dynamics:
     """A network at one step; arrays have one row per replica.

@@ -18,8 +18,10 @@ from compsparse.errors import ConfigError, DataError
 from compsparse.graph import FunctionGraph
 from compsparse.graph.function_graph import check_graph
 from compsparse.networks.replicas import ReplicatedNetwork
+from compsparse.text import in_a_line
 
 
+@in_a_line
 @dataclass(frozen=True)
 class Locality:
     """A measure of every replica, beside its null. Arrays have one entry per replica; NaN where no unit is left.
@@ -61,7 +63,7 @@ def first_layer(network: ReplicatedNetwork | np.ndarray | torch.Tensor) -> np.nd
 
 
 def patch_locality(
-    network: Any, patches: Sequence[Sequence[int]] | np.ndarray, *, n_draws: int = 20, random_state: RandomState = 0
+    network: Any, patches: Sequence[Sequence[int]] | np.ndarray, *, n_draws: int = 20, random_state: RandomState = None
 ) -> Locality:
     """Share of a unit's squared weights that lies in the patch where most of it lies; 1 if it reads one patch only.
 
@@ -86,7 +88,7 @@ def patch_locality(
     return _with_shuffled_null(mass, shares, n_draws, random_state)
 
 
-def graph_f1(network: Any, graph: FunctionGraph, *, n_draws: int = 20, random_state: RandomState = 0) -> Locality:
+def graph_f1(network: Any, graph: FunctionGraph, *, n_draws: int = 20, random_state: RandomState = None) -> Locality:
     """F1 of the inputs that a unit reads with the inputs of the node of the graph that it fits best.
 
     Nodes that read inputs directly count, each with the inputs it reads; weights count where they are not zero.
@@ -127,6 +129,7 @@ def near_pairs(network: Any, shape: tuple[int, int], radius: int = 1) -> Localit
     return Locality(value, np.where(count > 0, null, np.nan), error, count)
 
 
+@in_a_line
 @dataclass(frozen=True)
 class DisplacementHistogram:
     """How often two pixels that one unit reads lie so many rows and columns apart.

@@ -14,10 +14,12 @@ from compsparse.checks import RandomState, check_count, check_flag, generator_fr
 from compsparse.errors import ConfigError, DataError
 from compsparse.networks.symbols import SymbolNetwork
 from compsparse.tasks.hierarchy import HierarchySample, diffeomorphism, exchange_synonyms
+from compsparse.text import in_a_line
 
 _ROWS_AT_ONCE = 4096
 
 
+@in_a_line
 @dataclass(frozen=True)
 class Sensitivity:
     r"""Sensitivities of every layer to one operator at one level.

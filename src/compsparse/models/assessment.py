@@ -10,11 +10,13 @@ import numpy as np
 
 from compsparse.models.scores import ClassScore, Score, distinct_texts, score_classes, score_numbers
 from compsparse.tables.splitting import SplitTable
+from compsparse.text import in_a_line
 
 if TYPE_CHECKING:
     from compsparse.models.fitted_graph import FittedGraph
 
 
+@in_a_line
 @dataclass(frozen=True, eq=False)
 class Assessment:
     """What a model predicts on the test rows, and how it did beside others.

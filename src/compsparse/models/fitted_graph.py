@@ -20,9 +20,11 @@ from compsparse.networks.mirroring import MirrorNetwork
 from compsparse.surroundings import usual_settings
 from compsparse.tables.coding import TableCode
 from compsparse.tables.targets import labels_as_array
+from compsparse.text import in_a_line
 from compsparse.training import TrainingStatus
 
 
+@in_a_line
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FittedGraph:
     """Predicts from tables like the one it was fitted on.

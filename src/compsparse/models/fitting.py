@@ -15,6 +15,7 @@ from compsparse.checks import (
     check_number,
     check_time_limit,
     own_seed,
+    suggests_options,
 )
 from compsparse.errors import ConfigError, DataError
 from compsparse.graph import FunctionGraph
@@ -23,7 +24,7 @@ from compsparse.models.matching import matched_graph
 from compsparse.networks import Sharing
 from compsparse.progress import Progress
 from compsparse.surroundings import usual_settings
-from compsparse.tables.coded import CodedTable, coded_table
+from compsparse.tables.coded import CodedTable, coded_table, with_its_target
 from compsparse.tables.columns import Table
 from compsparse.tables.scaling import scale_of
 from compsparse.tables.splitting import spared_rows
@@ -31,6 +32,7 @@ from compsparse.tables.targets import Target
 from compsparse.training import CrossEntropy, FitConfig, Penalties, fit_graph
 
 
+@suggests_options
 @usual_settings()
 def fit_model(
     graph: Any,
@@ -61,7 +63,7 @@ def fit_model(
             node over all columns; inputs are matched to named columns by name.
         X: a pandas or polars table, or an array; texts become categorical inputs. Or a
             :class:`~compsparse.tables.CodedTable`, which holds its target and its weights.
-        y: the target: numbers, one column or several, or classes.
+        y: the target: numbers, one column or several, or classes; or the name of its column.
         names, outputs: of the columns and of the targets, instead of their own.
         classification: whether the target holds classes; texts and booleans do by default.
         width, depth, activation, channels, share: the shape of the network, as in
@@ -94,6 +96,7 @@ def fit_model(
             raise ConfigError("a coded table holds its target and its weights: give neither beside it")
         mirrored, table = graph, X.without_copies()
     else:
+        X, y = with_its_target(X, y)
         mirrored, columns = matched_graph(graph, Table.of(X, names))
         if y is None:
             raise ConfigError("give a target y beside the table X")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from compsparse.checks import input_names
 from compsparse.errors import DataError
-from compsparse.graph import FunctionGraph, single_node
+from compsparse.graph import FunctionGraph, as_graph, single_node
 from compsparse.graph.parser import variables
 from compsparse.origin import Origin
 from compsparse.tables.columns import Table
@@ -20,8 +21,8 @@ def matched_graph(graph: Any, table: Table) -> tuple[FunctionGraph, Table]:
     a name, by position.
 
     Args:
-        graph: a :class:`~compsparse.graph.FunctionGraph`, an expression, nested groups of columns, or None for one
-            node over all columns.
+        graph: a :class:`~compsparse.graph.FunctionGraph` or what has one, an expression, nested groups of columns, or
+            None for one node over all columns.
 
     Raises:
         DataError: the graph has an input that is no column, or another number of inputs than there are columns.
@@ -43,12 +44,12 @@ def _graph_of(graph: Any, table: Table, by_position: tuple[str, ...]) -> Functio
     columns = by_position if table.names is None else table.names
     if graph is None:
         return single_node(len(columns)).from_origin(Origin.GIVEN)
-    if isinstance(graph, FunctionGraph):
-        return graph
     if isinstance(graph, str):
         used = variables(graph)
         if table.names is not None:
             table.places(used, "the graph")
         is_free = table.names is None and not set(by_position).issuperset(used)
         return FunctionGraph.from_expression(graph, None if is_free else columns)
-    return FunctionGraph.from_groups(graph, columns)
+    if isinstance(graph, Sequence):
+        return FunctionGraph.from_groups(graph, columns)
+    return as_graph("graph", graph)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from compsparse.optional import needs
+from compsparse.text import in_a_line
 
 if TYPE_CHECKING:
     import pandas
@@ -34,6 +35,7 @@ class Axis:
         return isinstance(self.ticks[0], str)
 
 
+@in_a_line
 @dataclass(frozen=True, eq=False)
 class Picture:
     """A constituent along one axis (a curve per series) or over two (a heat map).
@@ -72,6 +74,7 @@ class Picture:
         return list(zip(self.across.ticks, row.tolist(), strict=True))
 
 
+@in_a_line
 @dataclass(frozen=True, eq=False)
 class LearnedNodes:
     """What every node of a model learned.

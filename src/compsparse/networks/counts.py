@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compsparse.checks import brief
+from compsparse.checks import brief, suggests_options
 from compsparse.errors import ConfigError
 from compsparse.networks.masked import MaskedNetwork
 from compsparse.networks.mirroring import MirrorNetwork
@@ -19,6 +19,7 @@ class NetworkSize:
     multiplies: int
 
 
+@suggests_options
 def count(network: ReplicatedNetwork) -> NetworkSize:
     """Parameters that training can move, and multiplications that one evaluation needs.
 

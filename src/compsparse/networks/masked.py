@@ -10,7 +10,16 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from compsparse.checks import RandomState, brief, check_count, check_device, check_dtype, check_kind, check_list
+from compsparse.checks import (
+    RandomState,
+    brief,
+    check_count,
+    check_device,
+    check_dtype,
+    check_kind,
+    check_list,
+    suggests_options,
+)
 from compsparse.errors import ConfigError
 from compsparse.networks.activations import activation
 from compsparse.networks.mirroring import MirrorNetwork
@@ -205,6 +214,7 @@ class _Layer:
 
 
 @torch.no_grad()
+@suggests_options
 def to_masked(network: MirrorNetwork) -> MaskedNetwork:
     """The mirrored network as masked dense layers that compute exactly the same function.
 

@@ -18,9 +18,10 @@ from compsparse.checks import (
     check_options,
     check_replicas,
     check_seeds,
+    suggests_options,
 )
 from compsparse.errors import ConfigError
-from compsparse.graph import FunctionGraph, pyramid, single_node
+from compsparse.graph import AnyGraph, FunctionGraph, as_graph, pyramid, single_node
 from compsparse.graph.function_graph import check_graph
 from compsparse.networks.activations import activation as check_activation
 from compsparse.networks.cells import Cells
@@ -150,9 +151,10 @@ def _reads(plan: NetworkPlan) -> list[Read]:
     return [*(group.read for group in plan.groups), plan.output]
 
 
+@suggests_options
 @usual_settings()
 def mirror(
-    graph: FunctionGraph,
+    graph: AnyGraph,
     width: int = 16,
     depth: int = 2,
     activation: str = "silu",
@@ -172,6 +174,8 @@ def mirror(
     nodes of a level run together. See :class:`MirrorConfig` for the other settings.
 
     Args:
+        graph: a function graph, or what has one: an expression, a Python function that can be traced, a discovery, a
+            fitted model.
         n_replicas: how many independent copies to hold; None for an ordinary module.
         random_state: seed of the initial weights; replica r gets the same ones in any company.
         seeds: a list with one seed per replica instead.
@@ -181,11 +185,13 @@ def mirror(
     >>> net = mirror(balanced_tree(8), width=16, random_state=0)
     >>> net(torch.zeros(5, 8)).shape
     torch.Size([5, 1])
+    >>> mirror("tanh(a*b) + c", width=4).graph.inputs
+    ('a', 'b', 'c')
     """
     config = MirrorConfig(width, depth, activation, channels, out_channels, share)
     place, dtype = check_device(device), check_dtype(dtype)
     chosen = chosen_seeds(random_state, seeds, check_replicas(n_replicas) or 1)
-    return MirrorNetwork(graph, config, n_replicas, chosen).to(device=place, dtype=dtype)
+    return MirrorNetwork(as_graph("graph", graph), config, n_replicas, chosen).to(device=place, dtype=dtype)
 
 
 def dense(n_inputs: int, width: int = 64, depth: int = 2, **options: Unpack[MirrorOptions]) -> MirrorNetwork:

@@ -17,6 +17,7 @@ from compsparse.errors import ConfigError
 from compsparse.graph import FunctionGraph
 from compsparse.graph.function_graph import check_graph
 from compsparse.sizes import check_work
+from compsparse.text import in_a_line
 
 Sharing = Literal["none", "level", "all"]
 """Which nodes share their weights; see :func:`make_plan`."""
@@ -58,6 +59,7 @@ class WeightBlock:
     channels: int
 
 
+@in_a_line
 @dataclass(frozen=True)
 class NetworkPlan:
     """What runs in which order, with which weights, and where the outputs are read.

@@ -153,7 +153,7 @@ def replica_seeds(random_state: RandomState, n_replicas: int) -> list[int]:
         return [int(s) for s in generator_from(random_state).integers(2**62, size=n_replicas)]
     entropy = None if random_state is None else check_count("random_state", random_state, least=0)
     children = np.random.SeedSequence(entropy).spawn(n_replicas)
-    return [int(child.generate_state(1, np.uint64)[0] >> 2) for child in children]
+    return [int(child.generate_state(1, np.uint64)[0]) >> 2 for child in children]
 
 
 def chosen_seeds(random_state: RandomState, seeds: Sequence[int] | None, n_replicas: int) -> list[int]:

@@ -11,6 +11,7 @@ from compsparse.checks import check_choice, check_flag
 from compsparse.errors import ConfigError, DataError
 from compsparse.files import check_writable, whole_file
 from compsparse.optional import needs
+from compsparse.text import in_a_line
 
 if TYPE_CHECKING:
     import altair
@@ -20,6 +21,7 @@ Mark = Literal["line", "points", "bars", "dots", "heat"]
 _SUFFIXES = (".png", ".svg", ".pdf", ".html", ".json")
 
 
+@in_a_line
 @dataclass(frozen=True)
 class Figure:
     """A chart of rows, each a mapping from column names to values.

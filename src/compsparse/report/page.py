@@ -17,9 +17,10 @@ from typing import Any
 from compsparse.files import write_text
 from compsparse.optional import needs
 from compsparse.report.figure import Figure
-from compsparse.text import shell_word
+from compsparse.text import in_a_line, shell_word
 
 
+@in_a_line
 @dataclass(frozen=True)
 class Section:
     """A part of a page: a heading, trusted HTML, and figures below it."""

@@ -99,7 +99,7 @@ def sparsest(
     *,
     noise: float = 0.0,
     largest: float | None = None,
-    time_limit: float | None = 60.0,
+    time_limit: float | None = None,
 ) -> SparsestCode:
     """The code with the fewest entries such that no entry of x - W z exceeds ``noise``.
 
@@ -195,7 +195,7 @@ class _Search:
 
 
 def best_subset(
-    x: ArrayLike, W: ArrayLike, k: int, *, largest: float | None = None, time_limit: float | None = 60.0
+    x: ArrayLike, W: ArrayLike, k: int, *, largest: float | None = None, time_limit: float | None = None
 ) -> BestSubset:
     """The code of at most k entries with the least sum of absolute errors.
 

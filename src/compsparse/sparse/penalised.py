@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from compsparse.checks import check_choice, check_count, check_flag, check_numbers, check_threads
+from compsparse.checks import check_choice, check_count, check_flag, check_numbers, check_threads, suggests_options
 from compsparse.clock import Deadline, now
 from compsparse.errors import ConfigError
 from compsparse.sizes import check_size
@@ -31,6 +31,7 @@ _SMALL = 1e6  # numbers that fit everywhere
 _FEWER = "solve fewer at a time"
 
 
+@suggests_options
 def lasso(
     X: Any,
     W: Any,

@@ -17,11 +17,13 @@ from compsparse.report.figure import Figure
 from compsparse.report.page import Section, table, write_page
 from compsparse.sweeps.records import Row, check_run_rows, is_real, warn_of
 from compsparse.sweeps.spec import Spec, check_run_kind
+from compsparse.text import in_a_line
 
 _SEED = "seed"
 _MOST_SETTINGS_WITH_LAYERS = 4
 
 
+@in_a_line
 @dataclass(frozen=True)
 class SweepCurve:
     """The runs of one setting.
@@ -88,7 +90,7 @@ def _curve(rows: Sequence[Row], changing: Sequence[str], kind: type[Spec]) -> Sw
         for name, found in row.result.items():
             if isinstance(found, list) and found and all(map(is_real, found)):
                 layers.setdefault(name, {}).setdefault(row.spec[over], []).append(found)
-    reaches = None if kind.level is None else threshold(values, kind.level)
+    reaches = None if kind.level is None else threshold(values, kind.level, random_state=0)
     return SweepCurve({k: rows[0].spec.get(k) for k in changing}, values, layers, reaches)
 
 

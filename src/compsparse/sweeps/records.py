@@ -24,7 +24,7 @@ from compsparse.files import whole_file
 from compsparse.optional import needs
 from compsparse.sweeps.adaptive import Crossing
 from compsparse.sweeps.spec import Spec, field_types, key_of, loaded_kinds, object_in, type_words
-from compsparse.text import printable
+from compsparse.text import in_a_line, printable
 
 if TYPE_CHECKING:
     import pandas
@@ -35,6 +35,7 @@ SILENCE = 60.0
 """Seconds without a sign after which a sweep counts as lost."""
 
 
+@in_a_line
 @dataclass(frozen=True, kw_only=True)
 class Row:
     """A run that ended.
@@ -261,6 +262,7 @@ class SweepStatus(Enum):
     ELSEWHERE = "the rest is being run elsewhere"
 
 
+@in_a_line
 @dataclass(frozen=True, kw_only=True)
 class SweepRecord:
     """The results of a sweep and how it went.

@@ -17,13 +17,14 @@ from compsparse.files import check_place, read_text
 from compsparse.sweeps.adaptive import Adaptive, Crossing
 from compsparse.sweeps.records import Row, warn_of
 from compsparse.sweeps.spec import Spec, check_run_kind, from_table, typed
-from compsparse.text import printable
+from compsparse.text import in_a_line, printable
 
 MOST_RUNS = 100_000
 """The most runs of one sweep, all of which are made and checked before the first begins."""
 _SECTIONS = ("name", "kind", "base", "grid", "runs", "adaptive")
 
 
+@in_a_line
 @dataclass(frozen=True)
 class Sweep:
     """Specs of one kind: every entry of ``runs`` on top of ``base``, times the product of ``grid``.

@@ -15,8 +15,10 @@ from compsparse.tables.columns import Table, rows_of
 from compsparse.tables.copies import copies_in
 from compsparse.tables.targets import Target, target_for
 from compsparse.tables.values import even_array
+from compsparse.text import in_a_line
 
 
+@in_a_line
 @dataclass(frozen=True, eq=False)
 class CodedTable:
     """Rows to learn from, as numbers.
@@ -62,12 +64,14 @@ def coded_table(
 
     Args:
         X: a pandas or polars table, or an array; texts become categorical inputs.
-        y: one target per row or several; texts and booleans are classes unless ``classification`` says otherwise.
+        y: one target per row or several, or the name of a column of X; texts and booleans are classes unless
+            ``classification`` says otherwise.
         names, outputs: of the columns and of the targets, instead of their own.
 
     Raises:
         DataError: names the column and the row that cannot be used.
     """
+    X, y = with_its_target(X, y)
     table = Table.of(X, names)
     n_targets = _length(y)
     if n_targets != table.n_rows:
@@ -83,11 +87,27 @@ def coded_table(
     return CodedTable(code, code.encoded(table), target_for(y, code.names, outputs, classification), weight)
 
 
+def with_its_target(X: Any, y: Any) -> tuple[Any, Any]:
+    """The other columns of a data frame and the one that y names; what was given where y is no name."""
+    if not isinstance(y, str) or isinstance(X, Table) or not hasattr(X, "columns"):
+        return X, y
+    table = Table.of(X)
+    (place,) = table.places([y], "the target")
+    others = [i for i in range(len(table.columns)) if i != place]
+    if not others:
+        raise DataError(f"the table has no column beside the target {y!r} to learn from")
+    return table.chosen(others), X[list(X.columns)[place]]
+
+
 def _length(y: Any) -> int:
-    shape = even_array(y, "y").shape
-    if not shape:
-        raise DataError(f"y must hold one value, or one row of values, per row of X; got {y!r}")
-    return int(shape[0])
+    array = even_array(y, "y")
+    if not array.shape:
+        hint = f": of a data frame give X.drop(columns={str(y)!r}) and X[{str(y)!r}]"
+        raise DataError(
+            f"y must hold one value, or one row of values, per row of X; got {array.item()!r}"
+            + (hint if array.dtype.kind == "U" else "")
+        )
+    return len(array)
 
 
 def _rows(n: int) -> str:

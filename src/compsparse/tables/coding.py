@@ -13,6 +13,7 @@ from compsparse.errors import DataError
 from compsparse.tables.columns import SEPARATOR, Table
 from compsparse.tables.scaling import Scale, scale_of
 from compsparse.tables.values import finite_numbers, is_numeric, reads_as_numbers, texts_in
+from compsparse.text import in_a_line
 
 MOST_LEVELS = 50
 """Different texts in a column beyond which it is taken for an identifier."""
@@ -64,6 +65,7 @@ class TextColumn:
         return tuple(sorted(set(texts_in(values, f"column {self.name!r}").tolist()) - set(self.levels)))
 
 
+@in_a_line
 @dataclass(frozen=True)
 class TableCode:
     """How a table becomes numbers; the same for fitting and for predicting."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,13 @@ import numpy as np
 from compsparse.checks import check_names
 from compsparse.errors import DataError
 from compsparse.tables.values import even_array, plain_values
+from compsparse.text import in_a_line
 
 SEPARATOR = "\x1f"
 """Marks names that are ours alone; no column carries it."""
 
 
+@in_a_line
 @dataclass(frozen=True, eq=False)
 class Table:
     """Named columns; pandas and polars tables and arrays all become one of these.
@@ -40,6 +43,8 @@ class Table:
         """
         if isinstance(X, Table):
             found = X
+        elif isinstance(X, (str, Path)):
+            raise DataError(f"X must be a table, got {str(X)!r}; compsparse.tables.read_table reads a file")
         elif hasattr(X, "columns") and hasattr(X, "shape"):
             own = _checked_names([str(name) for name in X.columns])
             found = cls(own, tuple(plain_values(X[name]) for name in X.columns), len(X))

@@ -13,10 +13,12 @@ from compsparse.errors import DataError
 from compsparse.files import check_place
 from compsparse.optional import needs
 from compsparse.sizes import check_size
+from compsparse.text import in_a_line
 
 _SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".pgm", ".ppm")
 
 
+@in_a_line
 @dataclass(frozen=True)
 class ImageTable:
     """Images as rows of grey values from 0 to 1, pixels row by row.

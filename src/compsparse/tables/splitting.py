@@ -13,6 +13,7 @@ from compsparse.tables.coded import coded_table
 from compsparse.tables.columns import rows_of
 from compsparse.tables.copies import copies_in, shuffled
 from compsparse.tables.targets import Target
+from compsparse.text import in_a_line
 
 _FEWEST_ROWS = 10
 _FEWEST_TO_SPARE, _MOST_TO_SPARE = 20, 5000
@@ -20,6 +21,7 @@ _FEWEST_TO_SPARE, _MOST_TO_SPARE = 20, 5000
 them would cost more than the steps between."""
 
 
+@in_a_line
 @dataclass(frozen=True, eq=False)
 class SplitTable:
     """Inputs and targets of the rows to learn from, and of the rows to test on.

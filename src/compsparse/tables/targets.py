@@ -12,10 +12,12 @@ from compsparse.checks import check_flag, check_names
 from compsparse.errors import ConfigError, DataError
 from compsparse.tables.scaling import scale_of
 from compsparse.tables.values import check_cells, even_array, finite_numbers, plain_values
+from compsparse.text import in_a_line
 
 _FEWEST_TO_SUSPECT = 20
 
 
+@in_a_line
 @dataclass(frozen=True, eq=False)
 class Target:
     """What is to be predicted.

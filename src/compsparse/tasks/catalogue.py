@@ -18,6 +18,7 @@ from compsparse.errors import ConfigError
 from compsparse.graph import FunctionGraph
 from compsparse.graph.parser import variables
 from compsparse.tasks.task import Task, on
+from compsparse.text import in_a_line
 
 Half = Literal["tuned", "unseen"]
 _HALVES: tuple[Half, ...] = get_args(Half)
@@ -52,6 +53,7 @@ class Quantity:
             raise ConfigError(f"the range of {self.symbol!r} is empty: ({low:g}, {high:g}); give low < high")
 
 
+@in_a_line
 @dataclass(frozen=True)
 class TextbookLaw:
     """A law of physics, engineering, chemistry, biology or finance.

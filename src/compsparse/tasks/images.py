@@ -133,7 +133,7 @@ def patch_sum(
     size: int = 12,
     patch: int = 3,
     noise: float = 0.0,
-    random_state: RandomState = 0,
+    random_state: RandomState = None,
     *,
     scattered: bool = False,
 ) -> Task:

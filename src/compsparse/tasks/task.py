@@ -22,6 +22,7 @@ from compsparse.errors import ConfigError
 from compsparse.graph import FunctionGraph
 from compsparse.graph.function_graph import check_graph
 from compsparse.sizes import check_size
+from compsparse.text import in_a_line
 
 _SCALE_SAMPLE = 20_000
 
@@ -87,6 +88,7 @@ class GaussianInputs:
         return rng.standard_normal((n, self.n_inputs))
 
 
+@in_a_line
 @dataclass(frozen=True)
 class Sample:
     """Inputs, observed targets, and the targets before noise."""
@@ -96,6 +98,7 @@ class Sample:
     clean: np.ndarray
 
 
+@in_a_line
 @dataclass(frozen=True)
 class Task:
     """A function with a known graph, a distribution of inputs, and a noise level.

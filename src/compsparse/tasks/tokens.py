@@ -24,10 +24,12 @@ from compsparse.graph.formula import Apply, Argument, Constant, Formula
 from compsparse.graph.function_graph import Node, check_graph
 from compsparse.sizes import check_size
 from compsparse.tasks.task import Sample
+from compsparse.text import in_a_line
 
 _WIDEST_JUNTA = 8
 
 
+@in_a_line
 @dataclass(frozen=True)
 class TokenTask:
     """A function of tokens -1 and +1, its graph known; tokens that no output reads are inputs of the graph too.

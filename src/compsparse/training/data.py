@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from compsparse.checks import (
     MOST_REPLICAS,
@@ -21,11 +22,14 @@ from compsparse.checks import (
     check_list,
     check_numbers,
     row_text,
+    suggests_options,
 )
 from compsparse.errors import ConfigError, DataError
 from compsparse.surroundings import usual_settings
+from compsparse.text import in_a_line
 
 
+@in_a_line
 @dataclass(frozen=True)
 class TrainingData:
     """Rows shared by all replicas and each replica's own share of them.
@@ -70,6 +74,7 @@ class TrainingData:
         return replace(self, train=train, validation=validation)
 
 
+@suggests_options
 @usual_settings()
 def training_data(
     X: object,
@@ -108,6 +113,16 @@ def training_data(
     if weight is not None and (weight.shape != (table.shape[0],) or bool((weight < 0).any())):
         raise DataError("sample_weight must hold one number >= 0 per row")
     return TrainingData(table, target, weight, _rows(train, table.shape[0]), _rows(validation, table.shape[0]))
+
+
+def data_for(data: Any, network: nn.Module) -> TrainingData:
+    """Training data, or those that a pair of X and y makes in the network's precision and on its device."""
+    if isinstance(data, tuple) and len(data) == 2:
+        like = next(network.parameters())
+        return training_data(*data, dtype=like.dtype, device=like.device)
+    if not isinstance(data, TrainingData):
+        raise ConfigError(f"data must be a TrainingData or a pair (X, y), got {brief(data)}")
+    return data
 
 
 def _finite(values: object, name: str, dtype: torch.dtype, device: str | torch.device | None) -> Tensor:

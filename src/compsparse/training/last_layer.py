@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -11,13 +12,15 @@ from compsparse.checks import check_kind, check_list, check_number
 from compsparse.errors import ConfigError
 from compsparse.networks.cells import Cells
 from compsparse.networks.mirroring import MirrorNetwork
-from compsparse.training.data import TrainingData
+from compsparse.training.data import TrainingData, data_for
 
 _RIDGES = (1e-8, 1e-6, 1e-4, 1e-2)
 
 
 @torch.no_grad()
-def solve_last_layer(network: MirrorNetwork, data: TrainingData, ridges: Sequence[float] = _RIDGES) -> Tensor:
+def solve_last_layer(
+    network: MirrorNetwork, data: TrainingData | tuple[Any, Any], ridges: Sequence[float] = _RIDGES
+) -> Tensor:
     r"""Replaces each replica's output weights by the minimiser of
     :math:`\frac1n\|y - Hv - c\|^2 + \rho s\|v\|^2`, in place; s is the mean variance of the features.
 
@@ -31,7 +34,7 @@ def solve_last_layer(network: MirrorNetwork, data: TrainingData, ridges: Sequenc
         ConfigError: the network is not a dense one (a single node), or samples have weights.
     """
     check_kind("network", network, MirrorNetwork)
-    check_kind("data", data, TrainingData)
+    data = data_for(data, network)
     ridges = [check_number("a ridge", ridge, least=0) for ridge in check_list("ridges", ridges)]
     if data.sample_weight is not None:
         raise ConfigError("the closed form does not know sample weights")

@@ -10,17 +10,19 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from compsparse.checks import check_count, check_kind, check_number
+from compsparse.checks import check_count, check_number
 from compsparse.clock import Deadline
 from compsparse.errors import DataError
 from compsparse.networks.replicas import ReplicatedNetwork, check_network
 from compsparse.progress import Progress, check_progress
 from compsparse.surroundings import usual_settings
-from compsparse.training.data import TrainingData
+from compsparse.text import in_a_line
+from compsparse.training.data import TrainingData, data_for
 from compsparse.training.memory import reused_allocations
 from compsparse.training.record import TrainingStatus
 
@@ -28,6 +30,7 @@ _SHRINK, _GROW, _LARGEST, _SMALLEST = 0.4, 4.0, 1e6, 1e-8
 _TRIES = 6
 
 
+@in_a_line
 @dataclass(frozen=True)
 class Refinement:
     """What :func:`refine` did. Arrays have one entry per replica.
@@ -48,7 +51,7 @@ class Refinement:
 @usual_settings()
 def refine(
     network: ReplicatedNetwork,
-    data: TrainingData,
+    data: TrainingData | tuple[Any, Any],
     n_iterations: int = 60,
     *,
     ridge: float = 1e-6,
@@ -69,7 +72,7 @@ def refine(
         DataError: the target holds classes, or replicas have unequal numbers of rows.
     """
     check_network(network)
-    check_kind("data", data, TrainingData)
+    data = data_for(data, network)
     progress, deadline = check_progress(progress), Deadline.after(time_limit)
     if not data.y.is_floating_point():
         raise DataError("refinement is for squared loss: y must hold numbers, not classes")

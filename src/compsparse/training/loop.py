@@ -7,19 +7,21 @@ import time
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from compsparse.checks import RandomState, brief, check_kind, check_list
+from compsparse.checks import RandomState, brief, check_kind, check_list, suggests_options
 from compsparse.clock import Deadline, look_at_clock
 from compsparse.errors import ConfigError, DataError
 from compsparse.networks.replicas import ReplicatedNetwork, check_network, chosen_seeds, keep_, replica_buffers
 from compsparse.progress import Progress, check_progress
 from compsparse.surroundings import usual_settings
+from compsparse.text import in_a_line
 from compsparse.training.config import TrainingConfig
-from compsparse.training.data import BatchStream, TrainingData, padded
+from compsparse.training.data import BatchStream, TrainingData, data_for, padded
 from compsparse.training.losses import Loss, SquaredLoss
 from compsparse.training.memory import reused_allocations
 from compsparse.training.named_penalties import Penalties, check_penalties
@@ -36,6 +38,7 @@ _MOST_ROWS_OF_TRAIN_LOSS = 20_000
 cost more than the training, and after the time limit."""
 
 
+@in_a_line
 @dataclass(frozen=True)
 class TrainingState:
     """What callbacks see at each evaluation: the replicas in the program and the best loss of each so far.
@@ -56,10 +59,11 @@ Callback = Callable[[TrainingState], bool | None]
 """Called at each evaluation; returning True ends training."""
 
 
+@suggests_options
 @usual_settings()
 def train(
     network: ReplicatedNetwork,
-    data: TrainingData,
+    data: TrainingData | tuple[Any, Any],
     config: TrainingConfig | None = None,
     *,
     loss: Loss | None = None,
@@ -76,12 +80,13 @@ def train(
     best weights so far.
 
     Args:
+        data: what :func:`training_data` makes, or a pair ``(X, y)`` of arrays or tensors.
         penalties: as objects, or as strengths by name, ``{"l1": 1e-3}``.
         random_state: seed of the batch order; replica r gets the same one in any company.
         seeds: a list with one seed per replica instead.
     """
     check_network(network)
-    check_kind("data", data, TrainingData)
+    data = data_for(data, network)
     config = TrainingConfig() if config is None else check_kind("config", config, TrainingConfig)
     loss = SquaredLoss() if loss is None else check_kind("loss", loss, Loss)
     listener, deadline = check_progress(progress), Deadline.after(time_limit)

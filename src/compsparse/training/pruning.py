@@ -10,7 +10,7 @@ import copy
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
@@ -24,6 +24,7 @@ from compsparse.checks import (
     check_flag,
     check_kind,
     check_number,
+    suggests_options,
 )
 from compsparse.clock import Deadline
 from compsparse.errors import ConfigError
@@ -33,8 +34,9 @@ from compsparse.networks.replicas import ReplicatedNetwork, chosen_seeds
 from compsparse.origin import Origin
 from compsparse.progress import Progress, check_progress
 from compsparse.surroundings import usual_settings
+from compsparse.text import in_a_line
 from compsparse.training.config import TrainingConfig
-from compsparse.training.data import TrainingData
+from compsparse.training.data import TrainingData, data_for
 from compsparse.training.loop import train
 from compsparse.training.losses import Loss
 from compsparse.training.named_penalties import Penalties, check_penalties
@@ -74,6 +76,7 @@ class PruningConfig:
         check_number("least_connected", self.least_connected, least=0, below=1)
 
 
+@in_a_line
 @dataclass(frozen=True)
 class PruningRound:
     """One trained network on the way. Arrays have one entry per replica.
@@ -92,6 +95,7 @@ class PruningRound:
     training: Training
 
 
+@in_a_line
 @dataclass(frozen=True)
 class Pruning:
     """All rounds, from dense to sparse.
@@ -116,10 +120,11 @@ def _losses(training: Training) -> np.ndarray:
     return training.train_loss if np.isnan(training.validation_loss).all() else training.validation_loss
 
 
+@suggests_options
 @usual_settings()
 def prune(
     network: MaskedNetwork | MirrorNetwork,
-    data: TrainingData,
+    data: TrainingData | tuple[Any, Any],
     config: TrainingConfig | None = None,
     *,
     pruning: PruningConfig | None = None,
@@ -153,7 +158,7 @@ def prune(
     started, deadline = time.perf_counter(), Deadline.after(time_limit)
     config = TrainingConfig() if config is None else check_kind("config", config, TrainingConfig)
     pruning = PruningConfig() if pruning is None else check_kind("pruning", pruning, PruningConfig)
-    check_kind("data", data, TrainingData)
+    data = data_for(data, network)
     progress = check_progress(progress)
     current = maskable(network)
     fit = _Fit(

@@ -10,23 +10,32 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from compsparse.checks import MOST_REPLICAS, RandomState, brief, check_count, check_flag, check_kind, check_number
+from compsparse.checks import (
+    MOST_REPLICAS,
+    RandomState,
+    check_count,
+    check_flag,
+    check_kind,
+    check_number,
+    suggests_options,
+)
 from compsparse.clock import Deadline
 from compsparse.errors import ConfigError, DataError, TrainingError
-from compsparse.graph import FunctionGraph
-from compsparse.graph.function_graph import check_graph
+from compsparse.graph import AnyGraph, FunctionGraph, as_graph
 from compsparse.networks.mirroring import MirrorConfig, MirrorNetwork
 from compsparse.networks.plan import Sharing
 from compsparse.networks.replicas import replica_seeds, select
 from compsparse.progress import Progress, check_progress
 from compsparse.surroundings import usual_settings
+from compsparse.text import in_a_line
 from compsparse.training.config import TrainingConfig
-from compsparse.training.data import TrainingData, check_rows
+from compsparse.training.data import TrainingData, check_rows, training_data
 from compsparse.training.layerwise import copy_nodes, lower_part
 from compsparse.training.levenberg_marquardt import Refinement, refine
 from compsparse.training.loop import train
@@ -92,6 +101,7 @@ class FitConfig:
         check_number("refine_share", self.refine_share, least=0, below=1)
 
 
+@in_a_line
 @dataclass(frozen=True)
 class GraphFit:
     """A fitted network and how it was found.
@@ -116,15 +126,16 @@ class GraphFit:
         return self.training.status if finish is TrainingStatus.FINISHED else finish
 
 
+@suggests_options
 @usual_settings()
 def fit_graph(
-    graph: FunctionGraph,
-    X: Tensor,
-    y: Tensor,
+    graph: AnyGraph,
+    X: Any,
+    y: Any,
     config: FitConfig | None = None,
     *,
     validation: Sequence[int] | np.ndarray | None = None,
-    sample_weight: Tensor | None = None,
+    sample_weight: Any = None,
     loss: Loss | None = None,
     penalties: Penalties = (),
     width: int = 24,
@@ -141,7 +152,9 @@ def fit_graph(
 
     Args:
         config: the usual restarts and steps if None; tables of fewer than 200 rows take fewer steps.
-        X, y: standardised tensors on the device to fit on; y is (n, k) numbers, or (n,) classes with a loss for them.
+        graph: a function graph, or what has one, as in :func:`~compsparse.networks.mirror`.
+        X, y: standardised; tensors on the device to fit on, or arrays. y is (n, k) numbers, or (n,) classes with a loss
+            for them.
         validation: rows that choose among restarts; the others train. None trains on all rows
             and chooses by training loss.
         penalties: as objects, or as strengths by name; with any, the second-order finish is left out.
@@ -153,12 +166,12 @@ def fit_graph(
         TrainingError: every restart diverged.
     """
     started, deadline = time.perf_counter(), Deadline.after(time_limit)
-    check_graph("graph", graph)
+    graph = as_graph("graph", graph)
     config = None if config is None else check_kind("config", config, FitConfig)
     loss = SquaredLoss() if loss is None else check_kind("loss", loss, Loss)
     progress = check_progress(progress)
     plugged = tuple(check_penalties(penalties))
-    _check_tensors(X, y, sample_weight)
+    X, y, sample_weight = _as_tensors(X, y, sample_weight)
     config = FitConfig(training=usual_training(usual_steps(len(X)))) if config is None else config
     loop = config.training if validation is not None else replace(config.training, rungs=(), patience=None)
     seeds = replica_seeds(random_state, config.n_restarts)
@@ -243,16 +256,18 @@ class _Restarts:
             copy_nodes(before, network)
 
 
-def _check_tensors(X: Tensor, y: Tensor, sample_weight: Tensor | None) -> None:
-    for name, tensor in (("X", X), ("y", y), *([] if sample_weight is None else [("sample_weight", sample_weight)])):
-        if not isinstance(tensor, Tensor):
-            raise DataError(f"{name} must be a tensor, got {brief(tensor)}: training_data makes one of an array")
+def _as_tensors(X: Any, y: Any, sample_weight: Any) -> tuple[Tensor, Tensor, Tensor | None]:
+    given = (X, y) if sample_weight is None else (X, y, sample_weight)
+    if not all(isinstance(values, Tensor) for values in given):
+        data = training_data(X, y, sample_weight=sample_weight)
+        return data.X, data.y, data.sample_weight
     if X.ndim != 2 or not X.shape[0] or not X.is_floating_point():
         raise DataError(f"X must be a table of floats of at least one row, got shape {tuple(X.shape)}")
     if y.ndim not in (1, 2) or len(y) != len(X):
         raise DataError(f"X has {len(X)} rows but y has shape {tuple(y.shape)}")
     if sample_weight is not None and sample_weight.shape != (len(X),):
         raise DataError("sample_weight must hold one number >= 0 per row")
+    return X, y, sample_weight
 
 
 def _data(

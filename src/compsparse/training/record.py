@@ -8,6 +8,7 @@ from enum import Enum
 import numpy as np
 
 from compsparse.networks.replicas import ReplicatedNetwork
+from compsparse.text import in_a_line
 
 
 class TrainingStatus(Enum):
@@ -30,6 +31,7 @@ class ReplicaStatus(Enum):
     DIVERGED = "its loss became infinite or NaN"
 
 
+@in_a_line
 @dataclass(frozen=True)
 class Training:
     """The trained network and how it came about. Arrays have one entry per replica.

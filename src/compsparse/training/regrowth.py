@@ -9,13 +9,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from compsparse.checks import MOST_STEPS, RandomState, check_choice, check_count, check_kind, check_number
+from compsparse.checks import (
+    MOST_STEPS,
+    RandomState,
+    check_choice,
+    check_count,
+    check_kind,
+    check_number,
+    suggests_options,
+)
 from compsparse.errors import ConfigError
 from compsparse.networks.masked import MaskedNetwork
 from compsparse.networks.replicas import chosen_seeds
@@ -23,7 +31,7 @@ from compsparse.origin import Origin
 from compsparse.progress import Progress
 from compsparse.surroundings import usual_settings
 from compsparse.training.config import TrainingConfig
-from compsparse.training.data import TrainingData
+from compsparse.training.data import TrainingData, data_for
 from compsparse.training.loop import TrainingState, train
 from compsparse.training.losses import Loss, SquaredLoss
 from compsparse.training.named_penalties import Penalties
@@ -61,10 +69,11 @@ class RegrowthConfig:
         check_choice("growth", self.growth, get_args(Growth))
 
 
+@suggests_options
 @usual_settings()
 def regrow(
     network: MaskedNetwork,
-    data: TrainingData,
+    data: TrainingData | tuple[Any, Any],
     config: TrainingConfig | None = None,
     *,
     regrowth: RegrowthConfig | None = None,
@@ -85,7 +94,7 @@ def regrow(
     config = TrainingConfig() if config is None else check_kind("config", config, TrainingConfig)
     regrowth = RegrowthConfig() if regrowth is None else check_kind("regrowth", regrowth, RegrowthConfig)
     loss = SquaredLoss() if loss is None else check_kind("loss", loss, Loss)
-    check_kind("data", data, TrainingData)
+    data = data_for(data, network)
     if config.n_epochs is not None:
         raise ConfigError("regrowth counts in steps: give n_steps, not n_epochs")
     sparse = maskable(network)

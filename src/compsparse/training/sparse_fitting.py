@@ -23,6 +23,7 @@ from compsparse.checks import (
     check_number,
     check_numbers,
     seed_from,
+    suggests_options,
 )
 from compsparse.errors import ConfigError, DataError
 from compsparse.graph import FunctionGraph
@@ -32,6 +33,7 @@ from compsparse.networks.wiring import graph_of
 from compsparse.origin import Origin
 from compsparse.progress import Progress
 from compsparse.surroundings import usual_settings
+from compsparse.text import in_a_line
 from compsparse.training.config import TrainingConfig
 from compsparse.training.data import TrainingData, training_data
 from compsparse.training.loop import train
@@ -71,6 +73,7 @@ class SparsePoint:
     density: float
 
 
+@in_a_line
 @dataclass(frozen=True)
 class SparseFit:
     """The candidate with the lowest validation loss, and the others beside it.
@@ -114,6 +117,7 @@ class SparseFit:
         return np.asarray(values[:, 0] if values.shape[1] == 1 else values)
 
 
+@suggests_options
 @usual_settings()
 def sparse_fit(
     X: Any,

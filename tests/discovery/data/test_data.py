@@ -18,7 +18,7 @@ from compsparse.discovery.data.request import read_request
 from compsparse.discovery.data.strategy import from_data
 from compsparse.discovery.data.trials import TrialTable
 from compsparse.errors import ConfigError, DataError
-from compsparse.graph import compare
+from compsparse.graph import compare_graphs
 from compsparse.tables.coding import TextColumn
 from compsparse.tables.targets import target_for
 from compsparse.tasks import friedman1, tanh_tree
@@ -42,7 +42,7 @@ def tree_found():
 
 def test_a_small_tree_is_found_fitted_and_kept(tree_found):
     _, found = tree_found
-    assert compare(found.graph, tanh_tree(4).graph).exact
+    assert compare_graphs(found.graph, tanh_tree(4).graph).exact
     assert found.modules == {frozenset({"x0", "x1"}), frozenset({"x2", "x3"})}
     assert found.status is DiscoveryStatus.FINISHED
     assert found.inert == ()

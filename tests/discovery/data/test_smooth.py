@@ -21,7 +21,7 @@ from compsparse.discovery.data.smooth.turning import Turns, measured_effects, me
 from compsparse.discovery.data.strategy import from_data
 from compsparse.discovery.structure.turns import TurnAnswer
 from compsparse.errors import ConfigError
-from compsparse.graph import compare
+from compsparse.graph import compare_graphs
 from compsparse.tasks import borehole
 
 RNG = np.random.default_rng(0)
@@ -363,7 +363,7 @@ def test_heavy_tails_are_searched_under_another_map(law):
     steep = np.exp(4 * standardised(y))
     assert has_heavy_tails(steep)
     found = from_data(X[:, :-1], steep, names=task.graph.inputs, fit=False, random_state=0, resamples=0)
-    assert compare(found.graph, task.graph).exact
+    assert compare_graphs(found.graph, task.graph).exact
 
 
 def test_a_poor_fit_is_not_asked():

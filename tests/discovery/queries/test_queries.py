@@ -17,7 +17,7 @@ from compsparse.discovery.queries.calibration import StepCheck, exact_difference
 from compsparse.discovery.queries.oracle import Oracle
 from compsparse.discovery.queries.sheets import draw_sheet
 from compsparse.discovery.structure.closure import close
-from compsparse.graph import Constituent, FunctionGraph, chain, compare, input_names, random_tree
+from compsparse.graph import Constituent, FunctionGraph, chain, compare_graphs, input_names, random_tree
 from compsparse.tasks import (
     borehole,
     friedman1,
@@ -53,7 +53,7 @@ def test_closed_forms(text, expected, autograd):
     graph = FunctionGraph.from_expression(text, ["a", "b", "c", "d", "e"])
     found = ask(graph if autograd else by_values(graph), 5)
     if expected is None:
-        assert compare(found.graph, graph).exact
+        assert compare_graphs(found.graph, graph).exact
     else:
         assert tree_of(found) == expected
     used = set().union(*(m for m, _ in expected)) if expected else None
@@ -70,7 +70,7 @@ def test_closed_forms(text, expected, autograd):
 def test_benchmark_functions(task, autograd):
     f = task.graph if autograd else by_values(task.graph)
     found = from_queries(f, task.inputs.bounds, task.graph.inputs, random_state=1)
-    assert compare(found.graph, task.graph).exact
+    assert compare_graphs(found.graph, task.graph).exact
     assert found.cost.evaluations <= (1000 if autograd else 5000)
 
 
@@ -117,7 +117,7 @@ RANDOM = {
 def test_random_functions(kind, d, seed):
     graph = RANDOM[kind](d, seed)
     found = from_queries(by_values(graph), [SYMMETRIC] * d, random_state=seed)
-    assert compare(found.graph, graph).exact, (found, found.status)
+    assert compare_graphs(found.graph, graph).exact, (found, found.status)
 
 
 @settings(max_examples=10, deadline=None, derandomize=True)
@@ -130,7 +130,7 @@ def test_scales_of_inputs_and_answers_do_not_matter(seed):
     found = from_queries(
         lambda x: 1e-7 * graph((np.asarray(x) - middle) / half), np.c_[middle - half, middle + half], random_state=seed
     )
-    assert compare(found.graph, graph).exact
+    assert compare_graphs(found.graph, graph).exact
 
 
 @settings(max_examples=10, deadline=None, derandomize=True)
@@ -247,7 +247,7 @@ def test_curvature_is_not_taken_for_a_kink(text, d):
     for seed in range(20):
         found = from_queries(by_values(graph), [SYMMETRIC] * d, random_state=seed)
         assert found.status is DiscoveryStatus.FINISHED
-        assert compare(found.graph, graph).exact
+        assert compare_graphs(found.graph, graph).exact
         assert found.cost.evaluations <= 5000, seed
 
 
@@ -291,7 +291,7 @@ def test_an_input_that_sleeps_during_calibration():
     graph = RANDOM["ternary"](16, 39)
     found = from_queries(by_values(graph), [SYMMETRIC] * 16, random_state=39)
     assert found.status is DiscoveryStatus.FINISHED
-    assert compare(found.graph, graph).exact
+    assert compare_graphs(found.graph, graph).exact
     assert found.cost.evaluations <= 12_000
 
 

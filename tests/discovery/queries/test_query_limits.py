@@ -9,7 +9,7 @@ from tests.discovery.queries.callables import SYMMETRIC, UNIT, ask, by_values, k
 from compsparse.discovery import Discovery, DiscoveryStatus
 from compsparse.discovery.queries import from_queries
 from compsparse.errors import ConfigError, DataError
-from compsparse.graph import FunctionGraph, compare, input_names
+from compsparse.graph import FunctionGraph, compare_graphs, input_names
 from compsparse.tasks import (
     sincos_tree,
     tanh_tree,
@@ -153,7 +153,7 @@ def with_noise(task, level, seed):
 @pytest.mark.parametrize("noise", [None, 1e-3], ids=["estimated", "assumed"])
 def test_noise_in_the_answers(task, noise):
     found = from_queries(with_noise(task, 1e-3, 5), task.inputs.bounds, noise=noise, random_state=5)
-    assert compare(found.graph, task.graph).exact
+    assert compare_graphs(found.graph, task.graph).exact
     assert found.noise.origin == ("estimated" if noise is None else "assumed")
     assert found.noise.level == pytest.approx(1e-3, rel=0.3)
 

@@ -13,7 +13,7 @@ from compsparse.claims.seeds import FIRST_SEED, TEST_SEED
 from compsparse.claims.shapes import each, figure_of, finding_of
 from compsparse.claims.trials import gpu_if_any
 from compsparse.discovery.data.strategy import from_data
-from compsparse.graph import FunctionGraph, compare, single_node
+from compsparse.graph import FunctionGraph, compare_graphs, single_node
 from compsparse.models import FittedGraph, fit_model
 from compsparse.progress import Progress
 from compsparse.tasks import Sample, Task, sincos_tree, tanh_tree
@@ -72,7 +72,7 @@ def graph_can_be_found(profile: Profile, progress: Progress) -> Finding:
                 found = from_data(
                     sample.X, sample.y, fit=False, effort=plan.effort, random_state=seed, device=device
                 ).graph
-                exact[n] = exact.get(n, 0) + compare(found, plan.task.graph).exact
+                exact[n] = exact.get(n, 0) + compare_graphs(found, plan.task.graph).exact
                 graphs |= {"discovered graph": found, "true graph": plan.task.graph.structure()}
             for name, graph in graphs.items():
                 model = _fitted(graph, sample, plan, seed, device, width=64 if name == "dense network" else 24)

@@ -258,7 +258,7 @@ def insensitivity_comes_with_learning(profile: Profile, progress: Progress) -> F
 def _crossed(curve: dict[int, list[float]], level: float) -> Threshold:
     """Anywhere, where some network has no sensitivity at all, because its answers do not change with the data."""
     if all(math.isfinite(value) for values in curve.values() for value in values):
-        return threshold(curve, level)
+        return threshold(curve, level, random_state=0)
     return Threshold(math.inf, 0.0, math.inf, 0.9, bracketed=False)
 
 

@@ -110,7 +110,7 @@ def _seen(sample: HierarchySample, real: bool, seed: int) -> np.ndarray:
 
 
 def judge_moves(found: dict[str, _Moves], n_seeds: int) -> Finding:
-    whole, real = (threshold(found[name].errors, confidence=0.95) for name in ("whole", "real"))
+    whole, real = (threshold(found[name].errors, confidence=0.95, random_state=0) for name in ("whole", "real"))
     largest = max(found["real"].errors)
     ratio = _range(real, largest).over(_range(whole, largest))
     learned = judge_at_most(ratio, 4, refuted_above=16) if whole.bracketed else Outcome.INCONCLUSIVE
@@ -263,7 +263,7 @@ def _curves(shapes: Sequence[_Shape], profile: Profile, progress: Progress) -> t
 
 
 def judge_shapes(curves: dict[str, _Curve], n_seeds: int, bar: float, other: str, title: str) -> Finding:
-    first, second = (threshold(curve, confidence=0.95) for curve in curves.values())
+    first, second = (threshold(curve, confidence=0.95, random_state=0) for curve in curves.values())
     largest = max(next(iter(curves.values())))
     ratio = _range(second, largest).over(_range(first, largest))
     names = list(curves)

@@ -38,7 +38,10 @@ def at_most_n_neurons(profile: Profile, progress: Progress) -> Finding:
     cases += [(n, 2) for n in (40, 80)] if profile == "quick" else [(n, 2) for n in (60, 120, 240)]
     nets: list[tuple[int, int, Memorised]] = []
     for n, d in each(cases, progress, "n={}, d={}"):
-        nets += [(n, d, memorise(*_points(n, d, seed), time_limit=None)) for seed in range(3 if n <= 24 else 1)]
+        nets += [
+            (n, d, memorise(*_points(n, d, seed), time_limit=None, random_state=0))
+            for seed in range(3 if n <= 24 else 1)
+        ]
     solved = all(net.certificate.holds and net.gap <= 1e-6 and net.residual <= 1e-6 for *_, net in nets)
     most = max(net.n_neurons / n for n, _, net in nets)
     within = Outcome.SUPPORTED if most <= 1 else Outcome.REFUTED
@@ -82,7 +85,7 @@ def width_drops_out(profile: Profile, progress: Progress) -> Finding:
     cases, replicas, n_steps = (5, 3, 15_000) if profile == "quick" else (12, 4, 40_000)
     data = [_on_a_line(n, FIRST_SEED + seed) for seed in range(cases)]
     X, y, groups = _together(data)
-    optima = [memorise(*points, time_limit=None).value for points in data]
+    optima = [memorise(*points, time_limit=None, random_state=0).value for points in data]
     ratios: dict[int, list[float]] = {}
     for width in each(widths, progress, "width {}"):
         runs = descend(
@@ -149,7 +152,7 @@ def label_noise_finds_the_sparse_optimum(profile: Profile, progress: Progress) -
         ratios = []
         for r, run in enumerate(runs):
             points = data[r // 2][0]
-            optimum = memorise(points, run.predict(points), norm="label-noise", time_limit=None).value
+            optimum = memorise(points, run.predict(points), norm="label-noise", time_limit=None, random_state=0).value
             ratios.append(run.label_noise_penalty(points) / max(optimum, 1e-12))
         # the two runs of a data set are no independent cases
         by_length[steps] = [math.sqrt(a * b) for a, b in zip(ratios[::2], ratios[1::2], strict=True)]

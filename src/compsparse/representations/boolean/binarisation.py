@@ -33,6 +33,7 @@ from compsparse.representations.boolean.reading import all_rows
 from compsparse.representations.boolean.spectra import MOST_SPECTRUM_INPUTS, Spectrum, spectrum
 from compsparse.representations.boolean.walsh import WalshPolynomial
 from compsparse.sizes import check_size
+from compsparse.text import in_a_line
 
 _AT_ONCE = 1 << 18
 _CHECKED = 20_000
@@ -42,6 +43,7 @@ _MARGIN = 0.01
 _UNKNOWN = Certificate("largest error over the box", np.nan, 0.0, np.inf, Rigour.ESTIMATED)
 
 
+@in_a_line
 @dataclass(frozen=True, eq=False)
 class BinarisedFunction:
     """A function of d real variables as a table on bits.
@@ -139,7 +141,7 @@ def binarise(
     *,
     lipschitz: Sequence[float] | None = None,
     names: Sequence[str] | None = None,
-    random_state: RandomState = 0,
+    random_state: RandomState = None,
 ) -> BinarisedFunction:
     """A real function on a box as a table on bits, with its error.
 
@@ -226,6 +228,7 @@ def _cells(values: Any, low: Any, high: Any, n_cells: int) -> npt.NDArray[np.int
 # ---- graphs --------------------------------------------------------------------------------------
 
 
+@in_a_line
 @dataclass(frozen=True, eq=False)
 class BinarisedGraph:
     """A function graph as a Boolean one.
@@ -265,7 +268,7 @@ class BinarisedGraph:
 
 
 def binarise_graph(
-    graph: FunctionGraph, bounds: Bounds, n_bits: int, *, random_state: RandomState = 0
+    graph: FunctionGraph, bounds: Bounds, n_bits: int, *, random_state: RandomState = None
 ) -> BinarisedGraph:
     """A graph of real functions as a graph of Boolean ones, with as many nodes for each as a wire has bits.
 

@@ -21,6 +21,7 @@ from compsparse.graph.function_graph import FunctionGraph, Node
 from compsparse.representations.boolean.cofactors import Cube, cofactor_keys, cofactors, depends_on
 from compsparse.representations.boolean.gates import constituent
 from compsparse.representations.boolean.reading import read_truth_table
+from compsparse.text import in_a_line
 
 _MOST_TABLE_INPUTS = 16
 
@@ -40,6 +41,7 @@ class CurtisStep:
     wires: tuple[str, ...]
 
 
+@in_a_line
 @dataclass(frozen=True, eq=False)
 class CurtisDecomposition:
     """A function graph that computes a truth table with nodes of few parents, and how it was found."""

@@ -19,12 +19,14 @@ from compsparse.representations.boolean.gates import constituent
 from compsparse.representations.boolean.learning import Query, answers, as_truth
 from compsparse.representations.boolean.reading import all_rows
 from compsparse.sizes import check_size, check_work
+from compsparse.text import in_a_line
 
 _MOST_MEMBERS = 16
 _MOST_SUBSETS = 5_000_000
 _AT_ONCE = 1 << 26
 
 
+@in_a_line
 @dataclass(frozen=True, eq=False)
 class Junta:
     """A Boolean function of a few of its inputs.

@@ -13,12 +13,14 @@ from compsparse.graph.function_graph import FunctionGraph, Node, check_graph
 from compsparse.representations.boolean.bits import Words, check_bits
 from compsparse.representations.boolean.cofactors import Cube
 from compsparse.representations.boolean.reading import all_rows
+from compsparse.text import in_a_line
 
 _WIDEST = 16
 _WORDS = 256
 """Words that are run at once: the slots of most circuits then stay in the cache."""
 
 
+@in_a_line
 @dataclass(frozen=True, eq=False)
 class BooleanProgram:
     """A circuit as a list of gates of three arguments on numbered slots.

@@ -20,12 +20,14 @@ from compsparse.errors import ConfigError, DataError
 from compsparse.representations.boolean.bits import mask_of, members_of, ones
 from compsparse.representations.boolean.walsh import WalshPolynomial, walsh_transform
 from compsparse.sizes import check_size
+from compsparse.text import in_a_line
 
 MOST_SPECTRUM_INPUTS = 26
 """A table of 26 inputs has 67 million rows."""
 _BLOCK = 1 << 16
 
 
+@in_a_line
 @dataclass(frozen=True, eq=False)
 class Spectrum:
     """All 2^n Walsh coefficients of a function.

@@ -29,6 +29,7 @@ from compsparse.checks import (
 from compsparse.errors import ConfigError, DataError
 from compsparse.representations.boolean.bits import MOST_BITS, Words, as_numbers, check_bits, mask_of, members_of, ones
 from compsparse.sizes import check_size
+from compsparse.text import in_a_line
 
 _AT_ONCE = 1 << 22
 _IN_PLACE = tuple(np.dtype(kind) for kind in (np.int32, np.int64, np.float64))
@@ -103,6 +104,7 @@ def _shared(work: Callable[[int, int], None], n_parts: int, n_threads: int) -> N
 # ---- polynomials ---------------------------------------------------------------------------------
 
 
+@in_a_line
 @dataclass(frozen=True, eq=False)
 class WalshPolynomial:
     r"""\(p(x) = \sum_S c_S \chi_S(x)\), a multilinear polynomial in the signs \((-1)^{x_i}\).

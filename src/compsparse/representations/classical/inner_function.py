@@ -17,6 +17,7 @@ import numpy as np
 from compsparse.checks import check_count, check_numbers
 from compsparse.errors import ConfigError
 from compsparse.sizes import check_work
+from compsparse.text import in_a_line
 
 _MOST_CUBES = 2e7
 """Most cubes of a level: their images are sorted to see how far apart they lie."""
@@ -26,6 +27,7 @@ _FINEST = 1e-13
 """Images nearer than this cannot be told apart in double precision."""
 
 
+@in_a_line
 @dataclass(frozen=True)
 class Level:
     """One level of an inner function.

@@ -21,10 +21,12 @@ from compsparse.checks import RandomState, check_count, check_kind, check_number
 from compsparse.errors import DataError
 from compsparse.representations.classical.inner_function import InnerFunction, Level
 from compsparse.representations.tensors.grid import function_values
+from compsparse.text import in_a_line
 
 _AT_ONCE = 200_000
 
 
+@in_a_line
 @dataclass(frozen=True, eq=False)
 class OuterFunction:
     """A function of one variable in straight pieces: flat on the images of cubes, straight between them."""
@@ -41,6 +43,7 @@ class OuterFunction:
         return float(np.abs(np.diff(self.values)).sum())
 
 
+@in_a_line
 @dataclass(frozen=True, eq=False)
 class Superposition:
     """A function of several variables as sums of functions of one.

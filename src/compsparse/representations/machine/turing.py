@@ -14,6 +14,7 @@ from compsparse.checks import brief, check_array, check_count, check_mapping, ch
 from compsparse.errors import ConfigError
 from compsparse.representations.boolean.bits import check_bits
 from compsparse.sizes import check_size
+from compsparse.text import in_a_line
 
 BLANK = " "
 ACCEPT, REJECT = "accept", "reject"
@@ -22,6 +23,7 @@ Transition = tuple[str, str, int]
 _MOST_TIME = 1_000_000
 
 
+@in_a_line
 @dataclass(frozen=True, eq=False)
 class TuringMachine:
     """A machine with one head on one tape, endless on both sides.
@@ -115,6 +117,7 @@ class TuringMachine:
         return MachineTrace(symbols[np.array(tapes)[:, low:high]], np.array(heads) - low, tuple(states))
 
 
+@in_a_line
 @dataclass(frozen=True, eq=False)
 class MachineRun:
     """What a simulation found, for each input.
@@ -130,6 +133,7 @@ class MachineRun:
     halted_after: npt.NDArray[np.int64]
 
 
+@in_a_line
 @dataclass(frozen=True, eq=False)
 class MachineTrace:
     """The tableau of one run: a row for every time.

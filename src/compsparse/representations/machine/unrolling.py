@@ -26,6 +26,7 @@ from compsparse.representations.boolean.circuit_builder import FALSE, TRUE, Circ
 from compsparse.representations.boolean.packed import evaluate_bits
 from compsparse.representations.machine.turing import ACCEPT, BLANK, REJECT, TuringMachine
 from compsparse.sizes import check_work
+from compsparse.text import in_a_line
 
 _MOST_TIME = 200_000
 _MOST_WIRES = 20_000_000
@@ -33,6 +34,7 @@ _Place = tuple[str, int]
 """A state and the cell of the head."""
 
 
+@in_a_line
 @dataclass(frozen=True, eq=False)
 class UnrolledMachine:
     """A machine on n bits for T steps, as a function graph with the output ``accept``.

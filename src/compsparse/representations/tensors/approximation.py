@@ -14,6 +14,7 @@ from compsparse.representations.tensors.dimension_tree import MOST_DIRECTIONS, D
 from compsparse.representations.tensors.grid import Grid
 from compsparse.representations.tensors.hierarchical_tucker import HierarchicalTucker
 from compsparse.representations.tensors.tensor_train import TensorTrain, truncated_svd
+from compsparse.text import in_a_line
 
 TensorT = TypeVar("TensorT", TensorTrain, HierarchicalTucker)
 
@@ -21,6 +22,7 @@ _ROUNDING = 100 * np.finfo(float).eps
 """Allowance for rounding, as a share of the tensor's norm for each factorisation."""
 
 
+@in_a_line
 @dataclass(frozen=True)
 class TensorApproximation(Generic[TensorT]):
     """A tensor in a format, how far it is off, and what it cost.

@@ -10,11 +10,13 @@ from compsparse.checks import brief, check_count, check_kind, check_list
 from compsparse.errors import ConfigError
 from compsparse.graph import FunctionGraph, ModuleTree
 from compsparse.graph.function_graph import check_graph
+from compsparse.text import in_a_line
 
 MOST_DIRECTIONS = 500
 """Most directions of a tensor here: trees are followed by recursion."""
 
 
+@in_a_line
 @dataclass(frozen=True)
 class DimensionTree:
     """One input, or two trees joined.

@@ -14,8 +14,10 @@ from compsparse.representations.tensors.dimension_tree import DimensionTree, che
 from compsparse.representations.tensors.grid import Grid, check_positions
 from compsparse.representations.tensors.tensor_train import check_grid, check_same_shape, kept_rank, needs_grid
 from compsparse.sizes import check_size
+from compsparse.text import in_a_line
 
 
+@in_a_line
 @dataclass(frozen=True, eq=False)
 class HierarchicalTucker:
     """A tensor as a tree: each leaf holds r functions of its input, each inner part r bilinear forms of its children.

@@ -12,8 +12,10 @@ from compsparse.checks import check_count, check_list, check_number, check_numbe
 from compsparse.errors import ConfigError, DataError
 from compsparse.representations.tensors.grid import Grid, check_positions
 from compsparse.sizes import check_size
+from compsparse.text import in_a_line
 
 
+@in_a_line
 @dataclass(frozen=True, eq=False)
 class TensorTrain:
     r"""A tensor in the form :math:`A[i_1, \dots, i_d] = G_1[i_1] G_2[i_2] \cdots G_d[i_d]`.

@@ -43,6 +43,7 @@ from compsparse.sparse.memorisation.problem import (
     with_one,
 )
 from compsparse.surroundings import usual_settings
+from compsparse.text import in_a_line
 from compsparse.training import Loss, TrainingConfig, train, training_data
 
 Regulariser = Literal["none", "weight-decay", "label-noise"]
@@ -132,6 +133,7 @@ class Descended:
         return np.array(found).reshape(len(found), self.theta.shape[1])
 
 
+@in_a_line
 @dataclass(frozen=True, eq=False)
 class Descents:
     """What descent found from each start."""
@@ -152,7 +154,7 @@ def descend(
     learning_rate: float | None = None,
     batch_size: int | None = None,
     n_replicas: int = 3,
-    random_state: RandomState = 0,
+    random_state: RandomState = None,
     device: str | None = None,
     groups: Sequence[Sequence[int]] | None = None,
 ) -> Descents:

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from compsparse.certificate import Certificate, Rigour
-from compsparse.checks import RandomState, check_choice, check_count, check_number, generator_from
+from compsparse.checks import RandomState, check_choice, check_count, check_number, generator_from, suggests_options
 from compsparse.clock import Deadline, now
 from compsparse.errors import ConfigError, DataError
 from compsparse.sparse.memorisation import stopping
@@ -41,6 +41,7 @@ _ROUGH, _FINE = 1e-6, 1e-12
 _QUANTITY = "least cost of a shallow ReLU network that memorises the data"
 
 
+@suggests_options
 def memorise(
     X: object,
     y: object,
@@ -49,10 +50,10 @@ def memorise(
     bias: Bias = "penalised",
     goal: Goal = "interpolate",
     method: MemoriseMethod = "auto",
-    time_limit: float | None = 20.0,
+    time_limit: float | None = None,
     max_rounds: int = 200,
     tol: float = 1e-9,
-    random_state: RandomState = 0,
+    random_state: RandomState = None,
 ) -> Memorised:
     r"""The shallow ReLU network of least cost that memorises the data.
 

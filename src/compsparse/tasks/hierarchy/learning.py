@@ -21,12 +21,14 @@ from compsparse.checks import RandomState, check_array, check_count, check_flag,
 from compsparse.errors import ConfigError, DataError
 from compsparse.tasks.hierarchy.model import EMPTY, RandomHierarchy, check_model
 from compsparse.tasks.hierarchy.trees import check_data
+from compsparse.text import in_a_line
 
 _MOST_COUNTS = 2**26
 _MOST_ROUNDS = 100
 _MOST_PASSES = 10_000
 
 
+@in_a_line
 @dataclass(frozen=True)
 class LearnedHierarchy:
     """Rules learned from data; names of symbols between input and label are arbitrary.
@@ -70,7 +72,7 @@ def learn_hierarchy(
     balanced: bool = True,
     n_sweeps: int = 0,
     n_restarts: int = 20,
-    random_state: RandomState = 0,
+    random_state: RandomState = None,
 ) -> LearnedHierarchy:
     """Learns the rules of a hierarchy of known sizes from data and labels.
 

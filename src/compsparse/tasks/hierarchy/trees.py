@@ -14,8 +14,10 @@ import numpy as np
 from compsparse.checks import brief, check_array, row_text
 from compsparse.errors import ConfigError, DataError
 from compsparse.tasks.hierarchy.model import EMPTY, RandomHierarchy, check_model
+from compsparse.text import in_a_line
 
 
+@in_a_line
 @dataclass(frozen=True)
 class HierarchySample:
     """n data of a model with the trees that made them; arrays are of the smallest integer type that fits.
