@@ -276,9 +276,9 @@ def _certificate(
     if guessed:
         assumes.append(f"the derivatives of {guessed} are nowhere larger than samples suggest")
     if seen.largest.value > upper:
-        assumes.append(
-            f"the function itself, computed in double precision, is off from its formula: with that the search saw a "
-            f"difference of {seen.largest.value:.3g} at {at(graph, seen.largest.point)}"
+        quantity += (
+            ", against the formula in exact arithmetic (the function as it is computed was seen to be off by "
+            f"{seen.largest.value:.3g} at {at(graph, seen.largest.point)})"
         )
     return Certificate(
         quantity,
