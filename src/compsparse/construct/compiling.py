@@ -33,7 +33,7 @@ from compsparse.construct.opaque import DeclaredBounds, Opaque, estimated_bounds
 from compsparse.construct.propagation import tightened
 from compsparse.construct.record import PRECISIONS, Compiled, CompiledNode, Precision
 from compsparse.construct.refutation import CertificateError, Seen, at, search
-from compsparse.construct.subject import Domain, HoldsFunction, check_domain, subject_of
+from compsparse.construct.subject import Domain, HoldsFunction, Subject, check_domain, subject_of
 from compsparse.construct.tolerances import StepError
 from compsparse.errors import ConfigError
 from compsparse.graph import FunctionGraph, Node
@@ -114,7 +114,7 @@ def compile(
     network = stacked(graph.n_inputs, built.gadgets, built.program.outputs, kind)
     seen = search(network, subject, box, n_points=n_points, random_state=random_state)
     bound = max(built.bounds, default=0.0)
-    certificate = _certificate(graph, opaque, bound + built.rounding, seen, tol, dtype)
+    certificate = _certificate(subject, opaque, bound + built.rounding, seen, tol, dtype)
     nodes = _nodes(built, opaque)
     return Compiled(graph, box, tol, method, dtype, network, certificate, nodes, bound, built.rounding, seen.largest)
 
@@ -257,8 +257,9 @@ def _error(name: str, built: Built) -> float:
 
 
 def _certificate(
-    graph: FunctionGraph, opaque: Mapping[str, Opaque], upper: float, seen: Seen, tol: float, dtype: Precision
+    subject: Subject, opaque: Mapping[str, Opaque], upper: float, seen: Seen, tol: float, dtype: Precision
 ) -> Certificate:
+    graph = subject.graph
     given = ", ".join(o.name for o in opaque.values() if not o.is_estimated)
     guessed = ", ".join(o.name for o in opaque.values() if o.is_estimated)
     _check_not_refuted(graph, given, guessed, upper, seen, tol)
@@ -267,6 +268,8 @@ def _certificate(
         quantity += f", computed in {dtype}"
     if given:
         quantity += f", if the declared bounds of {given} hold"
+    if subject.jump:
+        quantity += f", with jumps of at most {subject.jump:.2g} closed where the sides of a choice meet up to rounding"
     assumes = [
         "the function is its formula in exact arithmetic, with numbers that are the doubles they are written as; parts "
         "without a variable are doubles too"
