@@ -10,7 +10,7 @@ from compsparse.claims import Interval, Outcome
 from compsparse.claims.subjects import bounds_of_networks as subject
 
 
-def trained(gap=5.0, **complexities):
+def trained(gap=5.0, test_error=0.03, **complexities):
     names = {"degree_aware": "degree-aware", "golowich": "Golowich"}
     values = dict.fromkeys(subject._SHOWN, 1.0) | {names[k]: v for k, v in complexities.items()}
     bounds = [Bound(name, "", value, gap, Rigour.PROVED) for name, value in values.items()]
@@ -18,7 +18,7 @@ def trained(gap=5.0, **complexities):
         Bound(name, "", float("nan"), gap, Rigour.PROVED)
         for name in ("parameter counting", "PAC-Bayes, Gaussian", "published code")
     ]
-    return subject.Trained(None, 0.03, BoundTable((*bounds, *others), 1400, 1000, 0.95, 1.0))
+    return subject.Trained(None, test_error, BoundTable((*bounds, *others), 1400, 1000, 0.95, 1.0))
 
 
 def below(*ratios):
@@ -33,10 +33,12 @@ def test_orders_of_magnitude_are_judged_by_what_was_measured():
 
 
 def test_nearness_to_one_is_judged_by_what_was_measured():
-    def outcome(*gaps):
-        return subject.judge_vacuous({1e-3: [trained(gap=900.0)] * 3, 1e-2: [trained(gap=g) for g in gaps]}).outcome
+    def outcome(*gaps, test_error=0.03):
+        found = {1e-3: [trained(gap=900.0)] * 3, 1e-2: [trained(gap=g, test_error=test_error) for g in gaps]}
+        return subject.judge_vacuous(found).outcome
 
     assert outcome(2, 2.5, 3) is Outcome.SUPPORTED
+    assert outcome(2, 2.5, 3, test_error=0.9) is Outcome.INCONCLUSIVE  # small weights say nothing where none learned
     assert outcome(100, 110, 120) is Outcome.REFUTED
     assert outcome(5, 10, 30) is Outcome.INCONCLUSIVE
 

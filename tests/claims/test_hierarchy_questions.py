@@ -30,6 +30,13 @@ def test_real_moves_are_judged_by_data_and_sensitivity(real, sensitivity, outcom
     assert finding.outcome is outcome
 
 
+@pytest.mark.parametrize(("whole", "says"), [(1e9, "more than the largest size"), (50, "at most 100")])
+def test_where_whole_moves_were_not_learned_or_at_once_real_ones_refute_nothing(whole, says):
+    finding = questions.judge_moves({"whole": moves(whole), "real": moves(1e9, 0.8)}, 3)
+    assert finding.outcome is U
+    assert says in finding.measured_under_premises()
+
+
 def test_both_kinds_of_move_are_seen_by_the_same_sensors():
     sample = SparseRandomHierarchy(4, n_empty=1).sample(30, random_state=0)
     whole, real = (questions._seen(sample, kind, 0) for kind in (False, True))

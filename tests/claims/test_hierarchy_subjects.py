@@ -123,7 +123,14 @@ def curve(p_star, noise=0.0):
 )  # fmt: skip
 def test_what_carries_over_to_depth_is_judged_by_intervals(carried, noise, outcome):
     errors = {"from scratch": curve(1000, noise), "from depth 2": curve(carried, noise)}
-    assert hierarchy_transfer.judge_transfer_to_depth(errors, 4, 5).outcome is outcome
+    assert hierarchy_transfer.judge_transfer_to_depth(errors, [0.02] * 5, 4, 5).outcome is outcome
+
+
+def test_layers_that_learned_nothing_carry_nothing_over():
+    errors = {"from scratch": curve(1000), "from depth 2": curve(700)}
+    finding = hierarchy_transfer.judge_transfer_to_depth(errors, [0.8] * 5, 4, 5)
+    assert finding.outcome is Outcome.INCONCLUSIVE
+    assert "test error of the networks of depth 2 is at most 0.1, but it is 0.8" in finding.measured_under_premises()
 
 
 @pytest.mark.parametrize(

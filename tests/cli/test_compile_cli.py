@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from compsparse.boxes import read_box_text
 from compsparse.cli import app
+from compsparse.construct import compile as compile_graph
 from compsparse.errors import ConfigError
 
 
@@ -29,6 +30,29 @@ def test_it_writes_a_network_and_a_page(tmp_path):
     html = page.read_text()
     for part in ("The certificate", "path factor", "one grid over all inputs", "<svg"):
         assert part in html
+
+
+def test_the_page_says_first_what_the_function_itself_is_off_by(tmp_path):
+    page = tmp_path / "page.html"
+    run("((1+1e-12*a)-1)*1e12", "--domain", "-1:1", "--tol", "1e-3", "--report", str(page))
+    lead, _, rest = page.read_text().partition("The certificate</h2>")
+    assert all("(the function as it is computed was seen to be off by 0.000" in part for part in (lead, rest))
+
+
+def test_a_time_limit_holds_for_the_page_too(tmp_path, monkeypatch):
+    limits = []
+
+    def compiled(*arguments, time_limit=None, **options):
+        limits.append(time_limit)
+        return compile_graph(*arguments, **options)
+
+    monkeypatch.setattr("compsparse.construct.compile", compiled)
+    arguments = ["tanh(a*b)", "--domain", "-1:1", "--tol", "0.05", "--report", str(tmp_path / "page.html")]
+    run(*arguments, "--time-limit", "1h")
+    assert len(limits) == 4
+    assert 3600 == limits[0] > limits[1] > limits[2] > limits[3] > 3000
+    run(*arguments)
+    assert limits[4:] == [None] * 4
 
 
 def test_it_speaks_json():

@@ -187,6 +187,8 @@ def test_declared_curvature_makes_fewer_pieces():
         ("log(a)", (-1, 1), {}, "node 'log_0' takes log of a, which may lie anywhere from -1 to 1"),
         ("b/(a - b)", (-1, 1), {}, "divides by sub_0"),
         ("tan(2*a)", (-1, 1), {}, "takes tan of"),
+        ("a**-2", (-1, 1), {}, "takes the power -2 of a, which may lie anywhere from -1 to 1"),
+        ("a**b", (0, 1), {}, "takes the power b of a, which may lie anywhere from 0 to 1"),
         ("floor(3*a)", (-1, 1), {}, "jumps on this domain"),
         ("where(a > b, a, -b)", (-1, 1), {}, "jumps on this domain"),
         ("arctan2(a, b)", (-1, 1), {}, "jumps on this domain"),

@@ -1,11 +1,13 @@
 """Choices: those that are continuous lose their condition and no value, those that jump stay."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 import compsparse as cs
 from compsparse.construct.continuity import without_choices
-from compsparse.errors import GraphError
+from compsparse.errors import ConfigError, GraphError
 from compsparse.graph import FunctionGraph, to_expression
 
 CONTINUOUS = [
@@ -38,7 +40,7 @@ CONTINUOUS = [
 JUMPS = [
     "where(a > 0, a, 1 - a)",
     "where(a > 0, a, a + 1e-9)",
-    "where(a > 0.1, a + 0.2, 0.3)",  # of these doubles the sum is not 0.3
+    "where(a > 0.1, a + 0.2, 0.3 + 1e-15)",  # twenty times what rounding may make of it
     "where(a > 0, 1, where(a < 0, 1, 2))",  # alike on both sides and not between them
     "sign(a)*sign(a)",
     "where(a > 0, b, 0)",
@@ -62,7 +64,8 @@ def values(graph, n=4000):
 @pytest.mark.parametrize("text", CONTINUOUS)
 def test_a_continuous_choice_loses_its_condition_and_no_value(text):
     graph = FunctionGraph.from_expression(text, ["a", "b"])
-    free = without_choices(graph)
+    free, jump = without_choices(graph)
+    assert jump == 0
     assert free.outputs == graph.outputs
     written = " ".join(to_expression(free))
     assert not any(word in written for word in ("where", "sign", ">", "<"))
@@ -89,7 +92,34 @@ def test_a_jump_stays_a_jump(text):
     graph = FunctionGraph.from_expression(text, ["a", "b"])
     with pytest.raises(GraphError, match="jumps"):
         cs.compile(graph, BOX, 1e-1, n_points=100)
-    np.testing.assert_array_equal(values(without_choices(graph)), values(graph))
+    free, jump = without_choices(graph)
+    assert jump == 0
+    np.testing.assert_array_equal(values(free), values(graph))
+
+
+@pytest.mark.parametrize(
+    ("text", "jump"),
+    [
+        ("where(a > 0.1, a + 0.2, 0.3)", Fraction(0.1) + Fraction(0.2) - Fraction(0.3)),
+        ("where(a > 0.7, 0.14 + 0.3*(a - 0.7), 0.2*a)", Fraction(0.14) - Fraction(0.2) * Fraction(0.7)),
+        ("where(a <= 1.1, 1.331, a**3)", Fraction(1.1) ** 3 - Fraction(1.331)),
+        ("where(a > 0.1, a + 0.2, 0.3)*where(b > 0, b, 0)", Fraction(0.1) + Fraction(0.2) - Fraction(0.3)),
+    ],
+)
+def test_sides_that_meet_up_to_the_rounding_of_their_numbers_are_joined_and_the_jump_is_said(text, jump):
+    graph = FunctionGraph.from_expression(text + " + 0*a*b", ["a", "b"])
+    free, closed = without_choices(graph)
+    assert closed == float(abs(jump)) > 0
+    assert "where" not in " ".join(to_expression(free))
+    np.testing.assert_allclose(values(free), values(graph), atol=1e-15)
+    built = cs.compile(text, {name: BOX[name] for name in "ab" if name in text}, 1e-2, n_points=500)
+    assert built.certificate.upper <= 1e-2
+    assert f"with jumps of at most {closed:.2g} closed" in str(built).splitlines()[0]
+
+
+def test_a_jump_of_rounding_that_grows_on_its_way_is_refused():
+    with pytest.raises(ConfigError, match="double precision"):
+        cs.compile("1e15*where(a > 0.1, a + 0.2, 0.3) - 1e15*a", (0.2, 1), 1e-2)
 
 
 def test_what_is_piecewise_linear_is_exact():
@@ -129,7 +159,7 @@ def test_nested_choices_that_meet_are_seen_to_meet(seed):
     rng = np.random.default_rng(seed)
     text, plain = random_pieces(rng)
     graph = FunctionGraph.from_expression(f"{text} + 0*a*b", ["a", "b"])
-    free = without_choices(graph)
+    free, _ = without_choices(graph)
     np.testing.assert_allclose(values(free), values(graph), atol=1e-12)
     np.testing.assert_allclose(
         values(free), values(FunctionGraph.from_expression(plain + " + 0*a*b", ["a", "b"])), atol=1e-12
@@ -154,7 +184,7 @@ def random_text(rng, depth):
 def test_whatever_lost_its_conditions_kept_its_values(seed):
     rng = np.random.default_rng(seed)
     graph = FunctionGraph.from_expression(f"{random_text(rng, 2 + seed % 2)} + 0*a*b", ["a", "b"])
-    free = without_choices(graph)
+    free, _ = without_choices(graph)
     if any(word in node.label for node in free.nodes for word in ("where", "sign", "<", ">")):
         return  # a jump: that it stays is tested above
     before, after = values(graph), values(free)

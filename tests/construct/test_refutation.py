@@ -46,8 +46,18 @@ def test_a_formula_that_loses_more_digits_than_tol_is_refused():
         cs.compile(text, (-1, 1), tol=1e-6)
     built = cs.compile(text, (-1, 1), tol=1e-3)  # where the loss stays below tol it is named
     assert built.certificate.upper < 1e-12 < built.observed.value
-    assert any("off from its formula" in sentence for sentence in built.certificate.assumes)
+    seen = "against the formula in exact arithmetic (the function as it is computed was seen to be off by "
+    assert f"{seen}{built.observed.value:.3g} at a = " in str(built).splitlines()[0]
     assert "exact arithmetic" in built.certificate.assumes[0]
+
+
+def test_what_is_read_back_says_what_the_function_itself_is_off_by(tmp_path):
+    cs.compile("((1+1e-12*a)-1)*1e12", (-1, 1), tol=1e-3).save(tmp_path / "net.safetensors")
+    found = cs.construct.verify(tmp_path / "net.safetensors", n_points=2000)
+    assert found.holds
+    assert found.observed.value > found.certificate.upper
+    assert "of which the rounding of the function itself may be the cause" in str(found).splitlines()[0]
+    assert "was seen to be off by 0.0001" in str(found).splitlines()[1]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from compsparse.sparse.memorisation import memorise
 from compsparse.sparse.memorisation.branching import largest_price
 from compsparse.sparse.memorisation.cells import cells_of
 from compsparse.sparse.memorisation.certificate import mending_cost, primal_bound
@@ -82,3 +83,11 @@ def test_projections_on_cones_meet_their_optimality_conditions():
     for value, block, u in found:
         neuron = u @ pricing.cells.chart.lift
         assert price(with_one(X), block.sign * lam, neuron[None])[0] == pytest.approx(value, rel=1e-9)
+
+
+def test_steps_that_are_lost_in_rounding_warn_of_nothing():
+    X = 1e-5 * np.array([[2, -1, 1], [-1, -2, -2], [2, -1, 1], [2, 1, 0], [-2, -1, 0], [-1, -2, 1]])
+    X[0] = [1.9999999999999998e-05, -9.99999999999998e-06, 1.000000000000001e-05]  # as good as the third
+    found = memorise(X, [0, -2, 2, 2, 1, -1], bias="penalised")
+    assert not found.status.is_solved
+    assert found.certificate.lower <= found.certificate.upper

@@ -215,6 +215,7 @@ def test_on_a_gpu(variant):
         (lambda: LassoLoss(W, -1), "lam"),
         (lambda: ista([[np.nan] * 6], W, LAM, 3), "NaN"),
         (lambda: ista(np.zeros((2, 5)), W, LAM, 3), r"shape \(batch, 6\)"),
+        (lambda: fista(0.5, W, LAM, 3, history=True), r"shape \(batch, 6\), got \(\)"),
         (lambda: train_layer_by_layer(UnrolledNetwork(W, LAM, 2), supervised(), TrainingConfig()), "weight decay"),
         (lambda: train(UnrolledNetwork(W, LAM, 2), supervised(), SHORT, loss=LassoLoss(W, 0.1)), "compares with 6"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,7 @@ import typer
 from compsparse.boxes import read_box_text
 from compsparse.cli.app import JsonOption, app, out, print_json, say, seconds
 from compsparse.cli.tables import TimeLimitOption
+from compsparse.clock import Deadline
 from compsparse.errors import CompsparseError, GraphError
 from compsparse.files import check_outputs, check_writable, read_text, write_text
 from compsparse.graph import FunctionGraph, draw_svg
@@ -94,7 +96,7 @@ def compile_command(
 
     check_outputs([onnx, weights, report])
     graph = graph_from(expression)
-    sides = read_box_text(bounds)
+    sides, deadline = read_box_text(bounds), Deadline.after(seconds(time_limit))
     built = compile_graph(graph, sides, tol, method, dtype=dtype, time_limit=seconds(time_limit))  # type: ignore[arg-type]
     if onnx is not None:
         built.to_onnx(onnx)
@@ -105,10 +107,10 @@ def compile_command(
 
         others = []
         for factor in _COARSER:
-            try:
-                others.append(compile_graph(graph, sides, factor * tol, method, dtype=dtype, n_points=100))  # type: ignore[arg-type]
-            except CompsparseError:
-                continue
+            left = deadline.left if deadline.is_set else None
+            with suppress(CompsparseError):  # no time that is left is one too
+                options = {"dtype": dtype, "n_points": 100, "time_limit": left}
+                others.append(compile_graph(graph, sides, factor * tol, method, **options))  # type: ignore[arg-type]
         compiled_page(report, built, others)
     if json_:
         print(json.dumps(json.loads(built.to_json())))

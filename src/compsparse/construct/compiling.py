@@ -34,7 +34,7 @@ from compsparse.construct.opaque import DeclaredBounds, Opaque, estimated_bounds
 from compsparse.construct.propagation import tightened
 from compsparse.construct.record import PRECISIONS, Compiled, CompiledNode, Precision
 from compsparse.construct.refutation import CertificateError, Seen, at, search
-from compsparse.construct.subject import HoldsFunction, subject_of
+from compsparse.construct.subject import HoldsFunction, Subject, subject_of
 from compsparse.construct.tolerances import StepError
 from compsparse.errors import ConfigError
 from compsparse.graph import FunctionGraph, Node
@@ -116,7 +116,7 @@ def compile(
     network = stacked(graph.n_inputs, built.gadgets, built.program.outputs, kind)
     seen = search(network, subject, box, n_points=n_points, random_state=random_state)
     bound = max(built.bounds, default=0.0)
-    certificate = _certificate(graph, opaque, bound + built.rounding, seen, tol, dtype)
+    certificate = _certificate(subject, opaque, bound + built.rounding, seen, tol, dtype)
     nodes = _nodes(built, opaque)
     return Compiled(graph, box, tol, method, dtype, network, certificate, nodes, bound, built.rounding, seen.largest)
 
@@ -259,8 +259,9 @@ def _error(name: str, built: Built) -> float:
 
 
 def _certificate(
-    graph: FunctionGraph, opaque: Mapping[str, Opaque], upper: float, seen: Seen, tol: float, dtype: Precision
+    subject: Subject, opaque: Mapping[str, Opaque], upper: float, seen: Seen, tol: float, dtype: Precision
 ) -> Certificate:
+    graph = subject.graph
     given = ", ".join(o.name for o in opaque.values() if not o.is_estimated)
     guessed = ", ".join(o.name for o in opaque.values() if o.is_estimated)
     _check_not_refuted(graph, given, guessed, upper, seen, tol)
@@ -269,6 +270,8 @@ def _certificate(
         quantity += f", computed in {dtype}"
     if given:
         quantity += f", if the declared bounds of {given} hold"
+    if subject.jump:
+        quantity += f", with jumps of at most {subject.jump:.2g} closed where the sides of a choice meet up to rounding"
     assumes = [
         "the function is its formula in exact arithmetic, with numbers that are the doubles they are written as; parts "
         "without a variable are doubles too"
@@ -278,9 +281,9 @@ def _certificate(
     if guessed:
         assumes.append(f"the derivatives of {guessed} are nowhere larger than samples suggest")
     if seen.largest.value > upper:
-        assumes.append(
-            f"the function itself, computed in double precision, is off from its formula: with that the search saw a "
-            f"difference of {seen.largest.value:.3g} at {at(graph, seen.largest.point)}"
+        quantity += (
+            ", against the formula in exact arithmetic (the function as it is computed was seen to be off by "
+            f"{seen.largest.value:.3g} at {at(graph, seen.largest.point)})"
         )
     return Certificate(
         quantity,

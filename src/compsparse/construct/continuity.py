@@ -9,11 +9,15 @@ It is continuous across the cut if :math:`F = G` wherever :math:`u = v`, which i
 
 The result takes each branch only where it was chosen, so that a logarithm guarded by a condition stays guarded. What
 cannot be shown to be continuous stays as it is, and is refused later if the box holds both sides.
+
+Sides that people make to meet may miss each other by the rounding of their numbers: of the doubles 0.1, 0.2 and 0.3 the
+first two do not add up to the third. The same formulas then close the jump, and its size is said.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -28,17 +32,20 @@ _JOINS = {"where", "mul", "add", "sub", "div", "maximum", "minimum"}
 _MOST_TERMS = 5_000
 _MOST_CASES = 3
 """Other conditions that are taken apart to show that two sides agree."""
+_ROUNDINGS = 4
+"""Sides that miss each other by no more roundings of the largest number in them are taken to meet."""
 
 
-def without_choices(graph: FunctionGraph) -> FunctionGraph:
-    """The same function, with no choice where the two sides provably meet.
+def without_choices(graph: FunctionGraph) -> tuple[FunctionGraph, float]:
+    """The same function, with no choice where the two sides provably meet, and the largest jump that was closed.
 
-    >>> print(without_choices(FunctionGraph.from_expression("where(a > 0, a, -a)")).nodes[-1].label)
-    -a + 2*relu(a)
+    >>> free, jump = without_choices(FunctionGraph.from_expression("where(a > 0, a, -a)"))
+    >>> print(free.nodes[-1].label, jump)
+    -a + 2*relu(a) 0.0
     """
     formulas = [n.constituent.formula for n in graph.nodes if n.constituent is not None and n.constituent.formula]
     if not any(isinstance(p, Apply) and p.operation in _SWITCHES for f in formulas for p in walk(f)):
-        return graph
+        return graph, 0.0
     terms = TermTable(_MOST_TERMS)
     found = _Rewriting(terms)
     values: dict[str, int] = {name: terms.input(name) for name in graph.inputs}
@@ -46,8 +53,10 @@ def without_choices(graph: FunctionGraph) -> FunctionGraph:
         for node in graph.nodes:
             values[node.name] = found.node(node, [values[p] for p in node.parents])
     except BudgetSpentError:
-        return graph
-    return fused(_as_graph(graph, terms, [values[name] for name in graph.outputs])) if found.count else graph
+        return graph, 0.0
+    if not found.count:
+        return graph, 0.0
+    return fused(_as_graph(graph, terms, [values[name] for name in graph.outputs])), found.jump
 
 
 @dataclass(frozen=True)
@@ -62,6 +71,7 @@ class _Rewriting:
     def __init__(self, terms: TermTable):
         self.terms = terms
         self.count = 0
+        self.jump = 0.0
         self.done: dict[int, int] = {}
 
     def node(self, node: Node, parents: list[int]) -> int:
@@ -98,18 +108,21 @@ class _Rewriting:
         if self.terms.all[term].operation not in _JOINS:
             return term
         if term not in self.done:
-            current, again = term, True
+            current, again, jump = term, True, self.jump
             while again:
                 again = False
                 for cut in self.cuts(current):
+                    before = self.jump
                     other = self.across(current, cut)
                     # a condition that may be undefined must leave a trace
                     if other is not None and self.terms.poles(*cut.falls) <= self.terms.poles(other):
                         current, again = other, True
                         break
+                    self.jump = before
             is_free = not self.cuts(current)
             self.count += is_free and current != term
             self.done[term] = current if is_free else term
+            self.jump = self.jump if is_free else jump
         return self.done[term]
 
     def cuts(self, *terms: int) -> list[_Cut]:
@@ -131,8 +144,8 @@ class _Rewriting:
 
     def agree(self, terms: list[int], signs: dict[Polynomial, int]) -> bool:
         """Whether all have one normal form, in each case that other conditions leave open."""
-        forms = {self.terms.assuming(self.terms.form(t), signs) for t in terms}
-        if len(forms) == 1:
+        first, *others = (self.terms.assuming(self.terms.form(t), signs) for t in terms)
+        if all(self.meet(minus(other, first), terms) for other in others):
             return True
         cuts = [cut for cut in self.cuts(*terms) if cut.form not in signs]
         if not cuts or len(signs) >= _MOST_CASES:
@@ -142,6 +155,17 @@ class _Rewriting:
             if not self.agree(sides, {**signs, cuts[0].form: sign}):
                 return False
         return True
+
+    def meet(self, difference: Polynomial, terms: Collection[int]) -> bool:
+        """Whether sides made of these terms differ by nothing, or by what the rounding of their numbers may be."""
+        off = as_number(difference)
+        if off:
+            sizes = (abs(v) for t in self.terms.below(*terms) if (v := self.terms.value(t)) is not None)
+            largest = max(filter(math.isfinite, sizes), default=0.0)
+            if abs(off) > _ROUNDINGS * math.ulp(1.0) * largest:
+                return False
+            self.jump = max(self.jump, float(abs(off)))
+        return off is not None
 
     # ---- one cut -------------------------------------------------------------------------
 
@@ -177,12 +201,12 @@ class _Rewriting:
         difference = minus(forms[0], forms[1])
         if not self.terms.poles(above) <= self.terms.poles(below):
             return None  # the side that is left out may be undefined, which must show
-        if not difference:
-            return below if forms[2] == forms[1] else None
-        q = difference[0][1] / cut.form[0][1]
-        off = minus(forms[2], forms[1])
-        if difference != scaled(cut.form, q) or not _is_multiple(off, cut.form):
-            return None
+        q = _slope(difference, cut.form)
+        for off in (difference, minus(forms[2], forms[1])):
+            if not self.meet(minus(off, scaled(cut.form, _slope(off, cut.form))), (above, below, on, *cut.falls)):
+                return None
+        if not q:
+            return below
         u, v = self.terms.all[next(iter(cut.falls))].operands
         lead = minus(self.terms.form(u), self.terms.form(v))[0][1]
         factor = q / abs(lead)
@@ -234,9 +258,9 @@ class _Rewriting:
         return self.terms.make("sub", both, at)
 
 
-def _is_multiple(form: Polynomial, of: Polynomial) -> bool:
-    """Whether it is a number times the other, and so zero where that is."""
-    return not form or form == scaled(of, form[0][1] / of[0][1])
+def _slope(form: Polynomial, of: Polynomial) -> Fraction:
+    """How often the other is in it, by the first monomial."""
+    return form[0][1] / of[0][1] if form and form[0][0] == of[0][0] else Fraction(0)
 
 
 # ---- back to a graph --------------------------------------------------------------------------------

@@ -465,13 +465,15 @@ def _pole(node: Node, formula: Formula, box: Sequence[Side]) -> str:
     """Names the first operation whose values cannot be bounded, and the range of what it is taken of."""
     for part in walk(formula):
         if not bounds_on(part, box, _CELLS).is_finite and isinstance(part, Apply):
-            inside = part.operands[-1]
+            inside, does = part.operands[-1], f"takes {part.operation} of"
+            if part.operation == "div":
+                does = "divides by"
+            elif part.operation == "pow":
+                inside, does = part.operands[0], f"takes the power {render(inside, node.parents, digits=4)} of"
             there = bounds_on(inside, box, _CELLS)
-            text = render(inside, node.parents, digits=4)
-            does = "divides by" if part.operation == "div" else f"takes {part.operation} of"
             return (
-                f"node {node.name!r} {does} {text}, which may lie anywhere from {there.lower:.4g} to "
-                f"{there.upper:.4g} on this domain: narrow the domain so that no pole lies in it"
+                f"node {node.name!r} {does} {render(inside, node.parents, digits=4)}, which may lie anywhere from "
+                f"{there.lower:.4g} to {there.upper:.4g} on this domain, where it cannot be bounded: narrow the domain"
             )
     return f"node {node.name!r} cannot be bounded on this domain: narrow the domain"
 

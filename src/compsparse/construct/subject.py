@@ -40,11 +40,13 @@ class Subject:
     Attributes:
         calls: how the function is called, by words that name the way; the graph itself where there is no other.
         by_point: the ways among them that take one point at a time, which is slow.
+        jump: the largest jump that was closed, between sides of a choice that meet up to rounding.
     """
 
     graph: FunctionGraph
     calls: dict[str, Call]
     by_point: frozenset[str] = frozenset()
+    jump: float = 0.0
 
 
 def subject_of(function: Any, bounds: Bounds, declared: Collection[str] = (), *, estimate: bool = False) -> Subject:
@@ -55,7 +57,8 @@ def subject_of(function: Any, bounds: Bounds, declared: Collection[str] = (), *,
         estimate: a Python function that cannot be traced may be a node whose bounds are estimated.
     """
     found = _subject(function, bounds, declared, estimate)
-    return replace(found, graph=without_choices(found.graph).pruned())
+    graph, jump = without_choices(found.graph)
+    return replace(found, graph=graph.pruned(), jump=jump)
 
 
 def _subject(function: Any, bounds: Bounds, declared: Collection[str], estimate: bool) -> Subject:

@@ -59,6 +59,8 @@ class Verification:
         seen = f"{self.observed.value:.4g} at {at(self.graph, self.observed.point)}"
         if not self.holds:
             return f"Refuted: the file states {self.certificate.upper:.4g}, and the network is off by {seen}."
+        if self.observed.value > self.certificate.upper:
+            seen += ", of which the rounding of the function itself may be the cause"
         return (
             f"Not contradicted: of {self.observed.n_points:,} points none is off by more than {seen}; the file states "
             f"{self.certificate.upper:.4g} ({self.certificate.rigour.value}).\n{self.certificate}"

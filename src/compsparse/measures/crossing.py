@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -30,6 +31,16 @@ class Threshold:
     high: float
     confidence: float
     bracketed: bool
+
+    def text(self) -> str:
+        """The size, or on which side of all sizes it lies.
+
+        >>> threshold({100: [0.5, 0.5], 200: [0.2, 0.2]}).text()
+        'more than the largest size'
+        """
+        if math.isinf(self.value):
+            return "more than the largest size"
+        return f"{self.value:.0f}" if self.bracketed else f"at most {self.value:.0f}"
 
 
 def first_crossing(sizes: Sequence[float], values: Sequence[float], level: float) -> float:

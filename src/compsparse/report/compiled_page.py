@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from compsparse.certificate import Rigour
 from compsparse.construct import Compiled, UnitCounts, unit_counts
 from compsparse.errors import ConfigError
 from compsparse.graph import draw_svg
@@ -28,8 +27,8 @@ def compiled_page(path: str | Path, built: Compiled, others: Sequence[Compiled] 
         Section("Counts side by side", *_counts(built, others)),
     ]
     lead = (
-        f"{size.units:,} ReLUs in {size.depth} layers stand for a function of {built.graph.n_inputs} inputs, with an "
-        f"error of at most {built.certificate.upper:.3g} anywhere on the domain."
+        f"{size.units:,} ReLUs in {size.depth} layers stand for a function of {built.graph.n_inputs} inputs. "
+        f"{_quantity(built)}: at most {built.certificate.upper:.3g}."
     )
     title = f"Compiled: {', '.join(built.graph.outputs)}"
     return write_page(path, title, lead, sections, "Made by compsparse.")
@@ -69,8 +68,9 @@ def _in_words(built: Compiled) -> str:
     )
     size = built.size
     sentences = [
-        f"{_conditions(built)}For {sides} the network differs from the function by at most "
-        f"{built.certificate.upper:.4g} ({built.certificate.rigour.value}: {built.certificate.rigour.sentence}).",
+        f"The domain: {sides}.",
+        f"{_quantity(built)}: at most {built.certificate.upper:.4g} "
+        f"({built.certificate.rigour.value}: {built.certificate.rigour.sentence}).",
         f"In exact arithmetic the bound is {built.bound:.4g}; computing in {built.dtype} adds at most "
         f"{built.rounding:.2g}.",
         f"A search over {built.observed.n_points:,} points saw {built.observed.value:.4g}, at {point}.",
@@ -81,10 +81,10 @@ def _in_words(built: Compiled) -> str:
     return "".join(f"<p>{escape(s)}</p>" for s in sentences)
 
 
-def _conditions(built: Compiled) -> str:
-    """What the first sentence must say before anything else."""
-    declared = [node.name for node in built.nodes if node.rigour is Rigour.DECLARED]
-    return f"If the declared bounds of {', '.join(declared)} hold: " if declared else ""
+def _quantity(built: Compiled) -> str:
+    """What is bounded, with its conditions, as a sentence begins."""
+    text = built.certificate.quantity
+    return text[0].upper() + text[1:]
 
 
 def _node_table(built: Compiled) -> str:

@@ -157,8 +157,8 @@ def ista(X: ArrayLike | Tensor, W: ArrayLike, lam: float, n_steps: int, *, histo
     Args:
         history: give the codes after every step, (n_steps, m, n).
     """
-    x, network, n_steps = _prepared(X, W, lam, n_steps, history)
-    columns, z, codes = network.columns(x), None, []
+    x, columns, network, n_steps = _prepared(X, W, lam, n_steps, history)
+    z, codes = None, []
     for _ in range(n_steps):
         z = network.step(0, columns, z)
         if history:
@@ -170,8 +170,7 @@ def ista(X: ArrayLike | Tensor, W: ArrayLike, lam: float, n_steps: int, *, histo
 @torch.no_grad()
 def fista(X: ArrayLike | Tensor, W: ArrayLike, lam: float, n_steps: int, *, history: bool = False) -> Tensor:
     """As :func:`ista`, each step taken from a point beyond the last code (Beck and Teboulle 2009)."""
-    x, network, n_steps = _prepared(X, W, lam, n_steps, history)
-    columns = network.columns(x)
+    x, columns, network, n_steps = _prepared(X, W, lam, n_steps, history)
     z = network.step(0, columns, None)
     # momentum t = 1 of the first step, which starts at zero, has no effect
     ahead, t, codes = z, (1 + math.sqrt(5)) / 2, [network.rows(z, x)]
@@ -187,8 +186,8 @@ def fista(X: ArrayLike | Tensor, W: ArrayLike, lam: float, n_steps: int, *, hist
 
 def _prepared(
     X: ArrayLike | Tensor, W: ArrayLike, lam: float, n_steps: int, history: bool
-) -> tuple[Tensor, UnrolledNetwork, int]:
-    """Signals, a network whose one layer is a step, and how many steps to take."""
+) -> tuple[Tensor, Tensor, UnrolledNetwork, int]:
+    """Signals, as rows and as columns, a network whose one layer is a step, and how many steps to take."""
     check_flag("history", history)
     x = X if isinstance(X, Tensor) else torch.as_tensor(check_numbers("X", X, finite=False))
     if not x.is_floating_point():
@@ -197,10 +196,11 @@ def _prepared(
         raise DataError("X holds NaN or infinite values")
     n_steps = check_count("n_steps", n_steps, most=_MOST_STEPS)
     network = UnrolledNetwork(W, lam, 1, "steps", dtype=x.dtype).to(x.device)
+    columns = network.columns(x)
     if history:
-        n_numbers = float(n_steps) * len(x) * network.n_outputs
+        n_numbers = float(n_steps) * columns.shape[-1] * network.n_outputs
         check_size(f"{n_steps:,} codes of every signal", n_numbers, "take fewer steps")
-    return x, network, n_steps
+    return x, columns, network, n_steps
 
 
 def _dictionaries(dictionary: ArrayLike, n_replicas: int | None) -> Tensor:

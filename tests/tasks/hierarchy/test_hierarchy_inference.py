@@ -171,6 +171,9 @@ def test_bad_data_and_noise_are_named():
         parse(model, np.full((1, 4), EMPTY))
     with pytest.raises(DataError, match=r"shape \(n, 4\), got \(5, 3\)"):
         label_posterior(model, X[:, :3])
+    for ask in (label_posterior, optimal_classifier, parse):
+        with pytest.raises(ConfigError, match="model must be a RandomHierarchy"):
+            ask({"n_features": 2}, X)
     with pytest.raises(DataError, match=r"row 1 \(counted from 1\), slot 0 holds 7"):
         label_posterior(model, X + 7 - X[0, 0])
     with pytest.raises(DataError, match="integers"):

@@ -192,6 +192,7 @@ def judge_vacuous(found: dict[float, list[Trained]]) -> Finding:
         numbers={f"gap, weight decay {decay:g}": float(np.median(values)) for decay, values in gaps.items()},
         figures=figure_of("Gap between expected and training loss that bounds allow", points, "bound", "gap",
                           "weight decay", mark="bars", log_y=True, y_title="gap (median over seeds)"),
+        premises=Premise.at_most("the test error", [t.test_error for t in found[best]], _LEARNED),
     )  # fmt: skip
 
 

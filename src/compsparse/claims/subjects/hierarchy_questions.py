@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from compsparse.claims.claim import Finding, Outcome, Profile
+from compsparse.claims.claim import Finding, Outcome, Premise, Profile
 from compsparse.claims.rules import Interval, interval_if_known, judge_at_least, judge_at_most, share_interval
 from compsparse.claims.seeds import FIRST_SEED
 from compsparse.claims.shapes import each, figure_of, finding_of, finite
@@ -113,12 +113,12 @@ def judge_moves(found: dict[str, _Moves], n_seeds: int) -> Finding:
     whole, real = (threshold(found[name].errors, confidence=0.95, random_state=0) for name in ("whole", "real"))
     largest = max(found["real"].errors)
     ratio = _range(real, largest).over(_range(whole, largest))
-    learned = judge_at_most(ratio, 4, refuted_above=16) if whole.bracketed else Outcome.INCONCLUSIVE
+    learned = judge_at_most(ratio, 4, refuted_above=16)
     stable = judge_at_most(interval_if_known(found["real"].move), 0.1, refuted_above=0.3)
     points = [(n, e, name) for name, moves in found.items() for n, e in moves.errors.items()]
     return finding_of(
         [learned, stable],
-        measured=f"P* {whole.value:.0f} with whole moves, {real.value:.0f} with real ones (a factor {ratio.text()}), "
+        measured=f"P* {whole.text()} with whole moves, {real.text()} with real ones (a factor {ratio.text()}), "
         f"at the largest size sensitivity to moves {found['whole'].move.mean():.3f} (whole) and "
         f"{found['real'].move.mean():.3f} (real), to synonyms {found['whole'].synonym.mean():.3f} and "
         f"{found['real'].synonym.mean():.3f}",
@@ -129,6 +129,9 @@ def judge_moves(found: dict[str, _Moves], n_seeds: int) -> Finding:
         figures=figure_of(
             "Whole and real moves", points, "P", "error", "moves", log_x=True, x_title="training data P",
             y_title=f"test error (mean, range of {n_seeds} seeds)",
+        ),
+        premises=Premise(
+            "whole moves are learned within the sizes, and not at the first", f"P* is {whole.text()}", whole.bracketed
         ),
     )  # fmt: skip
 
@@ -272,7 +275,7 @@ def judge_shapes(curves: dict[str, _Curve], n_seeds: int, bar: float, other: str
         judge_at_least(ratio, bar, refuted_below=1.0) if first.bracketed else Outcome.INCONCLUSIVE,
         expected=f"on hierarchies of depth 4 (s = 2, v = 3), {other} ({names[1]}) need at least {bar:g} times the data "
         f"of {names[0]}, by the 95% interval of P*; refuted if by all of it they need fewer",
-        measured=f"P* {first.value:.0f} and {_bound(second)}: a factor {ratio.text()}",
+        measured=f"P* {first.text()} and {second.text()}: a factor {ratio.text()}",
         numbers=finite({f"P*, {name}": found.value for name, found in zip(names, (first, second), strict=True)}),
         figures=figure_of(
             title, points, "P", "error", "network", log_x=True, x_title="training data P",
@@ -280,7 +283,3 @@ def judge_shapes(curves: dict[str, _Curve], n_seeds: int, bar: float, other: str
         ),
         caveats=("widths are chosen for about 6,500 weights each; other widths move both curves",),
     )  # fmt: skip
-
-
-def _bound(found: Threshold) -> str:
-    return f"{found.value:.0f}" if np.isfinite(found.value) else "more than the largest size"

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from compsparse.claims.claim import Finding, Outcome, Profile
+from compsparse.claims.claim import Finding, Outcome, Premise, Profile
 from compsparse.claims.rules import Interval, judge_at_least, judge_at_most, mean_interval
 from compsparse.claims.seeds import FIRST_SEED
 from compsparse.claims.shapes import each, figure_of, finding_of, finite
 from compsparse.claims.trials import placed
-from compsparse.measures import Threshold, threshold
+from compsparse.measures import threshold
 from compsparse.networks.symbols import SymbolNetwork
 from compsparse.progress import Progress
 from compsparse.sweeps.kinds.hierarchy import HierarchyRun, Learner, misclassified, train_runs
@@ -29,7 +29,8 @@ def carries_over_to_depth(profile: Profile, progress: Progress) -> Finding:
     seeds = range(FIRST_SEED, FIRST_SEED + n_seeds)
     shallow = HierarchyRun(n_train=v**4 * 3 // 4, n_features=v, n_levels=2, **rhm_protocol(128 if full else 64))
     deep = replace(shallow, n_levels=3)
-    teacher, _ = _trained([replace(shallow, seed=seed) for seed in seeds], progress)
+    teacher, taught = _trained([replace(shallow, seed=seed) for seed in seeds], progress)
+    of_teacher = misclassified(teacher, [test for _, test in taught])
     sizes = [round(v**2 * 2.0**k) for k in range(9)]
     errors: dict[str, dict[float, list[float]]] = {"from scratch": {}, "from depth 2": {}}
     for n in each(sizes, progress, "{} data of depth 3"):
@@ -37,30 +38,30 @@ def carries_over_to_depth(profile: Profile, progress: Progress) -> Finding:
         for name, start in (("from scratch", None), ("from depth 2", teacher)):
             network, data = _trained(runs, progress, start)
             errors[name][n] = misclassified(network, [test for _, test in data])
-    return judge_transfer_to_depth(errors, v, n_seeds)
+    return judge_transfer_to_depth(errors, of_teacher, v, n_seeds)
 
 
-def judge_transfer_to_depth(errors: dict[str, dict[float, list[float]]], v: int, n_seeds: int) -> Finding:
+def judge_transfer_to_depth(
+    errors: dict[str, dict[float, list[float]]], of_teacher: list[float], v: int, n_seeds: int
+) -> Finding:
     scratch, carried = (threshold(curve, confidence=0.95, random_state=0) for curve in errors.values())
-    gain = scratch.value / carried.value
     # a first size that already did it bounds the gain from below
     least = Interval(carried.low if carried.bracketed else 0.0, carried.high)
     interval = Interval(scratch.low, scratch.high).over(least) if scratch.bracketed else Interval(0, np.inf)
     points = [(p, e, name) for name, curve in errors.items() for p, e in curve.items()]
     return finding_of(
         judge_at_least(interval, 4, refuted_below=2),
-        measured=f"P* {scratch.value:.0f} from scratch, {_text(carried)} from depth 2: a factor {gain:.1f} "
-        f"({interval.text()})",
-        numbers=finite({"P* from scratch": scratch.value, "P* from depth 2": carried.value, "factor": gain}),
+        measured=f"P* {scratch.text()} from scratch, {carried.text()} from depth 2: a factor {interval.text()}",
+        numbers=finite({
+            "P* from scratch": scratch.value, "P* from depth 2": carried.value,
+            "factor": scratch.value / carried.value,
+        }),
         figures=figure_of(
             f"Depth 3 after depth 2 (v={v})", points, "P at depth 3", "error", "series", log_x=True,
             y_title=f"test error (mean, range of {n_seeds} seeds)",
         ),
+        premises=Premise.at_most("the test error of the networks of depth 2", of_teacher, 0.1),
     )  # fmt: skip
-
-
-def _text(found: Threshold) -> str:
-    return f"{found.value:.0f}" if found.bracketed else f"at most {found.value:.0f}"
 
 
 def _trained(

@@ -329,7 +329,8 @@ def _sharpened(Z: np.ndarray, leaves: np.ndarray, bounds: np.ndarray) -> list[fl
         _, lo, hi = leaves[at]
         free, lo, hi = lo < hi, np.where(lo < -_ANY / 2, -np.inf, lo), np.where(hi > _ANY / 2, np.inf, hi)
         try:
-            answer = lsq_linear(Z[free].T, -(lo[~free] @ Z[~free]), (lo[free], hi[free]), method="bvls")
+            with np.errstate(all="ignore"):  # of steps that are lost in rounding; any answer gives a bound
+                answer = lsq_linear(Z[free].T, -(lo[~free] @ Z[~free]), (lo[free], hi[free]), method="bvls")
         except (np.linalg.LinAlgError, ValueError):
             continue
         c = np.where(free, 0.0, lo)

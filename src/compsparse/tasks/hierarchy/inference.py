@@ -122,13 +122,13 @@ def label_posterior(model: RandomHierarchy, X: np.ndarray, noise: SymbolNoise | 
     >>> label_posterior(model, np.array([[1, 0]]), SymbolNoise(flip=0.1)).round(2)
     array([[0.82, 0.18]])
     """
-    parts = [np.empty((0, model.n_labels))]
+    parts = []
     for start, slots in _chunks(model, X, noise):
         values = label_log_likelihoods(model, slots)
         _check_possible(values, start)
         weights = np.exp(values - values.max(1, keepdims=True))
         parts.append(weights / weights.sum(1, keepdims=True))
-    return np.concatenate(parts)
+    return np.concatenate([np.empty((0, model.n_labels)), *parts])
 
 
 def optimal_classifier(model: RandomHierarchy, X: np.ndarray, noise: SymbolNoise | None = None) -> np.ndarray:
