@@ -98,6 +98,7 @@ class DataStrategy:
             trees=found.trees,
             same=found.same,
             channels=found.channels,
+            not_looked_at=found.not_looked_at,
             evidence=module_evidence(found),
             status=found.status,
             cost=Cost(now() - request.started, networks=sum(f.networks for f in found.of.values())),
