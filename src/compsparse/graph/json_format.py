@@ -66,12 +66,12 @@ def from_dict(data: Any) -> FunctionGraph:
     try:
         if SEAL in data or data["version"] != _BY_HAND:
             check_seal(data, "the graph")
-        _check_keys("a graph", data, {"format", "version", "inputs", "nodes", "outputs", "origin", "not_looked_at", SEAL})
+        _check_keys(
+            "a graph", data, {"format", "version", "inputs", "nodes", "outputs", "origin", "not_looked_at", SEAL}
+        )
         nodes = [_node_from_dict(n) for n in data["nodes"]]
         origin = check_choice("its origin", data.get("origin", Origin.UNKNOWN.name), Origin.__members__)
-        graph = FunctionGraph(
-            data["inputs"], nodes, data["outputs"], not_looked_at=data.get("not_looked_at", ())
-        )
+        graph = FunctionGraph(data["inputs"], nodes, data["outputs"], not_looked_at=data.get("not_looked_at", ()))
         return graph.from_origin(Origin[origin])
     except GraphError:
         raise
