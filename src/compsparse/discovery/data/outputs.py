@@ -15,7 +15,7 @@ from torch import Tensor
 from compsparse.clock import Deadline, TimeIsOver
 from compsparse.discovery.data import limits
 from compsparse.discovery.data.gate import Gated, GateRows, pass_gate
-from compsparse.discovery.data.left_out import LeftOut, examine_left_out
+from compsparse.discovery.data.left_out import LeftOut, examine_left_out, explained_by_boosting
 from compsparse.discovery.data.request import TableRequest
 from compsparse.discovery.data.screening import looked_at
 from compsparse.discovery.data.sharing import find_shared_modules
@@ -250,7 +250,7 @@ def search_by_trials(rows: SearchRows, i: int, smooth: SmoothAnswer | None, dead
         found = _cut_short(bench.kept, DiscoveryStatus.of(end))
         return replace(found, networks=bench.table.trained, smooth=smooth)
     recurrence, caveats = find_again(rows, i, smooth, gate.tree, deadline)
-    left_out = rows.examined(i, gate.tree, deadline)
+    left_out = rows.examined(i, gate.tree, deadline, sketch.predicts)
     return FoundTree(
         tree=hung_on_root(gate.tree, left_out.acting),
         sketch=sketch,
@@ -387,11 +387,15 @@ class SearchRows:
             request.effort,
         )
 
-    def examined(self, i: int, tree: ModuleTree, deadline: Deadline) -> LeftOut:
-        """What the rows say of inputs that a tree does without; nothing where there is no time."""
-        searched = {name: own for name, own in self.request.columns().items() if name not in self.request.left_out}
+    def examined(self, i: int, tree: ModuleTree, deadline: Deadline, predicts: bool) -> LeftOut:
+        """What the rows say of inputs that a tree does without, or of all where it predicts nothing, if time allows."""
+        request = self.request
+        searched = {name: own for name, own in request.columns().items() if name not in request.left_out}
+        y, seed = request.targets([i]), request.seed
         try:
-            return examine_left_out(searched, self.request.targets([i]), tree.members, self.request.seed, deadline)
+            if not predicts:
+                return LeftOut(explained=explained_by_boosting(searched, y, seed, deadline))
+            return examine_left_out(searched, y, tree.members, seed, deadline)
         except TimeIsOver:
             return LeftOut()
 
@@ -442,6 +446,11 @@ def _about_modules(name: str, found: FoundTree) -> list[str]:
     if tree.modules or found.bundles:
         return []
     if not found.sketch.predicts:
+        if found.left_out.explained > 0:
+            return [
+                f"boosted trees explain {found.left_out.explained:.0%} of {name!r}, and networks nothing yet: the inputs "
+                "act, and more rows are needed to tell how"
+            ]
         return [f"the inputs do not predict {name!r} better than a constant: no module is claimed"]
     if len(tree.children) > 2 and tree.kind == "prime":
         return [f"no module was found for {name!r}: it is one prime node over its inputs"]
