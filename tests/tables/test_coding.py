@@ -1,10 +1,12 @@
+import tracemalloc
+
 import numpy as np
 import pandas
 import polars
 import pytest
 
 from compsparse.errors import ConfigError, DataError
-from compsparse.tables import NumberColumn, Table, TextColumn, code_for, coded_table, split_table, target_for
+from compsparse.tables import NumberColumn, Table, TextColumn, code_for, coded, coded_table, split_table, target_for
 from compsparse.tables.columns import rows_of
 from compsparse.tables.targets import labels_as_array
 
@@ -117,3 +119,21 @@ def test_rows_of_weight_zero_are_left_out_before_anything_is_looked_at():
     for bad in (np.zeros(40), np.ones(39), -weight, ["a"] * 40):
         with pytest.raises(DataError, match="sample_weight must hold"):
             coded_table(FRAME, FRAME["n"], sample_weight=bad)
+
+
+def test_a_table_that_cannot_fit_is_refused_before_it_is_coded(monkeypatch):
+    monkeypatch.setattr("compsparse.sizes.memory_limit", lambda: 10**6)
+    texts = [str(i % 50) for i in range(1000)]
+    frame = pandas.DataFrame({"a": np.arange(1000.0), "b": texts, "c": ["x", "y"] * 500, "d": np.ones(1000)})
+    with pytest.raises(ConfigError, match=r"1,000 rows of 53 encoded columns do not fit in memory.*part of the rows"):
+        coded_table(frame, np.arange(1000.0))
+
+
+def test_no_more_memory_is_taken_than_was_estimated():
+    X = np.random.default_rng(0).uniform(size=(20_000, 40))
+    y = X[:, 0].copy()
+    tracemalloc.start()
+    coded_table(X, y).without_copies()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < coded._COPIES * X.nbytes < 2 * peak

@@ -148,7 +148,7 @@ def predict(
     check_outputs([out_], [model, data])
     fitted = FittedGraph.load(model)
     table = read_table(data)
-    for name, levels in fitted.code.new_levels(table, fitted.graph.inert).items():
+    for name, levels in fitted.code.new_levels(table, fitted.graph.unread).items():
         shown = ", ".join(levels[:5]) + (", …" if len(levels) > 5 else "")
         say(f"note: column {name!r} holds levels never seen: {shown}", to=err)
     text = _predictions(fitted, table, proba)
@@ -273,6 +273,7 @@ def _as_data(found: Discovery, scores: Sequence[Any], known: Agreement | None) -
         "status_text": found.status.value,
         "modules": sorted(sorted(m) for m in found.modules),
         "inert": list(found.inert),
+        "not_looked_at": list(found.not_looked_at),
         "evidence_text": [evidence_line(found, e) for e in found.evidence],
         "scores": scores_as_data(scores),
         "beside_the_formula": known.sentences() if known else None,

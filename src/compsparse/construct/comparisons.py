@@ -84,7 +84,7 @@ def shallow_log10_units(graph: FunctionGraph, domain: Sequence[Side], tol: float
     Infinite where the function has no bounded second derivatives.
     """
     tol = check_number("tol", tol, above=0)
-    used = [i for i, name in enumerate(graph.inputs) if name not in graph.inert]
+    used = [i for i, name in enumerate(graph.inputs) if name not in graph.unread]
     if len(graph.outputs) != 1:
         raise ConfigError("a shallow network is counted for one output")
     kinked = [n for n in graph.nodes if n.constituent is None or (n.constituent.smoothness or 0) < _DERIVATIVES]

@@ -81,7 +81,7 @@ def fitted_graph_formulas(model: FittedGraph) -> FunctionGraph:
         mean = affine([scale / len(replicas)] * len(replicas), centre)
         parents = tuple(outputs[i] for outputs in replicas)
         nodes.append(Node(target, parents, Constituent.from_formula(mean, len(parents))))
-    return FunctionGraph(inputs, nodes, model.targets)
+    return FunctionGraph(inputs, nodes, model.targets, not_looked_at=model.graph.not_looked_at)
 
 
 def _unit_nodes(

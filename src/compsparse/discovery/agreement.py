@@ -21,7 +21,7 @@ class Agreement:
     """How a discovered graph stands to the known one, over the inputs that both use.
 
     Attributes:
-        left_out: inputs of the formula that the discovery calls inert.
+        left_out: inputs of the formula that the discovery does without.
         left_out_share: how much of the target's variance goes when they are held at their medians.
         idle: inputs that the discovery uses and the formula does not.
         confirmed: modules of the formula that were found.
@@ -51,7 +51,7 @@ class Agreement:
         if self.left_out:
             told.append(
                 f"The formula also uses {', '.join(self.left_out)}; held at their medians they change "
-                f"{self.left_out_share:.2g} of the target's variance, and the discovery calls them inert."
+                f"{self.left_out_share:.2g} of the target's variance, and the discovery does without them."
             )
             told.append("The comparison is over the inputs that are left.")
         if self.idle:
@@ -78,8 +78,8 @@ class Agreement:
 
 def agreement(found: FunctionGraph, known: FunctionGraph, table: Any) -> Agreement:
     """Compares a discovery with the formula behind the table; the formula can be evaluated."""
-    active = frozenset(found.inputs) - frozenset(found.inert)
-    left_out = tuple(name for name in known.inputs if name in found.inert and name not in known.inert)
+    active = frozenset(found.inputs) - frozenset(found.unread)
+    left_out = tuple(name for name in known.inputs if name in found.unread and name not in known.inert)
     true = _ordered(m & active for m in known.modules if 1 < len(m & active) < len(active))
 
     def is_true(members: Members) -> bool:

@@ -235,6 +235,11 @@ class Discovery:
         return self.graph.inert
 
     @property
+    def not_looked_at(self) -> tuple[str, ...]:
+        """Inputs of which nothing is known, because they were too many to look at all of them."""
+        return tuple(name for name in self.graph.inputs if name in self.graph.not_looked_at)
+
+    @property
     def kind(self) -> Mapping[str, Kind | None]:
         """Kind of every inner node, by the node's name in the graph."""
         return {node.name: node.kind for node in self.graph.nodes}

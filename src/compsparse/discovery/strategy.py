@@ -40,6 +40,7 @@ class Findings:
         same: whether two outputs use one and the same function of some members.
         channels: how many numbers the module of (members, output) passes on, where it is not 1.
         insides: how the node of (members, output) is drawn where its parts share inputs.
+        not_looked_at: inputs of which the search says nothing.
         path: the decisions in order.
         noise: the level assumed or estimated; None where answers are exact.
         caveats: sentences a reader must know.
@@ -59,6 +60,7 @@ class Findings:
     same: SameModule = never_shared
     channels: Mapping[tuple[Members, str], int] = field(default_factory=dict)
     insides: Mapping[tuple[Members, str], Part] = field(default_factory=dict)
+    not_looked_at: Members = frozenset()
     path: tuple[Step, ...] = ()
     noise: AnswerNoise | None = None
     caveats: tuple[str, ...] = ()
@@ -152,7 +154,7 @@ def assembled(findings: Findings) -> Discovery:
     of_graph: tuple[str, ...] = ()
     if findings.complete is not None:
         graph, of_graph = findings.complete(graph)
-    graph = graph.from_origin(Origin.DISCOVERED)
+    graph = graph.without_looking_at(findings.not_looked_at).from_origin(Origin.DISCOVERED)
     model = None if findings.fit is None else findings.fit(graph)
     seconds = findings.cost.seconds + time.perf_counter() - started
     return Discovery(

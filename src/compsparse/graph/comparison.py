@@ -89,7 +89,7 @@ class GraphComparison:
         kind_accuracy: share of common modules of three or more parts whose kind agrees; None if
             there are none.
         missing, extra: modules of the truth that were not found, and found ones that are false.
-        inert_missing, inert_extra: the same for inert inputs.
+        inert_missing, inert_extra: the same for inert inputs; of those that were not looked at nothing is claimed.
     """
 
     exact: bool
@@ -121,7 +121,7 @@ def compare_graphs(found: AnyGraph, true: AnyGraph) -> GraphComparison:
     precision = len(common) / len(found.modules) if found.modules else 1.0
     recall = len(common) / len(true.modules) if true.modules else 1.0
     agreements = _kind_agreements(found, true)
-    inert_missing = frozenset(true.inert) - frozenset(found.inert)
+    inert_missing = frozenset(true.inert) - frozenset(found.inert) - found.not_looked_at
     inert_extra = frozenset(found.inert) - frozenset(true.inert)
     return GraphComparison(
         exact=found.modules == true.modules and all(agreements) and not inert_missing and not inert_extra,

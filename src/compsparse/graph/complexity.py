@@ -101,7 +101,7 @@ def complexity(graph: FunctionGraph, eps: float, derivatives: float = 2.0) -> Co
         m = derivatives if declared is None else min(declared, derivatives)
         terms.append(ComplexityTerm(node.name, node.arity, m, digits * node.arity / m if m else math.inf))
     least = min((t.smoothness for t in terms), default=math.inf)
-    active = graph.n_inputs - len(graph.inert)
+    active = graph.n_inputs - len(graph.unread)
     return Complexity(
         eps=eps,
         log10_shallow=digits * active / least if least else math.inf,

@@ -129,6 +129,8 @@ def draw_text(graph: FunctionGraph, most_lines: int = 200) -> str:
         lines.append(f"… and {graph.size - len(drawn)} more nodes")
     if graph.inert:
         lines.append(f"inert: {shortened(', '.join(graph.inert), len(graph.inert))}")
+    if unknown := [name for name in graph.inputs if name in graph.not_looked_at]:
+        lines.append(f"not looked at: {shortened(', '.join(unknown), len(unknown))}")
     return "\n".join(lines)
 
 
@@ -170,6 +172,7 @@ _STYLE = """
 .cs-graph .complete rect { stroke: var(--complete); }
 .cs-graph .input rect { stroke: var(--input); }
 .cs-graph .inert { opacity: 0.45; } .cs-graph .inert rect { stroke-dasharray: 3 3; }
+.cs-graph .unknown { opacity: 0.45; } .cs-graph .unknown rect { stroke-dasharray: 1 3; }
 .cs-graph .output > rect { stroke-width: 3; }
 .cs-graph .key { fill: var(--soft); text-anchor: start; font-size: 11px; }
 """
@@ -250,19 +253,26 @@ def _nearest_the_outputs(
     rest = len(graph.index) - len(kept)
     left_out = f"{rest:,} of {len(graph.index):,} inputs and nodes are not drawn"
     inputs = [*(name for name in graph.inputs if name in kept), *stubs, left_out]
-    return FunctionGraph(inputs, nodes, [o for o in graph.outputs if o in kept]), labels, hover
+    outputs = [o for o in graph.outputs if o in kept]
+    return FunctionGraph(inputs, nodes, outputs, not_looked_at=graph.not_looked_at & kept), labels, hover
 
 
 def _definition(graph: FunctionGraph, name: str) -> str:
     if not graph.levels[name]:
-        return f"{name}: input{' (inert)' if name in graph.inert else ''}"
+        return f"{name}: input{_unread_words(graph, name)}"
     node = graph[name]
     kind = f" ({node.kind})" if node.kind else ""
     return f"{name} = {node.label}{kind}, from {', '.join(node.parents)}"
 
 
+def _unread_words(graph: FunctionGraph, name: str) -> str:
+    if name in graph.not_looked_at:
+        return " (not looked at)"
+    return " (inert)" if name in graph.inert else ""
+
+
 def _classes(graph: FunctionGraph, name: str) -> str:
-    inert = " inert" * (name in graph.inert)
+    inert = " inert" * (name in graph.inert) + " unknown" * (name in graph.not_looked_at)
     kind = (graph[name].kind or "plain") if graph.levels[name] else f"input{inert}"
     return f"node {kind}{' output' if name in graph.outputs else ''}"
 
@@ -338,6 +348,8 @@ def _key(graph: FunctionGraph) -> str:
         parts.append("double: combines as in a sum or a product")
     if graph.inert:
         parts.append("dashed: inert")
+    if graph.not_looked_at:
+        parts.append("dotted: not looked at")
     return " · ".join(parts)
 
 

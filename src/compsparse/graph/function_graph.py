@@ -101,8 +101,17 @@ class FunctionGraph:
     inputs: tuple[str, ...]
     nodes: tuple[Node, ...]
     outputs: tuple[str, ...]
+    not_looked_at: frozenset[str] = field(default=frozenset(), compare=False)
+    """Inputs of which nothing is known, because no search looked at them: that no output reads them says nothing."""
 
-    def __init__(self, inputs: Iterable[str], nodes: Iterable[Node], outputs: str | Iterable[str] | None = None):
+    def __init__(
+        self,
+        inputs: Iterable[str],
+        nodes: Iterable[Node],
+        outputs: str | Iterable[str] | None = None,
+        *,
+        not_looked_at: Iterable[str] = (),
+    ):
         inputs, nodes = _names("the inputs of a graph", inputs), tuple(check_list("the nodes of a graph", nodes))
         for node in nodes:
             if not isinstance(node, Node):
@@ -111,6 +120,14 @@ class FunctionGraph:
         object.__setattr__(self, "inputs", inputs)
         object.__setattr__(self, "nodes", _topological(inputs, nodes))
         object.__setattr__(self, "outputs", self._resolve_outputs(outputs))
+        object.__setattr__(self, "not_looked_at", self._checked_unknown(not_looked_at))
+
+    def _checked_unknown(self, names: Iterable[str]) -> frozenset[str]:
+        unknown = frozenset(_names("the inputs that were not looked at", names))
+        if read := sorted(unknown - set(self.unread)):
+            what = "is read by an output" if read[0] in self.inputs else "is no input"
+            raise GraphError(f"{read[0]!r} cannot count as not looked at: it {what}")
+        return unknown
 
     def _resolve_outputs(self, outputs: str | Iterable[str] | None) -> tuple[str, ...]:
         if outputs is None:
@@ -211,7 +228,12 @@ class FunctionGraph:
 
     def __getstate__(self) -> dict[str, Any]:
         # cached answers stay behind: a string's hash differs between processes
-        return {"inputs": self.inputs, "nodes": self.nodes, "outputs": self.outputs}
+        return {
+            "inputs": self.inputs,
+            "nodes": self.nodes,
+            "outputs": self.outputs,
+            "not_looked_at": self.not_looked_at,
+        }
 
     @property
     def origin(self) -> Origin:
@@ -227,11 +249,24 @@ class FunctionGraph:
         >>> FunctionGraph.from_groups([[0, 1], 2]).from_origin(Origin.GIVEN).origin.value
         'fixed before the data were seen'
         """
-        return FunctionGraph(self.inputs, [replace(n, origin=origin) for n in self.nodes], self.outputs)
+        return self._with([replace(n, origin=origin) for n in self.nodes])
+
+    def without_looking_at(self, names: Iterable[str]) -> FunctionGraph:
+        """The same graph, which says nothing of some inputs that no output reads.
+
+        >>> graph = FunctionGraph.from_expression("a + b", inputs=["a", "b", "c", "d"]).without_looking_at(["d"])
+        >>> graph.inert, graph.unread
+        (('c',), ('c', 'd'))
+        """
+        return FunctionGraph(self.inputs, self.nodes, self.outputs, not_looked_at=names)
+
+    def _with(self, nodes: Iterable[Node]) -> FunctionGraph:
+        """Other nodes between the same inputs and outputs."""
+        return FunctionGraph(self.inputs, nodes, self.outputs, not_looked_at=self.not_looked_at)
 
     @property
     def n_inputs(self) -> int:
-        """Number of inputs, inert ones included."""
+        """Number of inputs, also of those that no output reads."""
         return len(self.inputs)
 
     @property
@@ -293,10 +328,15 @@ class FunctionGraph:
         return frozenset(seen)
 
     @cached_property
-    def inert(self) -> tuple[str, ...]:
+    def unread(self) -> tuple[str, ...]:
         """Inputs that no output depends on."""
         used = set(self.outputs).union(*(self.ancestors(o) for o in self.outputs))
         return tuple(name for name in self.inputs if name not in used)
+
+    @property
+    def inert(self) -> tuple[str, ...]:
+        """Inputs that no output depends on, without those that were not looked at."""
+        return tuple(name for name in self.unread if name not in self.not_looked_at)
 
     @property
     def is_tree(self) -> bool:
@@ -352,19 +392,20 @@ class FunctionGraph:
             return names.get(name, name)
 
         nodes = [replace(n, name=new(n.name), parents=tuple(map(new, n.parents))) for n in self.nodes]
-        return FunctionGraph(map(new, self.inputs), nodes, map(new, self.outputs))
+        return FunctionGraph(
+            map(new, self.inputs), nodes, map(new, self.outputs), not_looked_at=map(new, self.not_looked_at)
+        )
 
     def pruned(self) -> FunctionGraph:
         """The same graph without nodes that no output needs."""
         needed = set(self.outputs).union(*(self.ancestors(o) for o in self.outputs))
         if all(n.name in needed for n in self.nodes):
             return self
-        return FunctionGraph(self.inputs, [n for n in self.nodes if n.name in needed], self.outputs)
+        return self._with([n for n in self.nodes if n.name in needed])
 
     def structure(self) -> FunctionGraph:
         """The same graph without its constituents, and so without what they say about regrouping."""
-        nodes = [replace(n, constituent=None) for n in self.nodes]
-        return FunctionGraph(self.inputs, nodes, self.outputs)
+        return self._with([replace(n, constituent=None) for n in self.nodes])
 
 
 def check_graph(what: str, graph: Any) -> FunctionGraph:

@@ -44,16 +44,17 @@ def loads(text: str) -> FunctionGraph:
 
 def to_dict(graph: FunctionGraph) -> dict[str, Any]:
     """The graph as plain lists and dictionaries, as JSON holds them, with their digest."""
-    return sealed(
-        {
-            "format": _FORMAT,
-            "version": _VERSION,
-            "inputs": list(graph.inputs),
-            "nodes": [_node_to_dict(n) for n in graph.nodes],
-            "outputs": list(graph.outputs),
-            "origin": graph.origin.name,
-        }
-    )
+    data = {
+        "format": _FORMAT,
+        "version": _VERSION,
+        "inputs": list(graph.inputs),
+        "nodes": [_node_to_dict(n) for n in graph.nodes],
+        "outputs": list(graph.outputs),
+        "origin": graph.origin.name,
+    }
+    if graph.not_looked_at:
+        data["not_looked_at"] = [name for name in graph.inputs if name in graph.not_looked_at]
+    return sealed(data)
 
 
 def from_dict(data: Any) -> FunctionGraph:
@@ -65,10 +66,13 @@ def from_dict(data: Any) -> FunctionGraph:
     try:
         if SEAL in data or data["version"] != _BY_HAND:
             check_seal(data, "the graph")
-        _check_keys("a graph", data, {"format", "version", "inputs", "nodes", "outputs", "origin", SEAL})
+        _check_keys(
+            "a graph", data, {"format", "version", "inputs", "nodes", "outputs", "origin", "not_looked_at", SEAL}
+        )
         nodes = [_node_from_dict(n) for n in data["nodes"]]
         origin = check_choice("its origin", data.get("origin", Origin.UNKNOWN.name), Origin.__members__)
-        return FunctionGraph(data["inputs"], nodes, data["outputs"]).from_origin(Origin[origin])
+        graph = FunctionGraph(data["inputs"], nodes, data["outputs"], not_looked_at=data.get("not_looked_at", ()))
+        return graph.from_origin(Origin[origin])
     except GraphError:
         raise
     except DataError as error:

@@ -91,7 +91,7 @@ class _Analysis:
         self.graph = graph
         self.position = {name: i for i, name in enumerate(graph.inputs)}
         self.inputs_of = _inputs_below(graph)
-        self.whole = sum(1 << i for name, i in self.position.items() if name not in graph.inert)
+        self.whole = sum(1 << i for name, i in self.position.items() if name not in graph.unread)
         self.bottom, self.inside = self._structural_modules()
 
     def _structural_modules(self) -> tuple[dict[int, Node | None], dict[int, list[int]]]:

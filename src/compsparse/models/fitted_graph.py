@@ -68,7 +68,7 @@ class FittedGraph:
         A table with names needs the columns that the graph reads, and no others; an array needs all.
         """
         with torch.no_grad():
-            codes = torch.as_tensor(self.code.encoded(X, self.graph.inert))
+            codes = torch.as_tensor(self.code.encoded(X, self.graph.unread))
             mean: np.ndarray = self.network(codes).mean(0).numpy()
         return mean
 

@@ -21,7 +21,7 @@ from compsparse.errors import ConfigError, DataError
 from compsparse.graph import FunctionGraph
 from compsparse.models.fitted_graph import FittedGraph, over_columns
 from compsparse.models.matching import matched_graph
-from compsparse.networks import Sharing
+from compsparse.networks import MirrorNetwork, Sharing
 from compsparse.progress import Progress
 from compsparse.surroundings import usual_settings
 from compsparse.tables.coded import CodedTable, coded_table, with_its_target
@@ -106,9 +106,12 @@ def fit_model(
     weights = None
     if table.sample_weight is not None:
         weights = torch.as_tensor(table.sample_weight / table.sample_weight.mean(), dtype=torch.float32, device=place)
+    graph = over_columns(mirrored, table.code)
+    read = [name for name in graph.inputs if name not in graph.unread] or graph.inputs
+    columns_read = [graph.index[name] for name in read]
     fit = fit_graph(
-        over_columns(mirrored, table.code),
-        torch.as_tensor(table.X, dtype=torch.float32, device=place),
+        FunctionGraph(read, graph.nodes, graph.outputs),
+        torch.as_tensor(table.X[:, columns_read], dtype=torch.float32, device=place),
         target.to(place),
         config,
         validation=spared_rows(len(table.X), validation_fraction, seed),
@@ -129,7 +132,7 @@ def fit_model(
         graph=mirrored,
         code=table.code,
         # predictions in double precision do not depend on how rows are batched
-        network=fit.network.double().cpu(),
+        network=_over_all(graph, fit.network).double().cpu(),
         targets=table.target.outputs,
         centre=centre,
         scale=scale,
@@ -139,6 +142,15 @@ def fit_model(
         validation_loss=fit.validation_loss,
         n_iter=fit.training.n_steps,
     )
+
+
+def _over_all(graph: FunctionGraph, network: MirrorNetwork) -> MirrorNetwork:
+    """A network that was trained on the columns it reads, over all columns of the table."""
+    if network.graph.n_inputs == graph.n_inputs:
+        return network
+    whole = MirrorNetwork(graph, network.config, network.n_replicas, range(network.n_replicas))
+    whole.load_state_dict(network.state_dict())
+    return whole
 
 
 def _standardised(table: CodedTable) -> tuple[torch.Tensor, tuple[float, ...], tuple[float, ...]]:

@@ -108,7 +108,7 @@ def _banner(found: Discovery) -> str:
 def _tiles(report: DiscoveryReport) -> str:
     found, graph = report.discovery, report.discovery.graph
     tiles = [
-        ("inputs used", f"{graph.n_inputs - len(graph.inert)} of {graph.n_inputs}"),
+        ("inputs used", f"{graph.n_inputs - len(graph.unread)} of {graph.n_inputs}"),
         ("groups that act through one number", f"{len(found.modules)}"),
         ("search and fit", f"{found.cost.seconds:,.0f} s"),
     ]

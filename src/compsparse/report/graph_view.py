@@ -12,7 +12,7 @@ from compsparse.report.evidence import listed
 from compsparse.report.node_cards import hover_texts, node_cards
 from compsparse.report.page import Section
 
-_MOST_INERT_DRAWN = 4
+_MOST_UNREAD_DRAWN = 4
 _MANY_INPUTS = 16
 _SMALLEST_SCALE = 0.72
 """How far a wide graph is made smaller before it scrolls."""
@@ -29,7 +29,7 @@ def graph_sections(
 
 
 def _drawing(graph: FunctionGraph, evidence: Mapping[str, Sequence[str]]) -> str:
-    drawn = _without_many_inert(graph)
+    drawn = _without_many_unread(graph)
     hover = hover_texts(graph, evidence)
     svg = draw_svg(drawn, direction="right" if drawn.n_inputs > _MANY_INPUTS else "up", hover=hover)
     names = iter(drawn.index)
@@ -38,21 +38,26 @@ def _drawing(graph: FunctionGraph, evidence: Mapping[str, Sequence[str]]) -> str
     )
     found = re.search(r'width="(\d+)"', svg)
     width = float(found[1]) if found else 0.0
-    inert = (
-        f"<details{' open' if len(graph.inert) <= _MOST_INERT_DRAWN else ''}><summary>{len(graph.inert)} inert inputs "
-        f"(no effect of them was seen)</summary><p>{escape(listed(graph.inert))}.</p></details>"
-    )
+    unknown = [name for name in graph.inputs if name in graph.not_looked_at]
     return (
         "<p>Point at a node, or tap it, to see what it is made of and what it learned.</p>"
         f'<div class="graph"><div style="min-width:{width * _SMALLEST_SCALE:.0f}px">{svg}</div></div>'
-        f"{inert if graph.inert else ''}"
+        f"{_set_aside(graph.inert, 'inert inputs (no effect of them was seen)')}"
+        f"{_set_aside(unknown, 'inputs that were not looked at (nothing is known of them)')}"
     )
 
 
-def _without_many_inert(graph: FunctionGraph) -> FunctionGraph:
-    if len(graph.inert) <= _MOST_INERT_DRAWN:
+def _set_aside(names: Sequence[str], what: str) -> str:
+    if not names:
+        return ""
+    is_open = " open" if len(names) <= _MOST_UNREAD_DRAWN else ""
+    return f"<details{is_open}><summary>{len(names):,} {what}</summary><p>{escape(listed(names))}.</p></details>"
+
+
+def _without_many_unread(graph: FunctionGraph) -> FunctionGraph:
+    if len(graph.unread) <= _MOST_UNREAD_DRAWN:
         return graph
-    return FunctionGraph([name for name in graph.inputs if name not in graph.inert], graph.nodes, graph.outputs)
+    return FunctionGraph([name for name in graph.inputs if name not in graph.unread], graph.nodes, graph.outputs)
 
 
 def _about_modules(learned: LearnedNodes | None) -> str:

@@ -48,6 +48,8 @@ def _facts(graph: FunctionGraph, evidence: Mapping[str, Sequence[str]], name: st
     if name in graph.inputs:
         if name in graph.inert:
             return {"inert": "inert: no effect of it was seen"}
+        if name in graph.not_looked_at:
+            return {"inert": "not looked at: the search says nothing of it"}
         return {"read by": f"read by {listed(graph.consumers[name])}", **_users(graph, name)}
     facts = {"made of": f"{{{listed(inputs_below(graph, name))}}}", "kind": kind_text(graph, name)}
     if tuple(graph[name].parents) != inputs_below(graph, name):

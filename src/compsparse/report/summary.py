@@ -19,13 +19,19 @@ def summary(found: Discovery, assessment: Assessment | None = None) -> list[str]
 
 
 def _which_act(found: Discovery) -> str:
-    acting = [name for name in found.graph.inputs if name not in found.inert]
+    graph = found.graph
+    acting = [name for name in graph.inputs if name not in graph.unread]
     if not acting:
         return "No input was seen to act: nothing predicts better than a constant."
-    if not found.inert:
+    if not graph.unread:
         return f"All {len(acting)} inputs act." if len(acting) > 1 else f"{acting[0]} acts."
     verb = "acts" if len(acting) == 1 else "act"
-    return f"{len(acting)} of {found.graph.n_inputs} inputs {verb}: {listed(acting)}. No effect of the others was seen."
+    if graph.not_looked_at:
+        of_others = f"{len(graph.not_looked_at):,} were not looked at"
+        of_others += f"; no effect of the other {len(graph.inert)} was seen" if graph.inert else ""
+    else:
+        of_others = "No effect of the others was seen"
+    return f"{len(acting)} of {graph.n_inputs} inputs {verb}: {listed(acting)}. {of_others}."
 
 
 def _groups(found: Discovery) -> list[str]:

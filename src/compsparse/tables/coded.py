@@ -10,12 +10,16 @@ import numpy as np
 
 from compsparse.checks import check_unmasked
 from compsparse.errors import DataError
+from compsparse.sizes import check_size
 from compsparse.tables.coding import TableCode, code_for
 from compsparse.tables.columns import Table, rows_of
 from compsparse.tables.copies import copies_in
 from compsparse.tables.targets import Target, target_for
 from compsparse.tables.values import even_array
 from compsparse.text import in_a_line
+
+_COPIES = 8
+"""How often a table stands in memory at the most, as numbers: while equal rows are looked for."""
 
 
 @in_a_line
@@ -84,6 +88,12 @@ def coded_table(
         kept = weight > 0
         table, y, weight = table.rows(kept), rows_of(y, kept), weight[kept]
     code = code_for(table, sample_weight=weight)
+    width = sum(column.width for column in code.inputs)
+    check_size(
+        f"{_rows(table.n_rows)} of {width:,} encoded columns",
+        table.n_rows * width * _COPIES,
+        "give a random part of the rows, or fewer columns",
+    )
     return CodedTable(code, code.encoded(table), target_for(y, code.names, outputs, classification), weight)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from compsparse.clock import Deadline, TimeIsOver
-from compsparse.discovery.data.left_out import examine_left_out
+from compsparse.discovery.data.left_out import examine_left_out, explained_by_boosting
 
 RNG = np.random.default_rng(0)
 N = 1200
@@ -52,3 +52,12 @@ def test_nothing_is_said_where_there_is_no_time_or_nothing_was_left_out():
     assert examine_left_out({"a": A}, A, frozenset("a"), 0, Deadline()).room is None
     with pytest.raises(TimeIsOver):
         examine_left_out({"a": A, "c": C}, A, frozenset("a"), 0, Deadline.after(1e-9))
+
+
+def test_boosting_says_whether_inputs_act_where_networks_explain_nothing():
+    columns = {"a": A, "b": B, "c": C, "level": ONE_HOT}
+    y = np.sign(A * B) * (LEVEL == 1)[:, None] + NOISE
+    assert explained_by_boosting(columns, y / y.std(), 0, Deadline()) > 0.3
+    assert explained_by_boosting(columns, NOISE / NOISE.std(), 0, Deadline()) == 0
+    with pytest.raises(TimeIsOver):
+        explained_by_boosting(columns, y, 0, Deadline.after(1e-9))

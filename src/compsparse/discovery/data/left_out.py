@@ -25,10 +25,12 @@ class LeftOut:
     Attributes:
         acting: those that predict better than the others alone do.
         room: the largest effect of its own that the rows leave room for, as a share of the target's spread.
+        explained: share of the target that boosting explains by all inputs, where the search found nothing that does.
     """
 
     acting: Members = frozenset()
     room: Mapping[str, float] | None = None
+    explained: float = 0.0
 
 
 def examine_left_out(
@@ -61,6 +63,22 @@ def examine_left_out(
     spread = np.sqrt(np.mean((y - y.mean(0)) ** 2))
     room = {name: float(tests[name][1] / spread) for name in idle if name not in acting}
     return LeftOut(frozenset(acting), room)
+
+
+def explained_by_boosting(columns: Mapping[str, np.ndarray], y: np.ndarray, seed: int, deadline: Deadline) -> float:
+    """The share of rows that it has not seen that boosting explains by all inputs; 0 where that may be chance.
+
+    Networks explain nothing of a deep tree of many inputs before there are rows enough for all of it; a few splits may.
+
+    Raises:
+        TimeIsOver: it is.
+    """
+    rows = np.random.default_rng(seed).permutation(len(y))[:MOST_ROWS_OF_RESIDUALS]
+    y = y[rows] - y[rows].mean(0)
+    left = _residuals({name: own[rows] for name, own in columns.items()}, list(columns), y, deadline)
+    if t_statistic((left**2 - y**2).sum(1), np.ones(len(y))) > -CLEARLY:
+        return 0.0
+    return float(1 - np.mean(left**2) / np.mean(y**2))
 
 
 def _residuals(columns: Mapping[str, np.ndarray], used: Sequence[str], y: np.ndarray, deadline: Deadline) -> np.ndarray:

@@ -29,6 +29,14 @@ MOST_RESAMPLES = 1000
 HEAVY_TAILS = 6.0
 """Fourth moment of a standardised target above which normal scores are searched in its place; a normal one has 3."""
 
+# ---- very many columns --------------------------------------------------------------------------
+
+MOST_SEARCHED, MOST_LOOKED_AT = 120, 40
+"""Columns up to which all are searched, and how many of more are: those by which a forest explains most."""
+MOST_ROWS_OF_FOREST, TREES, FOREST_SHARE = 5000, 16, 0.25
+"""Rows and trees of that forest, and the share of the time after which no tree is added. Of 1,000 columns and 5,000
+rows the eight of a random tree came first after three trees already, and a tree takes a second or two."""
+
 # ---- trials -------------------------------------------------------------------------------------
 
 FOLDS, TRIAL_BATCH, FEWEST_STEPS = 5, 128, 20

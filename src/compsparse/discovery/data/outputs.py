@@ -16,8 +16,9 @@ from torch import Tensor
 from compsparse.clock import Deadline, TimeIsOver
 from compsparse.discovery.data import limits
 from compsparse.discovery.data.gate import Gated, GateRows, pass_gate
-from compsparse.discovery.data.left_out import LeftOut, examine_left_out
+from compsparse.discovery.data.left_out import LeftOut, examine_left_out, explained_by_boosting
 from compsparse.discovery.data.request import TableRequest
+from compsparse.discovery.data.screening import looked_at
 from compsparse.discovery.data.sharing import find_shared_modules
 from compsparse.discovery.data.sketch import Bench, Sketch
 from compsparse.discovery.data.smooth.asking import SmoothAnswer, SmoothSearch
@@ -28,7 +29,6 @@ from compsparse.discovery.data.smooth.limits import (
     RESAMPLED_SHARE,
     RESAMPLES,
 )
-from compsparse.discovery.data.smooth.maps import has_heavy_tails, normal_scores
 from compsparse.discovery.data.smooth.reading import hung_on_root
 from compsparse.discovery.data.tree_search import find_modules, search_tree
 from compsparse.discovery.data.trials import TrialTable
@@ -41,8 +41,11 @@ from compsparse.discovery.structure.forest import Members
 from compsparse.discovery.structure.turns import TurnTable
 from compsparse.graph.modules import ModuleTree
 from compsparse.models.fitted_graph import over_columns
-from compsparse.tables.scaling import near_one, scale_of
+from compsparse.tables.scaling import near_one
 from compsparse.tables.splitting import spared_rows
+
+NAMED = 5
+"""Names in a caveat on very many inputs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +77,8 @@ class FoundTree:
     @property
     def unplaced(self) -> Members:
         """Inputs that act, and whose place cannot be told."""
-        return self.smooth.unplaced if self.is_read_off and self.smooth is not None else self.left_out.acting
+        of_fit = self.smooth.unplaced if self.is_read_off and self.smooth is not None else frozenset()
+        return of_fit | self.left_out.acting
 
     @property
     def room(self) -> Mapping[str, float]:
@@ -107,11 +111,13 @@ class FoundTrees:
     Attributes:
         of: by the names of the outputs.
         shared: (members, output, output) for every module that is one function of two outputs.
+        not_looked_at: inputs that were too many to be searched.
         caveats: what a reader must know of them.
     """
 
     of: dict[str, FoundTree]
     shared: frozenset[tuple[Members, str, str]] = frozenset()
+    not_looked_at: Members = frozenset()
     caveats: tuple[str, ...] = ()
 
     @property
@@ -152,19 +158,45 @@ class FoundTrees:
 
 
 def search_outputs(request: TableRequest) -> FoundTrees:
-    """Searches one output after the other, each with its share of the time, and asks what two of them share."""
-    rows, names = SearchRows(request), request.table.target.outputs
-    found: dict[str, FoundTree] = {}
-    last = request.search_deadline
+    """Searches one output after the other, each with its share of the time, and asks what two of them share.
+
+    Of very many columns only those are searched by which a forest explains most.
+    """
+    names, last = request.table.target.outputs, request.search_deadline
+    try:
+        narrow, passed_over = looked_at(request)
+    except KeyboardInterrupt:
+        plain = _cut_short(Sketch(SearchRows(request).units()), DiscoveryStatus.INTERRUPTED)
+        return FoundTrees(dict.fromkeys(names, plain))
+    rows, found = SearchRows(narrow), dict[str, FoundTree]()
     for i, name in enumerate(names):
-        found[name] = search_output(rows, i, last.within(last.left / (len(names) - i)))
+        deadline = last.within(last.left / (len(names) - i))
+        found[name] = search_output(rows, i, deadline)
         if found[name].status is DiscoveryStatus.INTERRUPTED:
             last = last.within(0)  # the outputs still to come get the plain answer at once
-    trees = FoundTrees(found)
+        elif passed_over:
+            found[name] = with_late_ones(request, found[name], i, passed_over, deadline)
+    unknown = passed_over.difference(*(f.tree.members for f in found.values()))
+    trees = FoundTrees(found, not_looked_at=unknown)
     drawn = {name for _, name in trees.insides}
-    caveats = [s for name, f in found.items() for s in (*_caveats(name, f, request, name in drawn), *f.caveats)]
-    trees = replace(trees, caveats=tuple(caveats))
+    said = [s for name, f in found.items() for s in (*_caveats(name, f, narrow, name in drawn), *f.caveats)]
+    trees = replace(trees, caveats=(*_about_unknown(unknown, request), *said))
     return trees if len(found) == 1 else compare_outputs(rows, trees, last)
+
+
+def with_late_ones(
+    request: TableRequest, found: FoundTree, i: int, passed_over: Members, deadline: Deadline
+) -> FoundTree:
+    """The tree with inputs that were passed over on its root, if what the others leave goes with them."""
+    columns = {n: own for n, own in request.columns().items() if n in passed_over | found.tree.members}
+    try:
+        late = examine_left_out(columns, request.targets([i]), found.tree.members, request.seed, deadline).acting
+    except (TimeIsOver, KeyboardInterrupt):
+        return found
+    if not late:
+        return found
+    left_out = replace(found.left_out, acting=found.left_out.acting | late)
+    return replace(found, tree=hung_on_root(found.tree, late), left_out=left_out)
 
 
 def search_output(rows: SearchRows, i: int, deadline: Deadline) -> FoundTree:
@@ -251,7 +283,7 @@ def search_by_trials(rows: SearchRows, i: int, smooth: SmoothAnswer | None, dead
         found = _cut_short(bench.kept, DiscoveryStatus.of(end))
         return replace(found, networks=bench.table.trained, smooth=smooth)
     recurrence, caveats = find_again(rows, i, smooth, gate.tree, deadline)
-    left_out = rows.examined(i, gate.tree, deadline)
+    left_out = rows.examined(i, gate.tree, deadline, sketch.predicts)
     return FoundTree(
         tree=hung_on_root(gate.tree, left_out.acting),
         sketch=sketch,
@@ -388,34 +420,32 @@ class SearchRows:
             request.effort,
         )
 
-    def examined(self, i: int, tree: ModuleTree, deadline: Deadline) -> LeftOut:
-        """What the rows say of inputs that a tree does without; nothing where there is no time."""
-        place, columns = 0, {}
-        for name, own in self.request.table.code.columns.items():
-            columns[name] = self.request.table.X[:, place : place + len(own)]
-            place += len(own)
-        searched = {name: own for name, own in columns.items() if name not in self.request.left_out}
-        y = self._targets([i]).double().cpu().numpy()
+    def examined(self, i: int, tree: ModuleTree, deadline: Deadline, predicts: bool) -> LeftOut:
+        """What the rows say of inputs that a tree does without, or of all where it predicts nothing, if time allows."""
+        request = self.request
+        searched = {name: own for name, own in request.columns().items() if name not in request.left_out}
+        y, seed = request.targets([i]), request.seed
         try:
-            return examine_left_out(searched, y, tree.members, self.request.seed, deadline)
+            if not predicts:
+                return LeftOut(explained=explained_by_boosting(searched, y, seed, deadline))
+            return examine_left_out(searched, y, tree.members, seed, deadline)
         except TimeIsOver:
             return LeftOut()
 
     def _targets(self, outputs: Sequence[int]) -> Tensor:
-        """Some outputs as they are searched: standardised columns.
+        return torch.as_tensor(self.request.targets(outputs), dtype=torch.float32, device=self.X.device)
 
-        Modules do not change under an increasing map, and squared errors see more than a few rows of normal scores.
-        Classes are one column each: squared errors compare structures without rewarding sure guesses, and modules of
-        the class probabilities are modules of the log odds, and the other way round.
-        """
-        target = self.request.table.target
-        if target.classes is None:
-            columns = [normal_scores(c) if has_heavy_tails(c) else c for c in target.values[:, list(outputs)].T]
-        else:
-            one_hot = np.eye(len(target.classes))[target.values]
-            columns = list((one_hot[:, 1:] if one_hot.shape[1] == 2 else one_hot).T)
-        standardised = [scale_of(column).standardised(column) for column in columns]
-        return torch.as_tensor(np.stack(standardised, axis=1), dtype=torch.float32, device=self.X.device)
+
+def _about_unknown(names: Members, request: TableRequest) -> tuple[str, ...]:
+    """That some inputs were too many to be looked at."""
+    if not names:
+        return ()
+    listed = [name for name in request.table.code.names if name in names]
+    few = ", ".join(listed[:NAMED]) + (f" and {len(listed) - NAMED:,} more" if len(listed) > NAMED else "")
+    return (
+        f"{len(listed):,} of {len(request.table.code.names):,} inputs were not looked at, and nothing is said of them, "
+        f"because a forest explains more by others: {few}",
+    )
 
 
 def _caveats(name: str, found: FoundTree, request: TableRequest, has_parts: bool) -> list[str]:
@@ -449,6 +479,11 @@ def _about_modules(name: str, found: FoundTree) -> list[str]:
     if tree.modules or found.bundles:
         return []
     if not found.sketch.predicts:
+        if found.left_out.explained > 0:
+            return [
+                f"boosted trees explain {found.left_out.explained:.0%} of {name!r}, and networks nothing yet: the "
+                "inputs act, and more rows are needed to tell how"
+            ]
         return [f"the inputs do not predict {name!r} better than a constant: no module is claimed"]
     if len(tree.children) > 2 and tree.kind == "prime":
         return [f"no module was found for {name!r}: it is one prime node over its inputs"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +18,11 @@ from compsparse.discovery.data.limits import (
     USUAL_EFFORT,
     USUAL_WIDTH,
 )
+from compsparse.discovery.data.smooth.maps import has_heavy_tails, normal_scores
 from compsparse.errors import DataError
 from compsparse.progress import Progress, check_progress
 from compsparse.tables import CodedTable, TableCode, coded_table
+from compsparse.tables.scaling import scale_of
 
 if TYPE_CHECKING:
     from compsparse.discovery.data.strategy import DataOptions
@@ -53,6 +56,27 @@ class TableRequest:
     fit_config: FitConfig | None
     width: int
     resamples: int | None
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """(rows, width) the encoded columns of every input."""
+        ends = np.cumsum([column.width for column in self.table.code.inputs])[:-1]
+        return dict(zip(self.table.code.names, np.split(self.table.X, ends, axis=1), strict=True))
+
+    def targets(self, outputs: Sequence[int] | None = None) -> np.ndarray:
+        """Some outputs, or all, as they are searched: standardised columns.
+
+        Modules do not change under an increasing map, and squared errors see more than a few rows of normal scores.
+        Classes are one column each: squared errors compare structures without rewarding sure guesses, and modules of
+        the class probabilities are modules of the log odds, and the other way round.
+        """
+        target = self.table.target
+        if target.classes is None:
+            chosen = target.values if outputs is None else target.values[:, list(outputs)]
+            columns = [normal_scores(c) if has_heavy_tails(c) else c for c in chosen.T]
+        else:
+            one_hot = np.eye(len(target.classes))[target.values]
+            columns = list((one_hot[:, 1:] if one_hot.shape[1] == 2 else one_hot).T)
+        return np.stack([scale_of(column).standardised(column) for column in columns], axis=1)
 
     @property
     def time_for_fit(self) -> float | None:

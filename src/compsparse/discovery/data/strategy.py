@@ -99,6 +99,7 @@ class DataStrategy:
             same=found.same,
             channels=found.channels,
             insides={place: inside.part for place, inside in found.insides.items()},
+            not_looked_at=found.not_looked_at,
             evidence=module_evidence(found),
             status=found.status,
             cost=Cost(now() - request.started, networks=sum(f.networks for f in found.of.values())),

@@ -101,7 +101,7 @@ class DimensionTree:
             return cls._joined([grown(part) for part in module.children])
 
         parts = [grown(graph.module_tree)] if graph.module_tree.members else []
-        idle = [cls.leaf(position[name]) for name in graph.inert]
+        idle = [cls.leaf(position[name]) for name in graph.unread]
         return cls._joined([*parts, cls._joined(idle)] if idle else parts)
 
     @classmethod

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import torch
@@ -24,13 +26,16 @@ from compsparse.discovery.data.smooth.limits import (
     FIRST_NOISE,
     LEAST_INFLATION,
     LEVELLED_OFF,
+    LIKELIER,
     MANY_COLUMNS,
     MORE_ROWS_FOR_KERNEL,
     MOST_ACTIVE,
+    MOST_LEFT,
     MOST_OUTER_ROWS,
     MOST_ROWS,
     MOSTLY_NOISE,
     MUCH_NOISE,
+    NEARLY_LEVELLED_OFF,
     NO_EFFECT,
     RESAMPLED_SHARE,
     ROWS_FOR_KERNEL,
@@ -39,6 +44,7 @@ from compsparse.discovery.data.smooth.limits import (
     TREND_BELIEVED,
 )
 from compsparse.discovery.data.smooth.maps import MappedTarget, maps_of
+from compsparse.discovery.data.smooth.noise import NoiseByHeight
 from compsparse.discovery.data.smooth.process import Kernel, SmoothFit, conditioned, fit_kernel
 from compsparse.discovery.data.smooth.reading import (
     Reading,
@@ -47,6 +53,7 @@ from compsparse.discovery.data.smooth.reading import (
     largest_trend,
     largest_turn,
     read_tree,
+    table_of_turns,
     weak_inputs,
 )
 from compsparse.discovery.data.smooth.turning import (
@@ -107,8 +114,9 @@ class SmoothAnswer:
         unplaced: inputs that act too weakly for their place to be told.
         room: the largest effect of every inert input that the rows leave room for, as a share of the target's spread.
         weak: inputs that act much less than the strongest.
-        table: every turn, with what it was held against; None where the tree was not asked for.
         sums: the sums under a link that nodes of the tree are, by their members.
+        table: every turn, with what it was held against; None where the fit is too poor, and not for noise alone.
+        is_noisy: whether it is too poor for a tree, because of noise and not for lack of rows.
         resampled: on how many parts of the rows the tree was looked for again.
         turns: of ``turned`` inputs; None where the fit is too poor to say even which pairs are turned least.
         most_turn: beyond it a pair is no module.
@@ -127,6 +135,7 @@ class SmoothAnswer:
     weak: Members = frozenset()
     table: TurnTable | None = None
     sums: Mapping[Members, FoundSum] = field(default_factory=dict)
+    is_noisy: bool = False
     resampled: int = 0
     turns: Turns | None = None
     turned: tuple[str, ...] = ()
@@ -155,12 +164,12 @@ class SmoothAnswer:
         """The inputs outside a set of which it cannot be told whether they turn its slopes.
 
         Where the tree was not read off this fit, only weak inputs count, or all for weak members: what strong ones do
-        shows in held-out errors.
+        shows in held-out errors, unless these are noise.
         """
         if self.table is None or not members <= set(self.table.names):
             return frozenset()
         untold = self.table.turning(members, TurnAnswer.UNKNOWN)
-        return untold if self.tells or members & self.weak else untold & self.weak
+        return untold if self.tells or self.is_noisy or members & self.weak else untold & self.weak
 
     @property
     def least_turn(self) -> float:
@@ -212,6 +221,7 @@ class SmoothSearch:
         deadline: Deadline | None = None,
     ):
         self.X, self.y, self.weight, self.names = X, y, weight, tuple(names)
+        self.precision = torch.ones_like(weight)
         rng = np.random.default_rng(seed)
         inner = np.setdiff1d(np.arange(len(X)), outer)
         self.inner = rng.permutation(inner)[:MOST_ROWS]
@@ -252,7 +262,7 @@ class SmoothSearch:
             most_turn=DOUBT * chance_turn(of_map),
         )
         if of_map > 1 - EXPLAINED:
-            return said
+            return replace(said, **self._told_in_noise(mapped, fit, active, errors, turns))
         reading = read_tree(turns, names, of_map)
         outer_turns = self._outer_turns(mapped, fit.kernel, active)
         again = self._resampled(mapped, fit.kernel, active, inflation, of_map, n_resamples)
@@ -291,6 +301,8 @@ class SmoothSearch:
                 best = unexplained, mapped, kernel
         assert best is not None
         unexplained, mapped, kernel = best
+        if unexplained > MOSTLY_NOISE and (by_height := self._by_height(mapped, kernel)) is not None:
+            return mapped, by_height
         if unexplained > 1 - EXPLAINED:
             of_noise = self._kernel(mapped, every, first_noise=MUCH_NOISE)
             if (left := self._left(mapped, of_noise, every, few)) < unexplained:
@@ -298,6 +310,51 @@ class SmoothSearch:
         if unexplained > 1 - EXPLAINED_FOR_EFFECTS and len(every) > MANY_COLUMNS and len(self.inner) > len(few):
             kernel = self._kernel(mapped, every, MORE_ROWS_FOR_KERNEL)
         return mapped, kernel
+
+    # ---- noise ---------------------------------------------------------------------------
+
+    def _by_height(self, mapped: MappedTarget, kernel: Kernel) -> Kernel | None:
+        """Gives every row its precision, and a kernel with them, where that makes fresh rows clearly likelier."""
+        every = list(range(len(self.names)))
+        even = self._fit(mapped, kernel, every, self.inner)
+        if self._on_fresh_rows(mapped, even, every)[0].mean() > MOST_LEFT:
+            return None
+        density = self._log_density(mapped, even)
+        mean, left = self._left_by(mapped, even, self.inner)
+        noise = NoiseByHeight.seen(mean, left)
+        for rows in (self.inner, self.outer):
+            precision = noise.precision(self._left_by(mapped, even, rows)[0])
+            self.precision[torch.as_tensor(rows, device=self.X.device)] = torch.as_tensor(precision).to(self.X)
+        of_heights = self._kernel(mapped, every)
+        gain = self._log_density(mapped, self._fit(mapped, of_heights, every, self.inner)) - density
+        if t_statistic(gain, np.ones(len(gain))) > LIKELIER:
+            return of_heights
+        self.precision = torch.ones_like(self.weight)
+        return None
+
+    def _left_by(self, mapped: MappedTarget, fit: SmoothFit, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What a fit of all inputs predicts for some rows, and what it leaves."""
+        X, y, _ = self._rows(mapped, range(len(self.names)), rows)
+        mean = fit.values(X)[0]
+        return mean.cpu().numpy(), (y - mean).cpu().numpy()
+
+    def _log_density(self, mapped: MappedTarget, fit: SmoothFit) -> np.ndarray:
+        """Of the outer rows under a fit of all inputs."""
+        X, y, precision = self._rows(mapped, range(len(self.names)), self.outer)
+        mean, draws = fit.values(X)
+        variance = (draws - mean[:, None]).square().mean(1) + fit.kernel.noise * fit.kernel.level / precision
+        density: np.ndarray = (-0.5 * ((y - mean).square() / variance + variance.log())).cpu().numpy()
+        return density
+
+    def _told_in_noise(
+        self, mapped: MappedTarget, fit: SmoothFit, active: list[int], errors: np.ndarray, turns: Turns
+    ) -> dict[str, Any]:
+        """What can be said of turns by a fit that leaves too much for a tree, if that is noise."""
+        left, half = float(errors.mean()), self._half_of_rows(mapped, fit, active)
+        if left > MOST_LEFT or float(half.mean()) > NEARLY_LEVELLED_OFF * left:
+            return {}
+        threshold = math.sqrt(DOUBT) * chance_turn(left)
+        return {"table": table_of_turns(turns, tuple(self.names[i] for i in active), threshold), "is_noisy": True}
 
     def _left(self, mapped: MappedTarget, kernel: Kernel, active: Sequence[int], rows: np.ndarray) -> float:
         """Share of the variance of fresh rows that some rows leave."""
@@ -319,7 +376,7 @@ class SmoothSearch:
     def _rows(self, mapped: MappedTarget, active: Sequence[int], rows: np.ndarray) -> tuple[Tensor, Tensor, Tensor]:
         index = torch.as_tensor(rows, device=self.X.device)
         y = torch.as_tensor(mapped.values[rows], dtype=self.X.dtype, device=self.X.device)
-        return _even(self.X[index][:, list(active)]), _even(y), self.weight[index]
+        return _even(self.X[index][:, list(active)]), _even(y), self.weight[index] * self.precision[index]
 
     # ---- fresh rows ----------------------------------------------------------------------
 
@@ -330,7 +387,10 @@ class SmoothSearch:
         errors = (mean - y).square()
         expected = (draws - mean[:, None]).square().mean(1) + fit.kernel.noise * fit.kernel.level / weight
         inflation = max(LEAST_INFLATION, float((errors / expected).mean()))
-        return (errors / y.var(correction=0)).cpu().numpy(), inflation
+        sure = self.precision[torch.as_tensor(self.outer, device=self.X.device)]
+        sure = sure / sure.mean()
+        spread = (sure * (y - (sure * y).mean()).square()).mean()
+        return (sure * errors / spread).cpu().numpy(), inflation
 
     def _room(self, mapped: MappedTarget, fit: SmoothFit) -> dict[str, float]:
         """The largest change by each input that a fit of all leaves room for, as a share of the target's spread."""
@@ -373,10 +433,14 @@ class SmoothSearch:
 
     def _has_levelled_off(self, mapped: MappedTarget, fit: SmoothFit, active: list[int], with_all: np.ndarray) -> bool:
         """Whether half of the rows do as well, as far as fresh rows can tell: what is left is noise, not structure."""
-        half = self._fit(mapped, fit.kernel, active, self.inner[: len(self.inner) // 2])
-        errors, _ = self._on_fresh_rows(mapped, half, active)
+        errors = self._half_of_rows(mapped, fit, active)
         is_near = float(errors.mean()) < LEVELLED_OFF * float(with_all.mean())
         return is_near and float(t_statistic(errors - with_all, np.ones(len(errors)))) <= MAY_BE_CHANCE
+
+    def _half_of_rows(self, mapped: MappedTarget, fit: SmoothFit, active: list[int]) -> np.ndarray:
+        """Squared errors on the outer rows with the same kernel and half of the rows."""
+        half = self._fit(mapped, fit.kernel, active, self.inner[: len(self.inner) // 2])
+        return self._on_fresh_rows(mapped, half, active)[0]
 
     # ---- figures -------------------------------------------------------------------------
 

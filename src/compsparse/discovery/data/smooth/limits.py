@@ -22,6 +22,17 @@ STIFFNESS = 0.01
 FREQUENCIES = 1024
 """Cosines of a draw from the prior."""
 
+# ---- noise -------------------------------------------------------------------------------------
+
+HEIGHTS, ROWS_A_HEIGHT, LEAST_LEVEL = 12, 20, 1e-4
+"""Groups of rows of like height whose noise is compared, how many rows each has at least, and the least of their
+noise, relative to the mean, that is told apart."""
+MOST_LEFT = 0.07
+"""Share of the variance up to which what a fit leaves may be noise: structure that is not explained looks uneven too,
+and a fit that counted the rows most where it does well left a tenth of what it should, with a false module."""
+LIKELIER = 2.0
+"""t of the densities of fresh rows from which noise depends on the height."""
+
 # ---- the rows -----------------------------------------------------------------------------------
 
 MOST_ROWS = 3200
@@ -61,6 +72,9 @@ LEVELLED_OFF = 1.1
 """Error with half of the rows, relative to all, below which more rows would not help: the fit may be asked about
 effects too, because what it leaves is noise. Tables of noise were seen at 0.94 to 1.1, deep trees from 1.08 up; many
 fresh rows tell those apart, so that they must not tell half of the rows from all either."""
+NEARLY_LEVELLED_OFF = 1.2
+"""The same below which what a fit of :data:`MOST_LEFT` leaves is mostly noise: 1.0 to 1.1 with 20% noise, 1.47 and more
+on deep trees."""
 EXPLAINED_FOR_PAIRS = 0.7
 """The same to be asked which pairs to try first: true ones are among those that are turned least."""
 TURNED_BY_CHANCE, TURNED_BY_BIAS = 2.0, 4.0
