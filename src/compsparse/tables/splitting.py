@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ from compsparse.errors import DataError
 from compsparse.tables.coded import coded_table
 from compsparse.tables.columns import rows_of
 from compsparse.tables.copies import copies_in, shuffled
-from compsparse.tables.targets import Target
+from compsparse.tables.targets import Target, read_target
 
 _FEWEST_ROWS = 10
 _FEWEST_TO_SPARE, _MOST_TO_SPARE = 20, 5000
@@ -27,6 +28,8 @@ class SplitTable:
     Attributes:
         X, y: tables of the rows to learn from; ``X_test``, ``y_test`` of those to test on.
         target, target_test: their targets as numbers, or as class numbers.
+        na: words that mean, in every column, that a cell is missing.
+        notes: what was done to rows, in sentences.
     """
 
     X: Any
@@ -35,6 +38,8 @@ class SplitTable:
     y_test: Any
     target: Target
     target_test: Target
+    na: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def classes(self) -> tuple[Any, ...] | None:
@@ -55,6 +60,7 @@ def split_table(
     y: Any,
     *,
     classification: bool | None = None,
+    na: Sequence[str] = (),
     test_share: float = 1 / 3,
     random_state: RandomState = None,
 ) -> SplitTable:
@@ -62,13 +68,20 @@ def split_table(
 
     Args:
         classification: whether the target holds classes; texts and booleans do by default.
+        na: words that mean, in every column, that a cell is missing.
         test_share: share of the rows to test on; of every class the same, and never its last row.
     """
     check_number("test_share", test_share, above=0, below=1)
     generator = generator_from(random_state)
     if hasattr(y, "iloc") and y.ndim == 2 and y.shape[1] == 1:
         y = y.iloc[:, 0]
-    table = coded_table(X, y, classification=classification)
+    table = coded_table(X, y, classification=classification, na=na, leaves_out=True)
+    notes: tuple[str, ...] = ()
+    if table.n_without_target:
+        has_target = ~read_target(y, classification, na).missing
+        X, y = rows_of(X, has_target), rows_of(y, has_target)
+        n_gone = table.n_without_target
+        notes = (f"{n_gone:,} row{'s' * (n_gone > 1)} without a target {'were' if n_gone > 1 else 'was'} left out",)
     target, n = table.target, len(table.X)
     if n < _FEWEST_ROWS:
         raise DataError(f"{n} rows are too few to learn from and to test: at least {_FEWEST_ROWS} are needed")
@@ -83,6 +96,8 @@ def split_table(
         rows_of(y, test),
         target.rows(~test),
         target.rows(test),
+        tuple(na),
+        notes,
     )
 
 
