@@ -70,7 +70,8 @@ class Constituents:
         carried = node_values(model.network, torch.as_tensor(encoded[rows]), replica)
         self.values: dict[str, np.ndarray] = {name: values.numpy() for name, values in carried.items()}
         self._columns = {column.name: readable(column) for column in model.code.inputs}
-        self._wires = {name: self._wires_of(name) for name in self.graph.index}
+        left_out = model.code.left_out
+        self._wires = {name: self._wires_of(name) for name in self.graph.index if name not in left_out}
 
     def pictures(self, name: str) -> list[Picture]:
         """The constituent of a node: a curve, heat maps, or a curve per parent with the others held."""
