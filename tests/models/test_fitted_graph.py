@@ -61,8 +61,11 @@ def test_predicting_needs_the_columns_that_the_graph_reads():
         model.predict(used.drop(columns=["a", "metal"]))
     with pytest.raises(DataError, match="has 4 columns, but the model was fitted on 5"):
         model.predict(used.to_numpy())
-    with pytest.raises(DataError, match="column 'b' has a missing value"):
-        model.predict(used.assign(b=np.nan))
+    assert model.code.surprises(used.assign(b=np.nan), model.graph.inert) == [
+        f"column 'b' has {len(used)} missing cells, which take the mean"
+    ]
+    filled = model.predict(used.assign(b=used["b"].mean()))
+    np.testing.assert_allclose(model.predict(used.assign(b=np.nan)), filled, rtol=1e-9)
 
 
 def damaged(change):

@@ -40,7 +40,7 @@ def messy_frame(n: int = 420, seed: int = 0) -> pandas.DataFrame:
 
 
 def german(frame: pandas.DataFrame) -> pandas.DataFrame:
-    """The cells as texts: decimal commas, thousands, percent, euros, dates of the day first, words for what is missing."""
+    """The cells as texts: decimal commas, thousands, percent, euros, days before months, words for what is missing."""
 
     def number(value: float, word: str = "") -> str:
         return word if np.isnan(value) else f"{value:.3f}".replace(".", ",")

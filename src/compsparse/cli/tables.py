@@ -102,7 +102,7 @@ def split_file(
     classification: bool | None,
     seed: int,
     na: Sequence[str] | None = None,
-    **form: str | None,
+    **form: Any,
 ) -> SplitTable:
     """Reads a table, in the form that is given or found out, and splits its rows."""
     from compsparse.tables import inputs_and_targets, read_table, split_table
@@ -111,7 +111,7 @@ def split_file(
     return split_table(X, y, classification=classification, na=na or (), random_state=seed)
 
 
-def notes_on_reading(data: Path, split: SplitTable, **form: str | None) -> tuple[str, ...]:
+def notes_on_reading(data: Path, split: SplitTable, **form: Any) -> tuple[str, ...]:
     """How the file was read, where that was found out and is not the usual, and what was done to its rows."""
     from compsparse.tables.reading import text_format
 

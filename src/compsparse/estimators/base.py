@@ -91,7 +91,7 @@ class TableEstimator(BaseEstimator):
             what = f"target {(names_in(y) or ['y'])[0]!r}"
             check_cells(filled, what)
             check_kinds(filled, what)
-            check_classification_targets(labels[there])
+            check_classification_targets(plain_values(labels[there]))
         return labels
 
 

@@ -185,7 +185,7 @@ def _code(data: Mapping[str, Any]) -> TableCode:
 def _column(entry: Mapping[str, Any]) -> Input:
     """The column of an entry; those of version 1 have no kind: they hold levels, or a mean and a scale."""
     kind = entry.get("kind", "levels" if "levels" in entry else "number")
-    values = {name: value for name, value in entry.items() if name != "kind"}
+    values: dict[str, Any] = {name: value for name, value in entry.items() if name != "kind"}
     what = f"column {entry['name']!r}"
     if kind == "levels":
         return TextColumn(**(values | {"levels": tuple(map(str, values["levels"]))}))
@@ -200,10 +200,9 @@ def _column(entry: Mapping[str, Any]) -> Input:
         return DateColumn(**(values | {"start": _finite(f"the start of {what}", values["start"]), "coded": coded}))
     if kind == "means":
         return _mean_column(values, what)
-    numbers = {
-        name: _finite(f"the {name} of {what}", values[name]) for name in ("mean", "low", "high") if name in values
-    }
-    return NumberColumn(**(values | numbers | {"scale": _spread(f"the scale of {what}", values["scale"])}))
+    for name in {"mean", "low", "high"} & set(values):
+        values[name] = _finite(f"the {name} of {what}", values[name])
+    return NumberColumn(**(values | {"scale": _spread(f"the scale of {what}", values["scale"])}))
 
 
 def _mean_column(values: Mapping[str, Any], what: str) -> MeanColumn:

@@ -182,7 +182,8 @@ class MeanColumn:
 
     def encoded(self, values: np.ndarray) -> np.ndarray:
         """The column as (rows, width) numbers."""
-        return np.array([*self.means, self.rare, self.missing])[self.places(values)]
+        codes: np.ndarray = np.array([*self.means, self.rare, self.missing])[self.places(values)]
+        return codes
 
     def new_levels(self, values: np.ndarray) -> tuple[str, ...]:
         """Texts of a column that are no level."""

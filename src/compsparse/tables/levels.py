@@ -60,7 +60,10 @@ def honest_codes(
         same: a number for each row; rows with equal numbers are copies and stay together.
     """
     place, n_levels = column.places(values), len(column.levels) + 2
-    fold = np.random.default_rng(0).permutation(int(same.max()) + 1)[same] % _FOLDS
+    # numbered as they come, so that no target decides who is in which fold
+    _, first, rank = np.unique(same, return_index=True, return_inverse=True)
+    number = np.argsort(np.argsort(first))[rank]
+    fold = np.random.default_rng(0).permutation(len(first))[number] % _FOLDS
     full = _shrunk(place, z, weight, n_levels)
     spread = np.sqrt(np.average(full[place] ** 2, axis=0, weights=weight))
     codes = np.zeros_like(z)

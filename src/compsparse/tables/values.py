@@ -51,15 +51,16 @@ class Categories(np.ndarray):
 def categories(values: Any) -> np.ndarray:
     """Cells as texts that are categories, None where something is missing."""
     cells = np.array([None if is_missing(cell) else text_of(cell) for cell in values], dtype=object)
-    return cells.view(Categories)
+    found: np.ndarray = cells.view(Categories)
+    return found
 
 
 def missing_cells(values: np.ndarray) -> np.ndarray:
     """Which cells of a column hold nothing."""
     if values.dtype.kind in "fc":
-        return np.isnan(values)
+        return np.asarray(np.isnan(values))
     if values.dtype.kind in "Mm":
-        return np.isnat(values)
+        return np.asarray(np.isnat(values))
     if values.dtype == object:
         return np.array([is_missing(cell) for cell in values.tolist()], dtype=bool)
     return np.zeros(len(values), dtype=bool)
