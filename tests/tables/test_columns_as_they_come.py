@@ -288,7 +288,8 @@ def test_missing_and_infinite_cells_have_codes_of_their_own():
     np.testing.assert_array_equal(table.X[:, 3], np.where(np.arange(200) < 30, 1.0, -1.0))
     told = {t.column: t.sentence for t in table.code.treatments}
     assert told["x"] == (
-        "numbers; 20 missing cells take the mean, and a column marks them; 2 cells infinite, moved to the ends of the others"
+        "numbers; 20 missing cells take the mean, and a column marks them; "
+        "2 cells infinite, moved to the ends of the others"
     )
     assert told["t"] == "1 level; 30 missing cells are a level"
 
@@ -325,7 +326,7 @@ def test_a_file_holds_every_way_to_read_a_column(fitted, rig, tmp_path):
 
 
 def test_other_forms_of_a_model_refuse_by_name(fitted, tmp_path):
-    with pytest.raises(ConfigError, match=r"column 'Lfd\. Nr\.' numbers the rows and was left out, and an ONNX model"):
+    with pytest.raises(ConfigError, match=r"column 'Zeit' holds dates, and an ONNX model takes numbers alone"):
         fitted.to_onnx(tmp_path / "m.onnx")
     with pytest.raises(ConfigError, match="column 'Zeit' holds categories or dates"):
         cs.compile(fitted, (-1, 1))

@@ -14,7 +14,10 @@ from compsparse.tables.inputs import DateColumn, Input, LeftOut, NumberColumn
 
 
 class _WholeModel(nn.Module):
-    """From columns in their own units to predictions in theirs; NaN is a missing cell."""
+    """From columns in their own units to predictions in theirs.
+
+    NaN is a missing cell; a column that was left out may hold anything.
+    """
 
     mean: Tensor
     spread: Tensor
@@ -26,6 +29,7 @@ class _WholeModel(nn.Module):
     def __init__(self, model: FittedGraph):
         super().__init__()
         columns = [column for column in model.code.inputs if isinstance(column, NumberColumn)]
+        self.read = [i for i, column in enumerate(model.code.inputs) if isinstance(column, NumberColumn)]
         self.network, self.gives_classes = model.network, model.classes is not None
         self.marked = [i for i, column in enumerate(columns) if column.marks_missing]
         # where the encoded columns stand among the numbers and, behind them, their marks
@@ -43,6 +47,7 @@ class _WholeModel(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """From (rows, inputs) to (rows, targets), or to probabilities of the classes."""
+        x = x[:, self.read]
         gone = torch.isnan(x)
         inside = torch.where(torch.isinf(x), torch.clamp(x, self.low, self.high), x)
         codes = torch.where(gone, torch.zeros_like(x), (inside - self.mean) / self.spread)
@@ -55,7 +60,7 @@ class _WholeModel(nn.Module):
 def model_to_onnx(model: FittedGraph, path: str | os.PathLike[str]) -> None:
     """Writes a model whose columns are all numbers as an ONNX file."""
     for column in model.code.inputs:
-        if not isinstance(column, NumberColumn):
+        if not isinstance(column, (NumberColumn, LeftOut)):
             raise ConfigError(
                 f"column {column.column!r} {_held(column)}, and an ONNX model takes numbers alone: "
                 "code the column before the fit, leave it out, or save the model as JSON"
@@ -64,6 +69,4 @@ def model_to_onnx(model: FittedGraph, path: str | os.PathLike[str]) -> None:
 
 
 def _held(column: Input) -> str:
-    if isinstance(column, LeftOut):
-        return f"{column.why} and was left out"
     return "holds dates" if isinstance(column, DateColumn) else "holds categories"

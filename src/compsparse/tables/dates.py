@@ -9,21 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from compsparse.tables.notation import NOTHING
+from compsparse.tables.notation import NEARLY_ALL, NOTHING
 
 ORDERS = ("ymd", "dmy", "mdy")
 """Which of year, month and day comes first, second and third in a text."""
-_DAY = "datetime64[D]"
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _OTHER_MONTHS = {"mrz": 3, "mär": 3, "mai": 5, "okt": 10, "dez": 12}
 _TIME = r"(?:[T ]\s*(?P<H>\d{1,2}):(?P<M>\d{2})(?::(?P<S>\d{2})(?P<f>[.,]\d+)?)?\s*(?P<z>Z|UTC|[-+]\d{2}:?\d{2})?)?"
 _PARTS = {"y": r"(?P<y>\d{4})", "m": r"(?P<m>\d{1,2}|[A-Za-zä]{3,9}\.?)", "d": r"(?P<d>\d{1,2})"}
-_TEXTS = {
-    order: re.compile(
-        r"(?P<by>[-./ ]|\. )".join([_PARTS[order[0]], ""]) + rf"{_PARTS[order[1]]}(?P=by){_PARTS[order[2]]}{_TIME}"
-    )
-    for order in ORDERS
-}
+_BY, _SAME = r"(?P<by>[-./ ]|\. )", "(?P=by)"
+_TEXTS = {a + b + c: re.compile(_PARTS[a] + _BY + _PARTS[b] + _SAME + _PARTS[c] + _TIME) for a, b, c in ORDERS}
 _COMPACT = re.compile(r"(?P<y>(?:19|20)\d{2})(?P<m>\d{2})(?P<d>\d{2})" + _TIME)
 
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -58,7 +53,7 @@ def _plain(cell: Any) -> Any:
     return cell.replace(tzinfo=None) if isinstance(cell, datetime.datetime) else cell
 
 
-def order_of(texts: Collection[str], day_first: bool = True) -> str:
+def order_of(texts: Collection[str]) -> str:
     """The order in which nearly all texts are dates, "" if there is none; days come first where both would do.
 
     >>> order_of(["31.12.2024", "01.02.2025 08:30"]), order_of(["12/31/2024"]), order_of(["nothing"])
@@ -69,7 +64,7 @@ def order_of(texts: Collection[str], day_first: bool = True) -> str:
         return ""
     right = {order: sum(date_in(text, order) is not None for text in said) for order in ORDERS}
     best = max(right, key=lambda order: right[order])
-    return best if right[best] >= 0.9 * len(said) else ""
+    return best if right[best] >= NEARLY_ALL * len(said) else ""
 
 
 def date_in(text: str, order: str) -> np.datetime64 | None:

@@ -12,6 +12,8 @@ NOTHING = frozenset(
     {"", "-", "--", "?", ".", "/", "na", "n/a", "n.a.", "#n/a", "nan", "<na>", "nat", "null", "none", "nil", "k.a."}
 )
 """What stands in a column of numbers or of dates where there is nothing; in a column of texts these are texts."""
+NEARLY_ALL = 0.9
+"""Share of the cells from which a column is one of numbers or of dates, and its other cells are mistakes."""
 _GAPS = " \u00a0\u2009\u202f'\u2019"
 _CURRENCY = r"(?:[$€£¥₹]|CHF|EUR|USD|GBP|JPY)"
 _MOST_OF_A_UNIT = 8
@@ -100,11 +102,7 @@ def notation_of(counts: Mapping[str, int], decimal: str | None = None) -> Notati
         return None
     read = [_best_unit(said, mark) for mark in ((".", ",", ":") if decimal is None else (decimal, ":"))]
     n, best = max(read, key=lambda one: one[0])
-    return best if n >= _NEARLY_ALL * sum(said.values()) else None
-
-
-_NEARLY_ALL = 0.9
-"""Share of the cells from which a column is one of numbers, and its other cells are mistakes."""
+    return best if n >= NEARLY_ALL * sum(said.values()) else None
 
 
 def _best_unit(said: Mapping[str, int], decimal: str) -> tuple[int, Notation]:
