@@ -151,6 +151,8 @@ def test_what_is_found_out_can_be_overridden(tmp_path):
         (["3 mm", "2.5e-3 mm", "-"], [3, 0.0025, np.nan]),
         (["08:30", "17:45:36"], [8.5, 17.76]),
         (["1'234", "−5"], [1234, -5]),
+        (["3,5 m²", "4 m²"], [3.5, 4]),
+        (["3 m2", "4.25 m2"], [3, 4.25]),
     ],
 )
 def test_numbers_as_people_write_them(cells, numbers):

@@ -26,6 +26,7 @@ _NUMBER = {
     ),
 }
 _PREFIX = re.compile(rf"(?P<minus>[-+]?)\s*(?P<prefix>{_CURRENCY})\s*")
+_UNIT = re.compile(r"[^\d\s.,;:<>+-](?:\D*\d?)")
 _CODE = re.compile(r"[-+]?0\d")
 _CLOCK = re.compile(r"([-+]?)(\d{1,3}):([0-5]\d)(?::([0-5]\d(?:\.\d+)?))?")
 
@@ -126,14 +127,12 @@ def _value_and_unit(text: str, decimal: str) -> tuple[float, str]:
         unit = ""
     found = _NUMBER[decimal].match(text)
     assert found is not None
-    if not any(c.isdigit() for c in found[0]):
+    if not any(c.isdecimal() for c in found[0]):
         raise ValueError(text)
     after = text[found.end() :].strip()
-    if after and (unit or len(after) > _MOST_OF_A_UNIT or any(c.isdigit() or c in ".,;:<>" for c in after[:1])):
+    if after and (unit or len(after) > _MOST_OF_A_UNIT or not _UNIT.fullmatch(after)):
         raise ValueError(text)
-    if any(c.isdigit() for c in after):
-        raise ValueError(text)
-    whole = "".join(c for c in found["whole"] if c.isdigit())
+    whole = "".join(c for c in found["whole"] if c.isdecimal())
     return float(found["sign"] + (whole or "0") + found["rest"].replace(",", ".")), unit or after
 
 
