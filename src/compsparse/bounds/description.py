@@ -16,7 +16,7 @@ from compsparse.graph import FunctionGraph
 from compsparse.models import FittedGraph
 from compsparse.networks import MaskedNetwork
 from compsparse.origin import Origin
-from compsparse.tables.inputs import DateColumn, Input, LeftOut, MeanColumn, TextColumn
+from compsparse.tables.inputs import DateColumn, Input, LeftOutColumn, MeanColumn, TextColumn
 
 PER_DOUBLING = 8
 """Points of the grid of margins between 1 and 2."""
@@ -158,7 +158,7 @@ def code_choice(model: FittedGraph) -> Choice:
 def _column_nats(column: Input) -> float:
     """How a column is read; which kind it is of stands in its values and in a choice among the kinds."""
     kind = math.log(5)
-    if isinstance(column, LeftOut):
+    if isinstance(column, LeftOutColumn):
         return kind
     if isinstance(column, DateColumn):
         return kind + math.log(4 * 4) + _FLOAT + _column_nats(column.coded)

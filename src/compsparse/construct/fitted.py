@@ -14,7 +14,7 @@ from compsparse.errors import ConfigError
 from compsparse.graph import Constituent, FunctionGraph, Node
 from compsparse.models import FittedGraph
 from compsparse.networks import MirrorNetwork
-from compsparse.tables.inputs import LeftOut, NumberColumn
+from compsparse.tables.inputs import LeftOutColumn, NumberColumn
 
 
 def model_graph(model: Any, n_inputs: int | None = None) -> FunctionGraph | None:
@@ -63,7 +63,7 @@ def fitted_graph_formulas(model: FittedGraph) -> FunctionGraph:
     if model.classes is not None:
         raise ConfigError("a model of classes answers by the largest of its outputs, which jumps: compile its logits")
     for given in model.code.inputs:
-        if not isinstance(given, (NumberColumn, LeftOut)):
+        if not isinstance(given, (NumberColumn, LeftOutColumn)):
             raise ConfigError(
                 f"column {given.column!r} holds categories or dates, and a compiled network takes numbers alone"
             )

@@ -11,7 +11,7 @@ import torch
 from compsparse.models.fitted_graph import FittedGraph
 from compsparse.models.pictures import MOST_PICTURES, Axis, LearnedNodes, Picture
 from compsparse.networks.nodes import node_function, node_values
-from compsparse.tables.inputs import DateColumn, Input, LeftOut, NumberColumn, TextColumn, readable
+from compsparse.tables.inputs import DateColumn, Input, LeftOutColumn, NumberColumn, TextColumn, readable
 
 _MOST_SERIES = 6
 _MOST_ROWS = 2000
@@ -45,7 +45,7 @@ def learned_nodes(model: FittedGraph, table: Any, replica: int = 0) -> LearnedNo
     nodes = Constituents(model, table, replica)
     columns = model.code.chosen(table)
     found = dict(zip(columns.names or (), columns.columns, strict=True))
-    inputs = [column for column in model.code.inputs if not isinstance(column, LeftOut)]
+    inputs = [column for column in model.code.inputs if not isinstance(column, LeftOutColumn)]
     ranges = {c.name: _range(c, found[c.column]) for c in inputs if isinstance(readable(c), NumberColumn)}
     return LearnedNodes(
         pictures={node.name: tuple(nodes.pictures(node.name)) for node in nodes.graph.nodes},

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from compsparse.errors import ConfigError
 from compsparse.models.fitted_graph import FittedGraph
 from compsparse.networks.export import write_onnx
-from compsparse.tables.inputs import DateColumn, Input, LeftOut, NumberColumn
+from compsparse.tables.inputs import DateColumn, Input, LeftOutColumn, NumberColumn
 
 
 class _WholeModel(nn.Module):
@@ -60,7 +60,7 @@ class _WholeModel(nn.Module):
 def model_to_onnx(model: FittedGraph, path: str | os.PathLike[str]) -> None:
     """Writes a model whose columns are all numbers as an ONNX file."""
     for column in model.code.inputs:
-        if not isinstance(column, (NumberColumn, LeftOut)):
+        if not isinstance(column, (NumberColumn, LeftOutColumn)):
             raise ConfigError(
                 f"column {column.column!r} {_held(column)}, and an ONNX model takes numbers alone: "
                 "code the column before the fit, leave it out, or save the model as JSON"

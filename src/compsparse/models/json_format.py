@@ -22,13 +22,19 @@ from compsparse.models.fitted_graph import FittedGraph, over_columns
 from compsparse.networks import MirrorConfig, make_plan, mirror
 from compsparse.tables.coding import TableCode
 from compsparse.tables.dates import ORDERS, ROUNDS
-from compsparse.tables.inputs import DateColumn, Input, LeftOut, MeanColumn, NumberColumn, TextColumn
+from compsparse.tables.inputs import DateColumn, Input, LeftOutColumn, MeanColumn, NumberColumn, TextColumn
 from compsparse.tables.looking import Treatment
 from compsparse.training import TrainingStatus
 
 MODEL_FORMAT = "compsparse.model"
 MODEL_VERSION = 2
-_KINDS = {"number": NumberColumn, "levels": TextColumn, "means": MeanColumn, "date": DateColumn, "left out": LeftOut}
+_KINDS = {
+    "number": NumberColumn,
+    "levels": TextColumn,
+    "means": MeanColumn,
+    "date": DateColumn,
+    "left out": LeftOutColumn,
+}
 _DAMAGE = (KeyError, TypeError, ValueError, AttributeError, IndexError, RuntimeError, OverflowError, CompsparseError)
 
 
@@ -190,7 +196,7 @@ def _column(entry: Mapping[str, Any]) -> Input:
     if kind == "levels":
         return TextColumn(**(values | {"levels": tuple(map(str, values["levels"]))}))
     if kind == "left out":
-        return LeftOut(**values)
+        return LeftOutColumn(**values)
     if kind == "date":
         coded = _column(values["coded"])
         if not isinstance(coded, (NumberColumn, TextColumn)):

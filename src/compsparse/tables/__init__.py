@@ -4,7 +4,7 @@ from compsparse.tables.coded import CodedTable, coded_table
 from compsparse.tables.coding import TableCode, code_for
 from compsparse.tables.columns import Table
 from compsparse.tables.images import ImageTable, read_images
-from compsparse.tables.inputs import DateColumn, LeftOut, MeanColumn, NumberColumn, TextColumn
+from compsparse.tables.inputs import DateColumn, LeftOutColumn, MeanColumn, NumberColumn, TextColumn
 from compsparse.tables.looking import Treatment
 from compsparse.tables.reading import embedded_table, inputs_and_targets, read_table
 from compsparse.tables.splitting import SplitTable, split_table
@@ -14,7 +14,7 @@ __all__ = [
     "CodedTable",
     "DateColumn",
     "ImageTable",
-    "LeftOut",
+    "LeftOutColumn",
     "MeanColumn",
     "NumberColumn",
     "SplitTable",

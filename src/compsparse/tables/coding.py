@@ -12,7 +12,7 @@ from compsparse.checks import input_names
 from compsparse.errors import DataError
 from compsparse.tables.columns import SEPARATOR, Table
 from compsparse.tables.copies import copies_in
-from compsparse.tables.inputs import Input, LeftOut, MeanColumn, TextColumn
+from compsparse.tables.inputs import Input, LeftOutColumn, MeanColumn, TextColumn
 from compsparse.tables.levels import honest_codes
 from compsparse.tables.looking import Rows, Treatment, left_out_treatment, look_at
 from compsparse.tables.problems import Problems
@@ -45,7 +45,7 @@ class TableCode:
     @property
     def left_out(self) -> dict[str, str]:
         """Columns that no model reads, and why."""
-        return {column.name: column.why for column in self.inputs if isinstance(column, LeftOut)}
+        return {column.name: column.why for column in self.inputs if isinstance(column, LeftOutColumn)}
 
     @property
     def texts(self) -> frozenset[str]:
@@ -81,7 +81,7 @@ class TableCode:
         table = Table.of(X)
         if not table.n_rows:
             raise DataError("the table has no rows")
-        read = {c.column for c in self.inputs if c.name not in unused and not isinstance(c, LeftOut)}
+        read = {c.column for c in self.inputs if c.name not in unused and not isinstance(c, LeftOutColumn)}
         kept = [i for i, name in enumerate(self.sources) if name in read]
         if table.names is not None:
             chosen = table.chosen(table.places([self.sources[i] for i in kept], "the model"))
@@ -193,7 +193,7 @@ def _fitted(table: Table, rows: Rows) -> TableCode:
             made.append(look_at(name, column, replace(rows, taken=frozenset(taken))))
             taken.update(c.name for c in made[-1][0])
     problems.told()
-    if rows.leaves_out and all(isinstance(column, LeftOut) for own, _ in made for column in own):
+    if rows.leaves_out and all(isinstance(column, LeftOutColumn) for own, _ in made for column in own):
         return _fitted(table, replace(rows, leaves_out=False))
     return TableCode(tuple(c for own, _ in made for c in own), tuple(treatment for _, treatment in made))
 
@@ -206,7 +206,7 @@ def _without_useless(code: TableCode, X: np.ndarray) -> TableCode:
     for column in code.inputs:
         values = np.ascontiguousarray(X[:, start : start + column.width])
         start += column.width
-        if isinstance(column, LeftOut):
+        if isinstance(column, LeftOutColumn):
             continue
         if not np.ptp(values, axis=0).any():
             gone[column.name] = "is constant"
@@ -217,7 +217,7 @@ def _without_useless(code: TableCode, X: np.ndarray) -> TableCode:
     if not seen:
         raise DataError("every column is constant: there is nothing to learn from")
     kept = [c for c in code.inputs if c.name not in gone or c.name == c.column]  # a part of a date is just not there
-    inputs = [LeftOut(c.name, gone[c.name]) if c.name in gone else c for c in kept]
+    inputs = [LeftOutColumn(c.name, gone[c.name]) if c.name in gone else c for c in kept]
     return replace(code, inputs=tuple(inputs), treatments=tuple(_told(code.treatments, gone)))
 
 

@@ -237,7 +237,7 @@ class DateColumn:
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class LeftOutColumn:
     """A column that no model reads.
 
     Attributes:
@@ -266,7 +266,7 @@ class LeftOut:
         return ""
 
 
-Input = NumberColumn | TextColumn | MeanColumn | DateColumn | LeftOut
+Input = NumberColumn | TextColumn | MeanColumn | DateColumn | LeftOutColumn
 
 
 def readable(column: Input) -> Input:

@@ -14,7 +14,7 @@ from compsparse.tables.dates import ROUNDS, calendar_part, date_in, days, is_dat
 from compsparse.tables.inputs import (
     DateColumn,
     Input,
-    LeftOut,
+    LeftOutColumn,
     MeanColumn,
     NumberColumn,
     TextColumn,
@@ -230,7 +230,7 @@ def _is_identifier(n_said: int, n_different: int, n_rows: int) -> bool:
 
 
 def _left_out(name: str, why: str) -> tuple[tuple[Input, ...], Treatment]:
-    return (LeftOut(name, why),), left_out_treatment(name, why)
+    return (LeftOutColumn(name, why),), left_out_treatment(name, why)
 
 
 def left_out_treatment(name: str, why: str) -> Treatment:
