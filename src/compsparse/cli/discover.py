@@ -46,6 +46,9 @@ def discover(
     time_limit: tables.TimeLimitOption = None,
     classification: tables.ClassificationOption = None,
     exclude: tables.ExcludeOption = None,
+    test: tables.TestOption = None,
+    group: tables.GroupOption = None,
+    time_split: tables.TimeSplitOption = None,
     na: tables.NaOption = None,
     sep: tables.SepOption = None,
     decimal: tables.DecimalOption = None,
@@ -57,17 +60,19 @@ def discover(
 ) -> None:
     """Find the function graph of a table, fit the network that mirrors it, and compare it with dense models.
 
-    A third of the rows is held out for the test. Ctrl-C ends the search with the best graph so far and fits that;
-    a second one ends the fit.
+    A third of the rows is held out for the test, unless --test names others. Ctrl-C ends the search with the best
+    graph so far and fits that; a second one ends the fit.
     """
     from compsparse.report.summary import summary
 
     to_learn, to_compare = tables.deadlines(seconds(time_limit))
-    check_outputs([out_, model], [data])
+    check_outputs([out_, model], [data, *([test] if test else [])])
     check_device(device)
     seed = own_seed(random_state)
     form = {"sep": sep, "decimal": decimal, "encoding": encoding}
-    split = tables.split_file(data, target, exclude, classification, seed, na, **form)
+    split = tables.split_file(
+        data, target, exclude, classification, seed, na, test=test, group=group, time_split=time_split, **form
+    )
     found = _discovered(split, seed, json_, effort=effort, device=device, time_limit=tables.seconds_to_learn(to_learn))
     if not json_:
         say("\n".join([*summary(found), ""]), style="bold")
@@ -306,6 +311,9 @@ def fit(
     time_limit: tables.TimeLimitOption = None,
     classification: tables.ClassificationOption = None,
     exclude: tables.ExcludeOption = None,
+    test: tables.TestOption = None,
+    group: tables.GroupOption = None,
+    time_split: tables.TimeSplitOption = None,
     na: tables.NaOption = None,
     sep: tables.SepOption = None,
     decimal: tables.DecimalOption = None,
@@ -329,7 +337,9 @@ def fit(
     check_device(device)
     seed, known = own_seed(random_state), graph_from(graph)
     form = {"sep": sep, "decimal": decimal, "encoding": encoding}
-    split = tables.split_file(data, target, exclude, classification, seed, na, **form)
+    split = tables.split_file(
+        data, target, exclude, classification, seed, na, test=test, group=group, time_split=time_split, **form
+    )
     if not json_:
         say(str(known))
         n_train = len(split.target.values)

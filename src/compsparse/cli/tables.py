@@ -11,6 +11,7 @@ import typer
 from compsparse.cli.app import say
 from compsparse.cli.interrupts import ending_gently
 from compsparse.clock import Deadline
+from compsparse.errors import ConfigError
 
 if TYPE_CHECKING:
     from compsparse.models import Assessment, FittedGraph
@@ -37,6 +38,13 @@ DecimalOption = Annotated[str | None, typer.Option(help="The decimal sign of a t
 EncodingOption = Annotated[str | None, typer.Option(help="The encoding of a text file, such as cp1252.")]
 NaOption = Annotated[
     list[str] | None, typer.Option(help="A word that means that a cell is missing; may be given several times.")
+]
+TestOption = Annotated[Path | None, typer.Option("--test", help="A file of rows to test on; nothing is held out then.")]
+GroupOption = Annotated[
+    str | None, typer.Option(help="A column of groups, such as patients: each is learned from or tested on as a whole.")
+]
+TimeSplitOption = Annotated[
+    str | None, typer.Option(help="A column of dates or numbers: the last third of the rows is for the test.")
 ]
 REPORT, MODEL = Path("report.html"), Path("model.json")
 _KEPT_FOR_THE_REPORT, _KEPT_FOR_THE_PAGE = 0.25, 0.05
@@ -102,13 +110,27 @@ def split_file(
     classification: bool | None,
     seed: int,
     na: Sequence[str] | None = None,
+    *,
+    test: Path | None = None,
+    group: str | None = None,
+    time_split: str | None = None,
     **form: Any,
 ) -> SplitTable:
     """Reads a table, in the form that is given or found out, and splits its rows."""
-    from compsparse.tables import inputs_and_targets, read_table, split_table
+    from compsparse.tables import given_split, inputs_and_targets, read_table, split_table
 
-    X, y = inputs_and_targets(read_table(data, **form), target, exclude or ())
-    return split_table(X, y, classification=classification, na=na or (), random_state=seed)
+    if sum(way is not None for way in (test, group, time_split)) > 1:
+        raise ConfigError("--test, --group and --time-split each say how rows are split: give one of them")
+    frame, words = read_table(data, **form), tuple(na or ())
+    left_out = (*(exclude or ()), *([] if group is None or group in (exclude or ()) else [group]))
+    X, y = inputs_and_targets(frame, target, left_out)
+    if test is not None:
+        X_test, y_test = inputs_and_targets(read_table(test, **form), target)
+        return given_split(X, y, X_test, y_test, classification=classification, na=words)
+    if time_split is not None:
+        inputs_and_targets(frame, [time_split])  # says what columns there are
+    groups, times = (None if name is None else frame[name] for name in (group, time_split))
+    return split_table(X, y, classification=classification, na=words, groups=groups, times=times, random_state=seed)
 
 
 def notes_on_reading(data: Path, split: SplitTable, **form: Any) -> tuple[str, ...]:

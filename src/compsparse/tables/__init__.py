@@ -7,7 +7,7 @@ from compsparse.tables.images import ImageTable, read_images
 from compsparse.tables.inputs import DateColumn, LeftOutColumn, MeanColumn, NumberColumn, TextColumn
 from compsparse.tables.looking import Treatment
 from compsparse.tables.reading import embedded_table, inputs_and_targets, read_table
-from compsparse.tables.splitting import SplitTable, split_table
+from compsparse.tables.splitting import SplitTable, given_split, split_table
 from compsparse.tables.targets import Target, target_for
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "code_for",
     "coded_table",
     "embedded_table",
+    "given_split",
     "inputs_and_targets",
     "read_images",
     "read_table",

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from compsparse.checks import brief
+from compsparse.errors import DataError
 from compsparse.tables.dates import ROUNDS, calendar_part, date_in, days, is_date, order_of
 from compsparse.tables.inputs import (
     DateColumn,
@@ -145,6 +147,21 @@ def read_numbers(values: np.ndarray, what: str) -> np.ndarray | None:
     if kind != "number":
         return None
     return numbers_in(values, what, how if isinstance(how, Notation) else None)
+
+
+def read_moments(values: np.ndarray, what: str) -> np.ndarray:
+    """A column of dates or of numbers as numbers that rise with time, NaN where something is missing.
+
+    Raises:
+        DataError: it holds neither.
+    """
+    kind, how = _kind(values, what)
+    if kind == "date":
+        return days(dates_of(values, str(how), what))
+    numbers = read_numbers(values, what)
+    if numbers is None:
+        raise DataError(f"{what} must hold dates or numbers, got texts such as {brief(values.tolist()[0])}")
+    return numbers
 
 
 # ---- numbers ------------------------------------------------------------------------------------

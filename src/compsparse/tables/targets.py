@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from compsparse.checks import check_flag, check_names
+from compsparse.checks import brief, check_flag, check_names, row_text
 from compsparse.errors import ConfigError, DataError
 from compsparse.tables.looking import read_numbers
 from compsparse.tables.scaling import scale_of
@@ -120,6 +120,28 @@ def target_for(
     if is_classes:
         return _classes(array, names)
     return _numbers(array, names, sure=cells.classification is not None)
+
+
+def target_values(y: Any, target: Target, na: Sequence[str] = ()) -> np.ndarray:
+    """Other rows of a target, as its own are held: numbers, or class numbers.
+
+    Raises:
+        DataError: a label is none of its classes, or a cell is no number.
+    """
+    array = plain_values(read_target(y, target.classes is not None, na).array)
+    if target.classes is None:
+        columns = [array] if array.ndim == 1 else list(array.T)
+        named = zip(target.outputs, columns, strict=True)
+        return np.stack([finite_numbers(column, f"target {name!r}") for name, column in named], axis=1)
+    place = {label: i for i, label in enumerate(target.classes)}
+    for row, label in enumerate(array.tolist()):
+        if label not in place:
+            known = ", ".join(map(str, target.classes[:10]))
+            raise DataError(
+                f"target {target.outputs[0]!r} holds {brief(label)} in {row_text(row)} of the test, which is no class "
+                f"of the rows to learn from: {known}"
+            )
+    return np.array([place[label] for label in array.tolist()], dtype=np.int64)
 
 
 def names_in(y: Any) -> list[str] | None:
