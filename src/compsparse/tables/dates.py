@@ -18,7 +18,9 @@ _OTHER_MONTHS = {"mrz": 3, "mär": 3, "mai": 5, "okt": 10, "dez": 12}
 _TIME = r"(?:[T ]\s*(?P<H>\d{1,2}):(?P<M>\d{2})(?::(?P<S>\d{2})(?P<f>[.,]\d+)?)?\s*(?P<z>Z|UTC|[-+]\d{2}:?\d{2})?)?"
 _PARTS = {"y": r"(?P<y>\d{4})", "m": r"(?P<m>\d{1,2}|[A-Za-zä]{3,9}\.?)", "d": r"(?P<d>\d{1,2})"}
 _BY, _SAME = r"(?P<by>[-./ ]|\. )", "(?P=by)"
-_TEXTS = {a + b + c: re.compile(_PARTS[a] + _BY + _PARTS[b] + _SAME + _PARTS[c] + _TIME) for a, b, c in ORDERS}
+_TEXTS = {
+    order: re.compile(_PARTS[order[0]] + _BY + _PARTS[order[1]] + _SAME + _PARTS[order[2]] + _TIME) for order in ORDERS
+}
 _COMPACT = re.compile(r"(?P<y>(?:19|20)\d{2})(?P<m>\d{2})(?P<d>\d{2})" + _TIME)
 
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
