@@ -109,23 +109,24 @@ def gap(value):
     return Y.where(Y.index != 6, value)
 
 
-MISSING, INFINITE = r"has a missing value \(NaN\)", r"has an infinite value \(inf\)"
+INFINITE = r"has an infinite value \(inf\)"
+NO_NUMBER = (
+    r"column 'a' must hold numbers, got 'much' in row 7 \(counted from 1\): correct such cells, or say that they are "
+    r"missing \(na=\['much'\], --na much\)"
+)
 
 
 MISTAKES = {
-    "NaN cell": (spoiled(np.nan), Y, {}, DataError, cell(MISSING), WAYS),
-    "inf cell": (spoiled(np.inf), Y, {}, DataError, cell(INFINITE), WAYS),
-    "text cell": (spoiled("much"), Y, {}, DataError, cell("must hold numbers, got 'much'"), WAYS),
-    "NaN in the target": (X, gap(np.nan), {}, DataError, cell(MISSING, "target 'y'"), OF_NUMBERS),
-    "inf in the target": (X, gap(np.inf), {}, DataError, cell(INFINITE, "target 'y'"), OF_NUMBERS),
-    "gap in the classes": (
-        X,
-        CLASSES.where(CLASSES.index != 6, None),
-        {},
-        DataError,
-        cell(MISSING, "target 'y'"),
-        [*CLASSIFIERS, "fit_model", "cs.discover", "compsparse discover", "compsparse fit"],
+    "text cell": (spoiled("much"), Y, {}, DataError, NO_NUMBER, WAYS),
+    "text cell after a gap in the target": (
+        spoiled("much"), Y.where(Y.index != 2, np.nan), {}, DataError, NO_NUMBER, OF_NUMBERS
     ),
+    "no target at all": (X, Y * np.nan, {}, DataError, "target 'y' is missing in every row", OF_NUMBERS),
+    "two mistakes": (
+        spoiled("much"), gap(np.inf), {}, DataError,
+        "the table has 2 problems:\n- target 'y' has an infinite value .*\n- " + NO_NUMBER, OF_NUMBERS,
+    ),
+    "inf in the target": (X, gap(np.inf), {}, DataError, cell(INFINITE, "target 'y'"), OF_NUMBERS),
     "constant target": (X, Y * 0 + 3, {}, DataError, "target 'y' is constant: there is .*", WAYS),
     "one row": (X[:1], Y[:1], {}, DataError, r"found 1 row \(1 sample\): at least 2 are needed", WAYS),
     "no rows": (X[:0], Y[:0], {}, DataError, r"found 0 rows \(0 samples\): at least 2 are needed", PYTHON),
@@ -162,7 +163,7 @@ def test_one_mistake_one_sentence(mistake, tmp_path):
     for way in ways:
         with pytest.raises(CompsparseError) as caught:
             WAYS[way](tmp_path, table, y, dict(settings))
-        assert type(caught.value) is error, way
+        assert isinstance(caught.value, error), way
         assert re.fullmatch(pattern, str(caught.value)), f"{way}: {caught.value}"
         told.setdefault(str(caught.value), []).append(way)
     # classes and numbers are constant each in its own words
@@ -173,8 +174,10 @@ def test_one_mistake_one_sentence(mistake, tmp_path):
     ("name", "content", "pattern"),
     [
         ("nothing.csv", None, "there is no file .*nothing.csv"),
-        ("data.xlsx", b"", "cannot read data.xlsx: expected a .csv or .parquet file"),
-        ("bytes.csv", b"\xff\xfe\x00\x01", "cannot read bytes.csv: .*"),
+        ("data.ods", b"", "cannot read data.ods: expected a .csv, .tsv, .txt, .xlsx or .parquet file"),
+        ("data.xlsx", b"no sheet", "cannot read data.xlsx: .*"),
+        ("bytes.csv", b"\x00\x01\x02", "cannot read bytes.csv: .*"),
+        ("ragged.csv", b"a,b\n1,2\n1,2,3\n", "cannot read ragged.csv: .*"),
         ("fake.parquet", b"no parquet", "cannot read fake.parquet: .*"),
         ("empty.csv", b"", "cannot read empty.csv: .*"),
         ("header.csv", b"a,b\n", "header.csv has no rows"),
@@ -210,9 +213,7 @@ def test_a_target_that_is_no_column(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("table", "pattern"),
     [
-        (spoiled(np.nan), cell(MISSING)),
-        (spoiled(np.inf), cell(INFINITE)),
-        (spoiled("much"), cell("must hold numbers, got 'much'")),
+        (spoiled("much"), NO_NUMBER),
     ],
 )
 def test_a_bad_cell_where_a_model_predicts(table, pattern, tmp_path):

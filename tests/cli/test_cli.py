@@ -310,7 +310,7 @@ def test_predict_refuses_what_it_cannot_do(discovered, tmp_path):
     folder, _ = discovered
     model, data = folder / "model.json", pandas.read_csv(folder / "data.csv")
     data.drop(columns="c").to_csv(tmp_path / "missing.csv", index=False)
-    data.assign(c=np.inf).to_csv(tmp_path / "infinite.csv", index=False)
+    data.assign(c="much").to_csv(tmp_path / "texts.csv", index=False)
     (tmp_path / "text.json").write_text("hello")
     (tmp_path / "bytes.json").write_bytes(b"\xff\xfe\x00")
     (tmp_path / "graph.json").write_text(tanh_tree(4).graph.to_json())
@@ -321,7 +321,7 @@ def test_predict_refuses_what_it_cannot_do(discovered, tmp_path):
     (tmp_path / "bare.json").write_text(json.dumps(bare))
     for path, table, message in (
         (model, tmp_path / "missing.csv", "no column 'c'"),
-        (model, tmp_path / "infinite.csv", r"column 'c' has an infinite value \(inf\) in row 1 \(counted from 1\)"),
+        (model, tmp_path / "texts.csv", r"column 'c' must hold numbers, got 'much' in row 1 \(counted from 1\) and in"),
         (model, tmp_path / "nothing.csv", "there is no file"),
         (tmp_path / "nothing.json", folder / "data.csv", "there is no file"),
         (tmp_path / "text.json", folder / "data.csv", "holds no model"),
@@ -338,16 +338,21 @@ def test_predict_refuses_what_it_cannot_do(discovered, tmp_path):
 
 GOOD = pandas.DataFrame(np.random.default_rng(0).normal(size=(60, 3)), columns=["a", "b", "y"])
 BAD_TABLES = {
-    "missing": (
-        GOOD.assign(a=GOOD["a"].where(GOOD.index != 6)),
-        r"column 'a' has a missing value \(NaN\) in row 7 \(counted",
+    "a text": (
+        GOOD.assign(a=GOOD["a"].astype(object).where(GOOD.index != 6, "much")),
+        r"column 'a' must hold numbers, got 'much' in row 7 \(counted from 1\): .* --na much\)",
     ),
     "infinite": (
-        GOOD.assign(b=np.where(GOOD.index == 2, np.inf, 0.0)),
-        r"column 'b' has an infinite value \(inf\) in row 3 \(",
+        GOOD.assign(y=np.where(GOOD.index == 2, np.inf, GOOD["y"])),
+        r"target 'y' has an infinite value \(inf\) in row 3 \(",
     ),
-    "target gap": (GOOD.assign(y=GOOD["y"].where(GOOD.index < 50)), "target 'y' .* row 51 .* and in 9 more rows"),
-    "many levels": (GOOD.assign(a=[f"id{i}" for i in range(60)]), "column 'a' holds 60 different texts"),
+    "no target": (GOOD.assign(y=np.nan), "target 'y' is missing in every row"),
+    "both": (
+        GOOD.assign(
+            a=GOOD["a"].astype(object).where(GOOD.index != 6, "much"), y=np.where(GOOD.index == 2, np.inf, GOOD["y"])
+        ),
+        "the table has 2 problems:\n- target 'y' .* row 3 .*\n- column 'a' .* row 7",
+    ),
     "identifier": (GOOD.assign(y=range(60)), "'y' counts the rows"),
     "text identifier": (GOOD.assign(y=[f"id{i}" for i in range(60)]), "looks like an identifier"),
     "constant": (GOOD.assign(y=1.0), "'y' is constant"),
@@ -395,9 +400,9 @@ def test_discover_refuses_bad_settings(csv, arguments, message, monkeypatch):
         ("nothing.csv", None, "there is no file"),
         ("empty.csv", b"", "cannot read empty.csv"),
         ("odd.csv", b"a,y\n1,2\n1,2,3,4\n", "cannot read odd.csv"),
-        ("bytes.csv", b"\xff\xfe\x00\x01", "cannot read bytes.csv"),
+        ("bytes.csv", b"\x00\x01\x02", "cannot read bytes.csv"),
         ("fake.parquet", b"no parquet", "cannot read fake.parquet"),
-        ("data.xlsx", b"", "expected a .csv or .parquet file"),
+        ("data.ods", b"", "expected a .csv, .tsv, .txt, .xlsx or .parquet file"),
     ],
 )
 def test_unreadable_files_are_one_sentence_and_status_two(name, content, message, tmp_path, monkeypatch):

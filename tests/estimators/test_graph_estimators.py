@@ -170,7 +170,7 @@ def test_a_time_limit_gives_the_best_so_far_and_says_so():
         (GraphRegressor(TREE), SAMPLE.X, np.ones(200), "constant"),
         (GraphClassifier(TREE), SAMPLE.X, np.ones(200), "one class"),
         (GraphRegressor(TREE), SAMPLE.X[:, :3], SAMPLE.y, "4 inputs, but X has 3 features"),
-        (GraphRegressor(TREE), np.where(SAMPLE.X > 0.9, np.nan, SAMPLE.X), SAMPLE.y, "NaN"),
+        (GraphRegressor(TREE), np.where(SAMPLE.X > 0.9, 1j, SAMPLE.X), SAMPLE.y, "Complex data not supported"),
         (GraphRegressor(TREE), SAMPLE.X, np.where(SAMPLE.y > 0.5, np.inf, SAMPLE.y), "inf"),
         (GraphRegressor(TREE), SAMPLE.X[:0], SAMPLE.y[:0], "at least 2"),
         (GraphRegressor(TREE), SAMPLE.X[:1], SAMPLE.y[:1], "at least 2"),

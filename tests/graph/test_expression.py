@@ -133,6 +133,20 @@ def test_expression_out_and_in_again():
     np.testing.assert_allclose(again(X), graph(X))
 
 
+def test_names_of_columns_stand_in_backquotes():
+    names = ["wing area", "T [°C]", "a``b`", "-", "log", "2x"]
+    text = "`wing area`*`T [°C]` + `a````b``` - log(`-`)*`log` + `2x`"
+    graph = FunctionGraph.from_expression(text)
+    assert list(graph.inputs) == names
+    row = np.array([[2.0, 3.0, 5.0, np.e, 7.0, 11.0]])
+    assert graph(row).item() == pytest.approx(2 * 3 + 5 - 1 * 7 + 11)
+    again = FunctionGraph.from_expression(to_expression(graph), names)
+    assert again(row).item() == pytest.approx(graph(row).item())
+    for broken in ("a + `b", "``", "`a` `b`"):
+        with pytest.raises(ExpressionError):
+            parse_formula(broken, ["a", "b"])
+
+
 def test_nothing_explodes_when_values_are_used_twice():
     graph = trace(lambda x: reduce(lambda v, _: v * np.sin(v), range(60), x), 1)
     with pytest.raises(GraphError, match="longer than"):

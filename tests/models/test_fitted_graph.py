@@ -61,8 +61,25 @@ def test_predicting_needs_the_columns_that_the_graph_reads():
         model.predict(used.drop(columns=["a", "metal"]))
     with pytest.raises(DataError, match="has 4 columns, but the model was fitted on 5"):
         model.predict(used.to_numpy())
-    with pytest.raises(DataError, match="column 'b' has a missing value"):
-        model.predict(used.assign(b=np.nan))
+    assert model.code.surprises(used.assign(b=np.nan), model.graph.inert) == [
+        f"column 'b' has {len(used)} missing cells, which take the mean"
+    ]
+    filled = model.predict(used.assign(b=used["b"].mean()))
+    np.testing.assert_allclose(model.predict(used.assign(b=np.nan)), filled, rtol=1e-9)
+
+
+def test_models_of_version_1_are_read():
+    model = numbers_model()
+    data = model.to_dict()
+    old = [
+        {"name": c["name"], "levels": c["levels"]}
+        if c["kind"] == "levels"
+        else {"name": c["name"], "mean": c["mean"], "scale": c["scale"]}
+        for c in data["inputs"]
+    ]
+    data = {k: v for k, v in data.items() if k not in ("treatments", "na")} | {"version": 1, "inputs": old}
+    loaded = FittedGraph.from_dict(sealed(data))
+    np.testing.assert_array_equal(loaded.predict(TABLE), model.predict(TABLE))
 
 
 def damaged(change):
@@ -100,7 +117,10 @@ def test_damaged_files_get_one_sentence(text, message, tmp_path):
 @pytest.mark.parametrize("y", [SAMPLE.y, np.stack([SAMPLE.y, 50 + SAMPLE.X[:, 0]], 1), SAMPLE.y > 0])
 def test_onnx_holds_the_scaling_and_the_mean_over_networks(y, tmp_path):
     X = 1e5 + 20 * SAMPLE.X
+    X[:20, 1] = np.nan
     model = small(balanced_tree(4), X=X, y=y, validation_fraction=0.0)
+    assert [column.marks_missing for column in model.code.inputs] == [False, True, False, False]
+    X[30, 2], X[31, 0] = np.inf, np.nan
     assert model.network.n_replicas > 1
     model.to_onnx(tmp_path / "model.onnx")
     assert check_onnx(tmp_path / "model.onnx") == {"format": "compsparse.onnx/1"}

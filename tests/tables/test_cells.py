@@ -48,25 +48,34 @@ WAYS = {
     "training_data": cs.training_data,
     "memorise": cs.memorise,
 }
+TAKES_GAPS = ("discover", "coded_table", "split_table", "GraphRegressor", "CompositionalRegressor")
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_what_is_masked_is_missing(way):
     missing = r"has a (missing|masked) value.* in row 7 \(counted from 1\)"
-    with pytest.raises(DataError, match=missing):
-        WAYS[way](masked(X, 6, 1), Y)
-    with pytest.raises(DataError, match=missing):
-        WAYS[way](X, masked(Y, 6))
+    if way in TAKES_GAPS:
+        WAYS[way](masked(X, 6, 1), masked(Y, 6))
+        with pytest.raises(DataError, match="is missing in every row"):
+            WAYS[way](X, np.ma.masked_all(60))
+    else:
+        with pytest.raises(DataError, match=missing):
+            WAYS[way](masked(X, 6, 1), Y)
+        with pytest.raises(DataError, match=missing):
+            WAYS[way](X, masked(Y, 6))
     if way in ("discover", "coded_table", "GraphRegressor", "CompositionalRegressor", "training_data"):
         with pytest.raises(DataError, match=missing):
             WAYS[way](X, Y, sample_weight=masked(np.ones(60), 6))
 
 
-@pytest.mark.parametrize("estimator", [cs.GraphClassifier(GRAPH, **QUICK), cs.CompositionalClassifier(**QUICK)])
 @pytest.mark.parametrize("classes", [CLASSES, CLASSES == "up", np.where(Y > 0, 1, 2)], ids=["text", "bool", "int"])
-def test_masked_classes_are_missing(estimator, classes):
-    with pytest.raises(DataError, match=r"target 'y' has a missing value \(NaN\) in row 7"):
-        estimator.fit(X, masked(classes, 6))
+def test_rows_with_masked_classes_are_left_out(classes):
+    table = coded_table(masked(X, 6, 0), masked(classes, 6), classification=True)
+    assert table.n_without_target == 1
+    assert table.target.classes == tuple(np.unique(classes).tolist())
+    np.testing.assert_array_equal(table.X[:6], coded_table(np.delete(X, 6, 0), Y[:-1]).X[:6])
+    fitted = cs.GraphClassifier(GRAPH, **QUICK).fit(X, masked(classes, 6))
+    assert fitted.classes_.tolist() == np.unique(classes).tolist()
 
 
 def test_a_mask_that_hides_nothing_changes_nothing(model):
@@ -77,9 +86,12 @@ def test_a_mask_that_hides_nothing_changes_nothing(model):
 
 
 def test_masks_are_seen_where_there_is_a_model_and_inside_lists(model):
-    for rows in (masked(X, 6, 0), [*X[:6], np.ma.masked_all(2), *X[7:]], masked(X.astype(int), 6, 1)):
-        with pytest.raises(DataError, match=r"row 7 \(counted from 1\)"):
-            model.predict(rows)
+    gone = np.where(np.arange(60) == 6, np.nan, X[:, 0])
+    expected = model.predict(np.stack([gone, X[:, 1]], axis=1))
+    np.testing.assert_array_equal(model.predict(masked(X, 6, 0)), expected)
+    assert not np.array_equal(expected, model.predict(X))
+    with pytest.raises(DataError, match=r"row 7 \(counted from 1\)"):
+        model.predict([*X[:6], np.ma.masked_all(2), *X[7:]])
     coder = SparseCoder(dictionary=np.eye(2)).fit(X)
     for ask in (coder.fit, coder.transform):
         with pytest.raises(DataError, match="X has a masked value in row 7"):
@@ -104,6 +116,8 @@ def test_cells_of_a_list_keep_their_types():
     assert fitted.model_.code == code
     with pytest.raises(CellError, match=r"column 'x0' holds datetime.date\(2020, 1, 1\) in row 1"):
         cs.GraphRegressor(GRAPH, **QUICK).fit([[date(2020, 1, 1), 1.0], *X[1:].tolist()], Y)
+    dates = [[date(2020, 1, 1 + i % 28), y] for i, y in enumerate(Y.tolist())]
+    assert [type(column).__name__ for column in code_for(dates).inputs][:2] == ["DateColumn", "DateColumn"]
 
 
 def test_a_number_no_float_can_hold_is_named():

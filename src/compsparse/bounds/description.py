@@ -16,7 +16,7 @@ from compsparse.graph import FunctionGraph
 from compsparse.models import FittedGraph
 from compsparse.networks import MaskedNetwork
 from compsparse.origin import Origin
-from compsparse.tables.coding import TextColumn
+from compsparse.tables.inputs import DateColumn, Input, LeftOutColumn, MeanColumn, TextColumn
 
 PER_DOUBLING = 8
 """Points of the grid of margins between 1 and 2."""
@@ -151,8 +151,23 @@ def code_choice(model: FittedGraph) -> Choice:
     """How the columns and the target were scaled, which texts are levels, and how many networks are averaged."""
     nats = count_nats(model.network.n_replicas) + 2 * _FLOAT * len(model.scale)
     for column in model.code.inputs:
-        nats += _levels_nats(column.levels) if isinstance(column, TextColumn) else 2 * _FLOAT
+        nats += _column_nats(column)
     return Choice("how the table is coded", Origin.FITTED, nats)
+
+
+def _column_nats(column: Input) -> float:
+    """How a column is read; which kind it is of stands in its values and in a choice among the kinds."""
+    kind = math.log(5)
+    if isinstance(column, LeftOutColumn):
+        return kind
+    if isinstance(column, DateColumn):
+        return kind + math.log(4 * 4) + _FLOAT + _column_nats(column.coded)
+    if isinstance(column, MeanColumn):
+        return kind + _levels_nats(column.levels) + _FLOAT * column.width * (len(column.levels) + 2)
+    if isinstance(column, TextColumn):
+        return kind + _levels_nats(column.levels) + 2 * math.log(2)
+    # mean, scale and ends; the sign for decimals, what stands beside numbers, and whether gaps are marked
+    return kind + 4 * _FLOAT + math.log(3) + _levels_nats([column.unit]) + math.log(2)
 
 
 def _levels_nats(levels: Sequence[str]) -> float:

@@ -46,6 +46,13 @@ def discover(
     time_limit: tables.TimeLimitOption = None,
     classification: tables.ClassificationOption = None,
     exclude: tables.ExcludeOption = None,
+    test: tables.TestOption = None,
+    group: tables.GroupOption = None,
+    time_split: tables.TimeSplitOption = None,
+    na: tables.NaOption = None,
+    sep: tables.SepOption = None,
+    decimal: tables.DecimalOption = None,
+    encoding: tables.EncodingOption = None,
     effort: Annotated[float, typer.Option(help="Multiplies the training steps of every trial in the search.")] = 1.0,
     device: tables.DeviceOption = None,
     random_state: tables.RandomStateOption = None,
@@ -53,23 +60,29 @@ def discover(
 ) -> None:
     """Find the function graph of a table, fit the network that mirrors it, and compare it with dense models.
 
-    A third of the rows is held out for the test. Ctrl-C ends the search with the best graph so far and fits that;
-    a second one ends the fit.
+    A third of the rows is held out for the test, unless --test names others. Ctrl-C ends the search with the best
+    graph so far and fits that; a second one ends the fit.
     """
     from compsparse.report.summary import summary
 
     to_learn, to_compare = tables.deadlines(seconds(time_limit))
-    check_outputs([out_, model], [data])
+    check_outputs([out_, model], [data, *([test] if test else [])])
     check_device(device)
     seed = own_seed(random_state)
-    split = tables.split_file(data, target, exclude, classification, seed)
+    form = {"sep": sep, "decimal": decimal, "encoding": encoding}
+    split = tables.split_file(
+        data, target, exclude, classification, seed, na, test=test, group=group, time_split=time_split, **form
+    )
     found = _discovered(split, seed, json_, effort=effort, device=device, time_limit=tables.seconds_to_learn(to_learn))
     if not json_:
         say("\n".join([*summary(found), ""]), style="bold")
         _print_discovery(found)
     _keep(found, model, json_)
     assessment = _assessed(found, split, seed, to_compare)
-    notes = tables.comparison_notes(assessment.others, to_compare)
+    notes = (
+        *tables.notes_on_reading(data, split, **form),
+        *tables.comparison_notes(assessment.others, to_compare),
+    )
     _report(found, split, assessment, seed, json_, page=out_, model=model, title=data.name, data=data, notes=notes)
 
 
@@ -137,6 +150,9 @@ def predict(
         Path | None, typer.Option("--out", help="A .csv file for the predictions; printed by default.")
     ] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Also give the probability of every class.")] = False,
+    sep: tables.SepOption = None,
+    decimal: tables.DecimalOption = None,
+    encoding: tables.EncodingOption = None,
 ) -> None:
     """Predict the target of every row of a table with a saved model.
 
@@ -147,10 +163,9 @@ def predict(
 
     check_outputs([out_], [model, data])
     fitted = FittedGraph.load(model)
-    table = read_table(data)
-    for name, levels in fitted.code.new_levels(table, fitted.graph.unread).items():
-        shown = ", ".join(levels[:5]) + (", …" if len(levels) > 5 else "")
-        say(f"note: column {name!r} holds levels never seen: {shown}", to=err)
+    table = read_table(data, sep=sep, decimal=decimal, encoding=encoding, texts=fitted.code.texts)
+    for sentence in fitted.code.surprises(table, fitted.graph.unread):
+        say(f"note: {sentence}", to=err)
     text = _predictions(fitted, table, proba)
     if out_ is None:
         print(text, end="")
@@ -197,6 +212,7 @@ def _discovered(
             device=device,
             time_limit=time_limit,
             progress=progress,
+            na=split.na,
         )
 
 
@@ -259,6 +275,8 @@ def _print_discovery(found: Discovery) -> None:
         say(evidence_line(found, entry))
     for caveat in found.caveats:
         say(f"note: {caveat}", style="yellow")
+    if found.model is not None:
+        tables.print_treatments(found.model.code.treatments)
     if found.status is not DiscoveryStatus.FINISHED:
         say(found.status.value, style="bold yellow")
     say(f"search and fit took {found.cost.seconds:.0f} s\n", style="dim")
@@ -276,6 +294,7 @@ def _as_data(found: Discovery, scores: Sequence[Any], known: Agreement | None) -
         "not_looked_at": list(found.not_looked_at),
         "evidence_text": [evidence_line(found, e) for e in found.evidence],
         "scores": scores_as_data(scores),
+        "treatments": tables.treatments_as_data(found.model.code.treatments) if found.model else [],
         "beside_the_formula": known.sentences() if known else None,
     }
 
@@ -293,6 +312,13 @@ def fit(
     time_limit: tables.TimeLimitOption = None,
     classification: tables.ClassificationOption = None,
     exclude: tables.ExcludeOption = None,
+    test: tables.TestOption = None,
+    group: tables.GroupOption = None,
+    time_split: tables.TimeSplitOption = None,
+    na: tables.NaOption = None,
+    sep: tables.SepOption = None,
+    decimal: tables.DecimalOption = None,
+    encoding: tables.EncodingOption = None,
     device: tables.DeviceOption = None,
     random_state: tables.RandomStateOption = None,
     json_: JsonOption = False,
@@ -311,7 +337,10 @@ def fit(
     check_outputs([out_, model], [data, *([graph] if graph.endswith(".json") else [])])
     check_device(device)
     seed, known = own_seed(random_state), graph_from(graph)
-    split = tables.split_file(data, target, exclude, classification, seed)
+    form = {"sep": sep, "decimal": decimal, "encoding": encoding}
+    split = tables.split_file(
+        data, target, exclude, classification, seed, na, test=test, group=group, time_split=time_split, **form
+    )
     if not json_:
         say(str(known))
         n_train = len(split.target.values)
@@ -322,6 +351,7 @@ def fit(
             split.X,
             split.y,
             classification=split.classes is not None,
+            na=split.na,
             random_state=seed,
             device=device,
             progress=progress,
@@ -329,6 +359,7 @@ def fit(
         )
     fitted.save(model)
     if not json_:
+        tables.print_treatments(fitted.code.treatments)
         say(f"model: {model}")
     was_cut = fitted.status in (TrainingStatus.OUT_OF_TIME, TrainingStatus.INTERRUPTED)
     assessment = tables.compared(fitted, split, seed, to_compare, name="mirrored network (compsparse)")
@@ -341,12 +372,17 @@ def fit(
         status=fitted.status.value if was_cut else "",
         model_path=str(model),
         data_path=str(data),
-        notes=tables.comparison_notes(assessment.others, to_compare),
+        treatments=fitted.code.treatments,
+        notes=(
+            *tables.notes_on_reading(data, split, **form),
+            *tables.comparison_notes(assessment.others, to_compare),
+        ),
     )
     fit_page(out_, report)
     if json_:
         told = {"status": fitted.status.name, "status_text": fitted.status.value, "random_state": seed}
         sizes = {"scores": scores_as_data(assessment.scores), "parameters": fitted.size.parameters}
+        sizes["treatments"] = tables.treatments_as_data(fitted.code.treatments)
         print_json(told | sizes | {"report": str(out_), "model": str(model)})
         return
     print_scores(assessment.scores)

@@ -14,7 +14,7 @@ from compsparse.errors import ConfigError
 from compsparse.graph import Constituent, FunctionGraph, Node
 from compsparse.models import FittedGraph
 from compsparse.networks import MirrorNetwork
-from compsparse.tables.coding import NumberColumn
+from compsparse.tables.inputs import LeftOutColumn, NumberColumn
 
 
 def model_graph(model: Any, n_inputs: int | None = None) -> FunctionGraph | None:
@@ -62,9 +62,16 @@ def fitted_graph_formulas(model: FittedGraph) -> FunctionGraph:
     check_kind("model", model, FittedGraph)
     if model.classes is not None:
         raise ConfigError("a model of classes answers by the largest of its outputs, which jumps: compile its logits")
-    texts = [column.name for column in model.code.inputs if not isinstance(column, NumberColumn)]
-    if texts:
-        raise ConfigError(f"column {texts[0]!r} holds categories, and a compiled network takes numbers alone")
+    for given in model.code.inputs:
+        if not isinstance(given, (NumberColumn, LeftOutColumn)):
+            raise ConfigError(
+                f"column {given.column!r} holds categories or dates, and a compiled network takes numbers alone"
+            )
+        if isinstance(given, NumberColumn) and given.marks_missing:
+            raise ConfigError(
+                f"column {given.name!r} had missing cells in the fit, and a compiled network needs all numbers: "
+                "fill them in before the fit"
+            )
     inputs = model.network.graph.inputs
     columns = [column for column in model.code.inputs if isinstance(column, NumberColumn)]
     nodes, wires = [], {}

@@ -17,7 +17,15 @@ from compsparse.errors import DataError
 from compsparse.models import FittedGraph
 from compsparse.tables import Table, TableCode
 from compsparse.tables.targets import free_names, names_in
-from compsparse.tables.values import check_cells, check_kinds, even_array, holds_numbers, plain_values, unmasked
+from compsparse.tables.values import (
+    check_cells,
+    check_kinds,
+    even_array,
+    holds_numbers,
+    missing_cells,
+    plain_values,
+    unmasked,
+)
 
 Estimator = TypeVar("Estimator", bound=BaseEstimator)
 Given = ParamSpec("Given")
@@ -44,6 +52,11 @@ def whole_or_not_at_all(
 
 class TableEstimator(BaseEstimator):
     """Reads tables: names and counts by scikit-learn's rules, cells by those of :mod:`compsparse.tables`."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = True
+        return tags
 
     def _table(self, X: Any, *, reset: bool) -> Table:
         """The columns of X; ``reset`` takes note of their names, otherwise they must be the ones of ``fit``."""
@@ -72,10 +85,13 @@ class TableEstimator(BaseEstimator):
         if not classification:
             return even_array(y, "y")
         labels: np.ndarray = column_or_1d(unmasked(y), warn=True)
-        cells, what = plain_values(labels), f"target {(names_in(y) or ['y'])[0]!r}"
-        check_cells(cells, what)
-        check_kinds(cells, what)
-        check_classification_targets(labels)
+        there = ~missing_cells(labels)
+        if there.any():  # rows without a label are left out later
+            filled = plain_values(labels[np.where(there, np.arange(len(labels)), np.argmax(there))])
+            what = f"target {(names_in(y) or ['y'])[0]!r}"
+            check_cells(filled, what)
+            check_kinds(filled, what)
+            check_classification_targets(plain_values(labels[there]))
         return labels
 
 
@@ -131,7 +147,7 @@ def _as_given(X: Any) -> Any:
 def _keeps_types(X: Any) -> bool:
     """Whether columns, or the cells of an array, are of types of their own."""
     if isinstance(X, np.ndarray):
-        return X.ndim == 2 and X.dtype.kind in "OUSV"
+        return X.ndim == 2 and X.dtype.kind in "OUSVMm"
     return hasattr(X, "columns") and hasattr(X, "shape")
 
 

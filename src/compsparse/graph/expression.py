@@ -15,7 +15,7 @@ from compsparse.graph.builder import OperationRecorder
 from compsparse.graph.constituent import Constituent
 from compsparse.graph.formula import Apply, Argument, Formula, render, substitute, walk
 from compsparse.graph.function_graph import FunctionGraph, Node, check_graph
-from compsparse.graph.parser import parse_formula, variables
+from compsparse.graph.parser import in_backquotes, parse_formula, variables
 
 
 def from_expression(
@@ -26,6 +26,7 @@ def from_expression(
     Args:
         inputs: order of the inputs; by default the order in which variables appear. Names that
             no expression uses become inert inputs.
+        text: names that are no identifiers stand in backquotes.
         fuse: fold operations on one variable into their neighbours.
 
     >>> print(from_expression("tanh(a*b + sin(c*d))"))
@@ -36,6 +37,8 @@ def from_expression(
     └─ sin_2 = sin(c*d)
        ├─ c
        └─ d
+    >>> from_expression("`wing area`*rho").inputs
+    ('wing area', 'rho')
     """
     check_flag("fuse", fuse)
     texts = [text] if isinstance(text, str) else check_list("text", text)
@@ -60,14 +63,12 @@ def to_expression(graph: FunctionGraph, most_characters: int = 100_000) -> list[
     """One expression per output; shared nodes are written out each time they are used.
 
     Raises:
-        GraphError: a constituent has no formula, an input's name is no identifier, or the
-            text would pass ``most_characters`` (shared nodes can make it exponentially long).
+        GraphError: a constituent has no formula, or the text would pass ``most_characters`` (shared
+            nodes can make it exponentially long).
     """
     check_graph("graph", graph)
     most_characters = check_count("most_characters", most_characters)
-    for name in graph.inputs:
-        if not name.isidentifier():
-            raise GraphError(f"input {name!r} is not an identifier and cannot stand in an expression")
+    names = [in_backquotes(name) for name in graph.inputs]
     length = {name: len(name) for name in graph.inputs}
     texts: dict[str, Formula] = {name: Argument(i) for i, name in enumerate(graph.inputs)}
     for node in graph.nodes:
@@ -77,7 +78,7 @@ def to_expression(graph: FunctionGraph, most_characters: int = 100_000) -> list[
             raise GraphError(f"the expression would be longer than {most_characters} characters at {node.name!r}")
         texts[node.name] = substitute(formula_of(node), [texts[p] for p in node.parents])
     try:
-        return [render(texts[o], graph.inputs) for o in graph.outputs]
+        return [render(texts[o], names) for o in graph.outputs]
     except RecursionError:
         raise GraphError(f"the graph is too deep ({graph.depth} levels) to be written as one expression") from None
 

@@ -1,4 +1,7 @@
-"""Reads expressions such as ``tanh(a*b + sin(c*d))``; never evaluates the text."""
+"""Reads expressions such as ``tanh(a*b + sin(c*d))``; never evaluates the text.
+
+A name that is no identifier stands in backquotes: `` `wing area` * rho ``; a backquote in a name is doubled.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,7 @@ from compsparse.graph.operations import ALIASES, OPERATIONS, Operation, operatio
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
     r"|(?P<name>[^\W\d]\w*)"
+    r"|(?P<quoted>`(?:[^`]|``)+`)"
     r"|(?P<symbol>\*\*|<=|>=|[-+*/^(),<>]))"
 )
 _NUMBERS = {"pi": math.pi}
@@ -35,6 +39,15 @@ class _Token:
     kind: str
     text: str
     position: int
+
+
+def in_backquotes(name: str) -> str:
+    """A name as it stands in an expression: in backquotes unless it is an identifier.
+
+    >>> in_backquotes("rho"), in_backquotes("wing area")
+    ('rho', '`wing area`')
+    """
+    return name if name.isidentifier() else "`" + name.replace("`", "``") + "`"
 
 
 def variables(text: str) -> list[str]:
@@ -90,6 +103,8 @@ class _Parser:
             found = _TOKEN.match(self.text, position)
             if not found:
                 position += len(self.text[position:]) - len(self.text[position:].lstrip())
+                if self.text[position] == "`":
+                    raise self._error("a name in backquotes needs a second one at its end", position)
                 raise self._error(f"unexpected character {self.text[position]!r}", position)
             kind = str(found.lastgroup)
             tokens.append(_Token(kind, found[kind], found.start(kind)))
@@ -154,6 +169,8 @@ class _Parser:
             if not math.isfinite(float(token.text)):
                 raise self._error(f"the number {token.text} is too large", token.position)
             return Constant(float(token.text))
+        if token.kind == "quoted":
+            return self.variable(token.text[1:-1].replace("``", "`"), token.position)
         if token.kind == "name":
             return self.call(token) if self.peek.text == "(" else self.name(token)
         problem = f"expected a value, found {token.text!r}" if token.text else "the expression ends too early"

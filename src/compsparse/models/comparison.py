@@ -21,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 
 from compsparse.clock import Deadline
 from compsparse.models.scores import ClassScore, Score, score_classes, score_numbers
-from compsparse.tables.coding import code_for
+from compsparse.tables.coded import coded_table
 from compsparse.tables.splitting import SplitTable
 
 _ROWS_SEEN_IN_TRAINING = 3_000_000
@@ -132,8 +132,9 @@ def baseline_scores(
     """
     # the seeds of scikit-learn have 32 bits
     seed = None if random_state is None else random_state % 2**32
-    code = code_for(split.X)
-    X, X_test = code.encoded(split.X), code.encoded(split.X_test)
+    classification = split.classes is not None
+    coded = coded_table(split.X, split.y, classification=classification, na=split.na, leaves_out=True)
+    X, X_test = coded.X, coded.code.encoded(split.X_test)
     y, y_test = split.target.values, split.target_test.values
     try:
         if split.classes is not None:

@@ -11,7 +11,7 @@ import torch
 from compsparse.models.fitted_graph import FittedGraph
 from compsparse.models.pictures import MOST_PICTURES, Axis, LearnedNodes, Picture
 from compsparse.networks.nodes import node_function, node_values
-from compsparse.tables.coding import NumberColumn, TextColumn
+from compsparse.tables.inputs import DateColumn, Input, LeftOutColumn, NumberColumn, TextColumn, readable
 
 _MOST_SERIES = 6
 _MOST_ROWS = 2000
@@ -44,11 +44,13 @@ def learned_nodes(model: FittedGraph, table: Any, replica: int = 0) -> LearnedNo
     """
     nodes = Constituents(model, table, replica)
     columns = model.code.chosen(table)
-    inputs = list(zip(model.code.inputs, columns.columns, strict=True))
+    found = dict(zip(columns.names or (), columns.columns, strict=True))
+    inputs = [column for column in model.code.inputs if not isinstance(column, LeftOutColumn)]
+    ranges = {c.name: _range(c, found[c.column]) for c in inputs if isinstance(readable(c), NumberColumn)}
     return LearnedNodes(
         pictures={node.name: tuple(nodes.pictures(node.name)) for node in nodes.graph.nodes},
-        ranges={c.name: (float(v.min()), float(v.max())) for c, v in inputs if isinstance(c, NumberColumn)},
-        levels={c.name: c.levels for c, _ in inputs if isinstance(c, TextColumn)},
+        ranges={name: ends for name, ends in ranges.items() if ends is not None},
+        levels={c.name: shown.shown for c in inputs if isinstance(shown := readable(c), TextColumn)},
         n_rows=columns.n_rows,
         n_networks=model.network.n_replicas,
     )
@@ -67,8 +69,9 @@ class Constituents:
         self.model, self.graph, self.replica = model, model.graph.pruned(), replica
         carried = node_values(model.network, torch.as_tensor(encoded[rows]), replica)
         self.values: dict[str, np.ndarray] = {name: values.numpy() for name, values in carried.items()}
-        self._columns = {column.name: column for column in model.code.inputs}
-        self._wires = {name: self._wires_of(name) for name in self.graph.index}
+        self._columns = {column.name: readable(column) for column in model.code.inputs}
+        left_out = model.code.left_out
+        self._wires = {name: self._wires_of(name) for name in self.graph.index if name not in left_out}
 
     def pictures(self, name: str) -> list[Picture]:
         """The constituent of a node: a curve, heat maps, or a curve per parent with the others held."""
@@ -93,7 +96,7 @@ class Constituents:
             i = self.graph.outputs.index(name) * self.model.network.config.out_channels + channel
             shown = raw * self.model.scale[i] + self.model.centre[i]
         else:
-            own = self.values[name][channel]
+            own = self._carried(name)[channel]
             shown = self._sign(name, channel) * (raw - own.mean()) / (own.std() or 1.0)
         return shown
 
@@ -124,9 +127,13 @@ class Constituents:
         return [Picture(one, across.axis, cells, down=down.axis, points=points) for one, cells in maps]
 
     def _points(self, name: str, swapped: bool) -> np.ndarray:
-        read = [(p, c) for p in self.graph[name].parents for c in range(len(self._carried(p)))]
-        shown = np.stack([self.readable(p, c, self._carried(p)[c]) for p, c in read], axis=1)[:_MOST_POINTS]
-        return shown[:, ::-1] if swapped else shown
+        shown = [
+            self.readable(parent, c, self._carried(parent)[c])
+            for parent in self.graph[name].parents
+            for c in range(len(self._wires[parent]))
+        ]
+        points = np.stack(shown, axis=1)[:_MOST_POINTS]
+        return points[:, ::-1] if swapped else points
 
     def _shown(self, name: str, codes: np.ndarray) -> tuple[str, tuple[str, ...], np.ndarray]:
         """Label, series and (series, places) values of a node where it reads the given codes."""
@@ -150,7 +157,7 @@ class Constituents:
 
     def _sign(self, name: str, channel: int) -> float:
         """The direction in which the first output that uses the node rises."""
-        own = self.values[name][channel]
+        own = self._carried(name)[channel]
         users = self.graph.descendants(name)
         output = next((o for o in self.graph.outputs if o in users), None)
         if output is None:
@@ -168,8 +175,12 @@ class Constituents:
         column = self._columns.get(name)
         carried = self._carried(name)
         if isinstance(column, TextColumn):
-            codes = column.encoded(np.array(column.levels, dtype=object))
-            return [_Wire(Axis(name, column.levels), codes, _commonest(carried.T))]
+            codes = column.codes(np.arange(len(column.shown)))
+            return [_Wire(Axis(name, column.shown), codes, _commonest(carried.T))]
+        if isinstance(column, NumberColumn) and column.marks_missing:
+            (shown,) = [self._number_wire(name, 0, self._label(name))]
+            there = np.full((len(shown.codes), 1), -1.0)
+            return [_Wire(shown.axis, np.hstack([shown.codes, there]), np.append(shown.typical, -1.0))]
         one = len(carried) == 1
         labels = [self._label(name)] if one else [f"{name}, channel {c + 1}" for c in range(len(carried))]
         return [self._number_wire(name, c, label) for c, label in enumerate(labels)]
@@ -187,6 +198,15 @@ class Constituents:
         if self.readable(name, channel, raw[-1:]) < self.readable(name, channel, raw[:1]):
             raw = raw[::-1]
         return _Wire(Axis(label, tuple(self.readable(name, channel, raw).tolist())), raw[:, None], typical)
+
+
+def _range(column: Input, values: np.ndarray) -> tuple[float, float] | None:
+    """Where a numeric input lies in a table; None where it is missing throughout."""
+    shown = readable(column)
+    assert isinstance(shown, NumberColumn)
+    numbers = shown.numbers(column.part_of(values) if isinstance(column, DateColumn) else values)
+    numbers = numbers[~np.isnan(numbers)]
+    return (float(numbers.min()), float(numbers.max())) if len(numbers) else None
 
 
 def _commonest(rows: np.ndarray) -> np.ndarray:

@@ -124,11 +124,12 @@ class FittedGraph:
     def to_onnx(self, path: str | os.PathLike[str]) -> None:
         """Writes the whole model for other programs, scaling and mean over replicas included.
 
-        The model takes ``x`` (rows, inputs) in double precision, the columns in the order of ``code.names``, and
-        answers ``y`` (rows, targets), or (rows, classes) probabilities.
+        The model takes ``x`` (rows, inputs) in double precision, the columns in the order of ``code.names``, NaN where
+        a cell is missing (columns that were left out may hold anything), and answers ``y`` (rows, targets), or
+        (rows, classes) probabilities.
 
         Raises:
-            ConfigError: a column holds categories; ONNX models take numbers alone.
+            ConfigError: a column holds categories or dates; ONNX models take numbers alone.
         """
         from compsparse.models.export import model_to_onnx
 

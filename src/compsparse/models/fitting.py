@@ -18,17 +18,19 @@ from compsparse.checks import (
     suggests_options,
 )
 from compsparse.errors import ConfigError, DataError
-from compsparse.graph import FunctionGraph
+from compsparse.graph import FunctionGraph, Node
 from compsparse.models.fitted_graph import FittedGraph, over_columns
 from compsparse.models.matching import matched_graph
 from compsparse.networks import MirrorNetwork, Sharing
+from compsparse.origin import Origin
 from compsparse.progress import Progress
 from compsparse.surroundings import usual_settings
 from compsparse.tables.coded import CodedTable, coded_table, with_its_target
+from compsparse.tables.coding import TableCode
 from compsparse.tables.columns import Table
 from compsparse.tables.scaling import scale_of
 from compsparse.tables.splitting import spared_rows
-from compsparse.tables.targets import Target
+from compsparse.tables.targets import Target, free_names
 from compsparse.training import CrossEntropy, FitConfig, Penalties, fit_graph
 
 
@@ -43,6 +45,7 @@ def fit_model(
     outputs: Sequence[str] | None = None,
     classification: bool | None = None,
     sample_weight: Any = None,
+    na: Sequence[str] = (),
     width: int = 24,
     depth: int = 2,
     activation: str = "silu",
@@ -61,11 +64,13 @@ def fit_model(
     Args:
         graph: a :class:`~compsparse.graph.FunctionGraph`, an expression, nested groups of columns, or None for one
             node over all columns; inputs are matched to named columns by name.
-        X: a pandas or polars table, or an array; texts become categorical inputs. Or a
+        X: a pandas, polars or pyarrow table, or an array; texts become categorical inputs, dates calendar parts
+            (``when``, the days since the first, and ``when_month``, ``when_weekday``, ``when_hour``). Or a
             :class:`~compsparse.tables.CodedTable`, which holds its target and its weights.
         y: the target: numbers, one column or several, or classes; or the name of its column.
         names, outputs: of the columns and of the targets, instead of their own.
         classification: whether the target holds classes; texts and booleans do by default.
+        na: words that mean, in every column, that a cell is missing.
         width, depth, activation, channels, share: the shape of the network, as in
             :func:`~compsparse.networks.mirror`.
         config: restarts, training and finish.
@@ -100,8 +105,18 @@ def fit_model(
         mirrored, columns = matched_graph(graph, Table.of(X, names))
         if y is None:
             raise ConfigError("give a target y beside the table X")
-        table = coded_table(columns, y, outputs=outputs, sample_weight=sample_weight, classification=classification)
-        table = table.without_copies()
+        table = coded_table(
+            columns,
+            y,
+            outputs=outputs,
+            sample_weight=sample_weight,
+            classification=classification,
+            na=na,
+            leaves_out=graph is None,
+        ).without_copies()
+        if graph is None:
+            mirrored = _over_every_input(table.code)
+        table = table.only(mirrored.inputs)
     target, centre, scale = _standardised(table)
     weights = None
     if table.sample_weight is not None:
@@ -151,6 +166,13 @@ def _over_all(graph: FunctionGraph, network: MirrorNetwork) -> MirrorNetwork:
     whole = MirrorNetwork(graph, network.config, network.n_replicas, range(network.n_replicas))
     whole.load_state_dict(network.state_dict())
     return whole
+
+
+def _over_every_input(code: TableCode) -> FunctionGraph:
+    """One node over all inputs that were not left out."""
+    read = [name for name in code.names if name not in code.left_out]
+    (name,) = free_names(["y"], code.names)
+    return FunctionGraph(code.names, [Node(name, tuple(read))]).from_origin(Origin.GIVEN)
 
 
 def _standardised(table: CodedTable) -> tuple[torch.Tensor, tuple[float, ...], tuple[float, ...]]:

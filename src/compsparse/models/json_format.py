@@ -20,11 +20,21 @@ from compsparse.graph.json_format import from_dict as graph_from_dict
 from compsparse.graph.json_format import to_dict as graph_to_dict
 from compsparse.models.fitted_graph import FittedGraph, over_columns
 from compsparse.networks import MirrorConfig, make_plan, mirror
-from compsparse.tables.coding import NumberColumn, TableCode, TextColumn
+from compsparse.tables.coding import TableCode
+from compsparse.tables.dates import ORDERS, ROUNDS
+from compsparse.tables.inputs import DateColumn, Input, LeftOutColumn, MeanColumn, NumberColumn, TextColumn
+from compsparse.tables.looking import Treatment
 from compsparse.training import TrainingStatus
 
 MODEL_FORMAT = "compsparse.model"
-MODEL_VERSION = 1
+MODEL_VERSION = 2
+_KINDS = {
+    "number": NumberColumn,
+    "levels": TextColumn,
+    "means": MeanColumn,
+    "date": DateColumn,
+    "left out": LeftOutColumn,
+}
 _DAMAGE = (KeyError, TypeError, ValueError, AttributeError, IndexError, RuntimeError, OverflowError, CompsparseError)
 
 
@@ -38,7 +48,9 @@ def model_to_dict(model: FittedGraph) -> dict[str, Any]:
             "format": MODEL_FORMAT,
             "version": MODEL_VERSION,
             "graph": graph_to_dict(model.graph),
-            "inputs": [asdict(column) for column in model.code.inputs],
+            "inputs": [column_to_dict(column) for column in model.code.inputs],
+            "treatments": [asdict(treatment) for treatment in model.code.treatments],
+            "na": list(model.code.na),
             "shape": {**asdict(config), "n_replicas": model.network.n_replicas},
             "weights": {name: _packed(value) for name, value in model.network.state_dict().items()},
             "targets": list(model.targets),
@@ -82,7 +94,7 @@ def model_from_text(text: str, source: str) -> FittedGraph:
 
 
 def _model(data: Mapping[str, Any]) -> FittedGraph:
-    code = TableCode(tuple(_column(entry) for entry in data["inputs"]))
+    code = _code(data)
     graph = graph_from_dict(data["graph"])
     weights = {name: _unpacked(name, value) for name, value in data["weights"].items()}
     columns = over_columns(graph, code)
@@ -156,13 +168,58 @@ def _unpacked(name: str, entry: Mapping[str, Any]) -> torch.Tensor:
     return torch.as_tensor(array.astype(np.float64))
 
 
-def _column(entry: Mapping[str, Any]) -> NumberColumn | TextColumn:
-    if "levels" in entry:
-        return TextColumn(entry["name"], tuple(entry["levels"]))
-    what = f"column {entry['name']!r}"
-    return NumberColumn(
-        entry["name"], _finite(f"the mean of {what}", entry["mean"]), _spread(f"the scale of {what}", entry["scale"])
+# ---- columns --------------------------------------------------------------------------------------
+
+
+def column_to_dict(column: Input) -> dict[str, Any]:
+    """How a column is read, as JSON values."""
+    kind = next(kind for kind, known in _KINDS.items() if isinstance(column, known))
+    if isinstance(column, DateColumn):
+        return {"kind": kind, **asdict(column), "coded": column_to_dict(column.coded)}
+    return {"kind": kind, **asdict(column)}
+
+
+def _code(data: Mapping[str, Any]) -> TableCode:
+    treatments = (
+        Treatment(str(t["column"]), tuple(map(str, t["inputs"])), str(t["sentence"]))
+        for t in data.get("treatments", ())
     )
+    inputs = tuple(_column(entry) for entry in data["inputs"])
+    return TableCode(inputs, tuple(treatments), tuple(map(str, data.get("na", ()))))
+
+
+def _column(entry: Mapping[str, Any]) -> Input:
+    """The column of an entry; those of version 1 have no kind: they hold levels, or a mean and a scale."""
+    kind = entry.get("kind", "levels" if "levels" in entry else "number")
+    values: dict[str, Any] = {name: value for name, value in entry.items() if name != "kind"}
+    what = f"column {entry['name']!r}"
+    if kind == "levels":
+        return TextColumn(**(values | {"levels": tuple(map(str, values["levels"]))}))
+    if kind == "left out":
+        return LeftOutColumn(**values)
+    if kind == "date":
+        coded = _column(values["coded"])
+        if not isinstance(coded, (NumberColumn, TextColumn)):
+            raise DataError(f"{what} must be coded as a number or as levels")
+        if values["part"] not in ("days", *ROUNDS) or values["order"] not in ("", *ORDERS):
+            raise DataError(f"{what} names a part of a date that is not known")
+        return DateColumn(**(values | {"start": _finite(f"the start of {what}", values["start"]), "coded": coded}))
+    if kind == "means":
+        return _mean_column(values, what)
+    for name in {"mean", "low", "high"} & set(values):
+        values[name] = _finite(f"the {name} of {what}", values[name])
+    return NumberColumn(**(values | {"scale": _spread(f"the scale of {what}", values["scale"])}))
+
+
+def _mean_column(values: Mapping[str, Any], what: str) -> MeanColumn:
+    rows = [
+        [_finite(f"a code of {what}", x) for x in row] for row in (*values["means"], values["rare"], values["missing"])
+    ]
+    levels = tuple(map(str, values["levels"]))
+    if len({len(row) for row in rows}) != 1 or len(rows) != len(levels) + 2:
+        raise DataError(f"{what} must hold one code for each level and target")
+    *means, rare, missing = (tuple(row) for row in rows)
+    return MeanColumn(values["name"], levels, tuple(means), rare, missing)
 
 
 def _first_line(error: BaseException) -> str:

@@ -11,6 +11,7 @@ from compsparse.graph import FunctionGraph, as_graph, single_node
 from compsparse.graph.parser import variables
 from compsparse.origin import Origin
 from compsparse.tables.columns import Table
+from compsparse.tables.dates import date_of
 from compsparse.tables.targets import free_names
 
 
@@ -30,7 +31,7 @@ def matched_graph(graph: Any, table: Table) -> tuple[FunctionGraph, Table]:
     by_position = input_names(len(table.columns))
     found = _graph_of(graph, table, by_position)
     if table.names is not None and (found.inputs != by_position or set(by_position) <= set(table.names)):
-        return found, table.chosen(table.places(found.inputs, "the graph"))
+        return found, table.chosen(table.places(_sources(found.inputs, table), "the graph"))
     if found.n_inputs != len(table.columns):
         raise DataError(f"the graph has {found.n_inputs} inputs, but X has {len(table.columns)} features")
     if table.names is None:
@@ -40,6 +41,12 @@ def matched_graph(graph: Any, table: Table) -> tuple[FunctionGraph, Table]:
     return found.rename(names | dict(zip(nodes, free_names(nodes, table.names), strict=True))), table
 
 
+def _sources(inputs: Sequence[str], table: Table) -> list[str]:
+    """The columns that inputs are read from: their own, or that of the date of which they are a part."""
+    columns = set(table.names or ())
+    return list(dict.fromkeys(name if name in columns else date_of(name, columns) for name in inputs))
+
+
 def _graph_of(graph: Any, table: Table, by_position: tuple[str, ...]) -> FunctionGraph:
     columns = by_position if table.names is None else table.names
     if graph is None:
@@ -47,7 +54,8 @@ def _graph_of(graph: Any, table: Table, by_position: tuple[str, ...]) -> Functio
     if isinstance(graph, str):
         used = variables(graph)
         if table.names is not None:
-            table.places(used, "the graph")
+            table.places(_sources(used, table), "the graph")
+            columns = (*columns, *[name for name in used if name not in columns])
         is_free = table.names is None and not set(by_position).issuperset(used)
         return FunctionGraph.from_expression(graph, None if is_free else columns)
     if isinstance(graph, Sequence):

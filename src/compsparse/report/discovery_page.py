@@ -11,6 +11,7 @@ from compsparse.discovery import Discovery, DiscoveryStatus, Step
 from compsparse.discovery.agreement import Agreement
 from compsparse.models.assessment import Assessment
 from compsparse.models.pictures import LearnedNodes
+from compsparse.report.columns import treatments_sections
 from compsparse.report.evidence import evidence_by_node, listed
 from compsparse.report.figure import Figure
 from compsparse.report.graph_view import graph_sections
@@ -72,6 +73,7 @@ def discovery_page(path: str | Path, report: DiscoveryReport) -> Path:
         sections.append(Section("How the search got there", _ABOUT_PATH, tuple(figures)))
     sections.append(Section("What to keep in mind", _told([*found.caveats, *report.notes, *found.advice])))
     if found.model is not None:
+        sections += treatments_sections(found.model.code.treatments)
         sections.append(Section("Use the model", _usage(report)))
     return write_page(path, report.title, _lead(report), sections, "Made by compsparse. The baselines are untuned.")
 

@@ -9,11 +9,13 @@ from pathlib import Path
 from compsparse.graph import FunctionGraph
 from compsparse.models.assessment import Assessment
 from compsparse.models.pictures import LearnedNodes
+from compsparse.report.columns import treatments_sections
 from compsparse.report.evidence import listed
 from compsparse.report.figure import Figure
 from compsparse.report.graph_view import graph_sections
 from compsparse.report.page import Section, usage, write_page
 from compsparse.report.predictions import fit_figures, predictions_section, score_figures
+from compsparse.tables.looking import Treatment
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,7 @@ class FitReport:
         learned: what the nodes learned.
         status: a sentence on a fit that was cut short.
         model_path, data_path: as the reader would type them.
+        treatments: what was done to the columns of the table.
     """
 
     title: str
@@ -39,6 +42,7 @@ class FitReport:
     model_path: str = "model.json"
     data_path: str = "data.csv"
     notes: tuple[str, ...] = ()
+    treatments: tuple[Treatment, ...] = ()
 
     def figures(self) -> list[Figure]:
         """Every chart of the page."""
@@ -54,6 +58,7 @@ def fit_page(path: str | Path, report: FitReport) -> Path:
         Section("", "".join(f'<div class="banner" role="alert">{escape(sentence)}</div>' for sentence in told)),
         *graph_sections(report.graph, report.learned, {}, f"<p>{escape(_facts(report))}</p>"),
         predictions_section(found, better=found.better_elsewhere),
+        *treatments_sections(report.treatments),
         Section("Use the model", usage(python, "model", report.model_path, report.data_path)),
     ]
     lead = (

@@ -101,8 +101,8 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 def usage(python: str, model: str, model_path: str, data_path: str) -> str:
     """How to predict with a saved model, in Python and in a shell; ``python`` loads it as ``model``."""
-    reader = "read_parquet" if data_path.endswith(".parquet") else "read_csv"
-    lines = f"{python}\n\nimport pandas\n\ntable = pandas.{reader}({data_path!r})\nprint({model}.predict(table))"
+    read = f"from compsparse.tables import read_table\n\ntable = read_table({data_path!r})"
+    lines = f"{python}\n\n{read}\nprint({model}.predict(table))"
     shell = f"compsparse predict {shell_word(model_path)} {shell_word(data_path)} --out predictions.csv"
     return f"<pre><code>{escape(lines)}</code></pre><pre><code>{escape(shell)}</code></pre>"
 

@@ -8,18 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from compsparse.checks import check_unmasked
+from compsparse.checks import check_name_list, check_unmasked, input_names
 from compsparse.errors import DataError
-from compsparse.sizes import check_size
-from compsparse.tables.coding import TableCode, code_for
-from compsparse.tables.columns import Table, rows_of
+from compsparse.tables.coding import TableCode, fitted_code
+from compsparse.tables.columns import Table
 from compsparse.tables.copies import copies_in
-from compsparse.tables.targets import Target, target_for
+from compsparse.tables.looking import Treatment
+from compsparse.tables.problems import Problems
+from compsparse.tables.targets import Target, TargetCells, read_target, target_for
 from compsparse.tables.values import even_array
 from compsparse.text import in_a_line
-
-_COPIES = 8
-"""How often a table stands in memory at the most, as numbers: while equal rows are looked for."""
 
 
 @in_a_line
@@ -33,6 +31,7 @@ class CodedTable:
         target: what is to be predicted.
         sample_weight: one positive number per row, or None.
         n_copies: rows that were left out because another says the same, with their weight.
+        n_without_target: rows that were left out because they have no target.
     """
 
     code: TableCode
@@ -40,6 +39,7 @@ class CodedTable:
     target: Target
     sample_weight: np.ndarray | None = None
     n_copies: int = 0
+    n_without_target: int = 0
 
     def without_copies(self) -> CodedTable:
         """Every row once, with the weight of all its copies: no split can then put one on either side."""
@@ -52,7 +52,22 @@ class CodedTable:
         kept = first[order]
         is_even = self.sample_weight is None and bool(np.ptp(weight) == 0)
         target = replace(self.target, values=self.target.values[kept])
-        return CodedTable(self.code, self.X[kept], target, None if is_even else weight, len(same) - len(kept))
+        return replace(
+            self,
+            X=self.X[kept],
+            target=target,
+            sample_weight=None if is_even else weight,
+            n_copies=len(same) - len(kept),
+        )
+
+    def only(self, names: Sequence[str]) -> CodedTable:
+        """Some of the inputs, in the order of their names."""
+        own, place = {}, 0
+        for column in self.code.inputs:
+            own[column.name] = list(range(place, place + column.width))
+            place += column.width
+        code = self.code.only(names)
+        return replace(self, code=code, X=self.X[:, [i for name in names for i in own[name]]])
 
 
 def coded_table(
@@ -63,38 +78,88 @@ def coded_table(
     outputs: Sequence[str] | None = None,
     sample_weight: Any = None,
     classification: bool | None = None,
+    na: Sequence[str] = (),
+    leaves_out: bool = False,
 ) -> CodedTable:
-    """Checks and codes a table and its target; rows of weight zero are left out.
+    """Checks and codes a table and its target; rows of weight zero and rows without a target are left out.
 
     Args:
-        X: a pandas or polars table, or an array; texts become categorical inputs.
+        X: a pandas, polars or pyarrow table, or an array; texts become categorical inputs, dates calendar parts.
         y: one target per row or several, or the name of a column of X; texts and booleans are classes unless
             ``classification`` says otherwise.
         names, outputs: of the columns and of the targets, instead of their own.
+        na: words that mean, in every column, that a cell is missing.
+        leaves_out: whether constants, copies of other columns, identifiers and indices are left out.
 
     Raises:
-        DataError: names the column and the row that cannot be used.
+        DataError: names the columns and the rows that cannot be used, all at once.
     """
     X, y = with_its_target(X, y)
-    table = Table.of(X, names)
+    na = check_name_list("na", na)
+    table = Table.of(X, names).without(na)
+    _check_lengths(table, y)
+    weight = _checked_weight(sample_weight, table.n_rows)
+    cells = read_target(y, classification, na)
+    has_weight = np.ones(table.n_rows, dtype=bool) if weight is None else weight > 0
+    kept = has_weight & ~cells.missing
+    n_gone = int((has_weight & cells.missing).sum())
+    if not kept.any():
+        raise DataError(f"{_called(cells)} is missing in every row")
+    weight = None if weight is None else weight[kept]
+    try:
+        made = _coded(table.rows(kept), cells.rows(kept), outputs, weight, na, leaves_out)
+    except DataError:
+        # once more with all rows in their places, so that they are counted as they stand in the table
+        place = np.where(kept, np.arange(table.n_rows), np.argmax(kept))
+        _coded(table.rows(place), cells.rows(place), outputs, None, na, leaves_out)
+        raise
+    told = Treatment(", ".join(made.target.outputs), (), _about_target(made.target, n_gone))
+    return replace(made, code=replace(made.code, treatments=(*made.code.treatments, told)), n_without_target=n_gone)
+
+
+def _coded(
+    table: Table,
+    cells: TargetCells,
+    outputs: Sequence[str] | None,
+    weight: np.ndarray | None,
+    na: Sequence[str],
+    leaves_out: bool,
+) -> CodedTable:
+    """The rows as numbers.
+
+    Raises:
+        DataError: all that is wrong with the columns and the target.
+    """
+    problems = Problems()
+    target, coded = None, None
+    with problems.noted():
+        target = target_for(cells, table.names or input_names(len(table.columns)), outputs)
+    with problems.noted():
+        z = np.zeros((table.n_rows, 1)) if target is None else target.standardised
+        coded = fitted_code(table, z, sample_weight=weight, leaves_out=leaves_out, na=na)
+    problems.told()
+    assert target is not None
+    assert coded is not None
+    code, X = coded
+    return CodedTable(code, X, target, weight)
+
+
+def _about_target(target: Target, n_gone: int) -> str:
+    what = "the target" if target.classes is None else f"the target, {len(target.classes)} classes"
+    return f"{what}; {n_gone:,} row{'s' * (n_gone > 1)} without it left out" if n_gone else what
+
+
+def _called(cells: TargetCells) -> str:
+    return f"target {(cells.names or ['y'])[0]!r}"
+
+
+def _check_lengths(table: Table, y: Any) -> None:
     n_targets = _length(y)
     if n_targets != table.n_rows:
         raise DataError(f"X has {_rows(table.n_rows)} but y has {n_targets:,}")
     if table.n_rows < 2:
         samples = "1 sample" if table.n_rows else "0 samples"
         raise DataError(f"found {_rows(table.n_rows)} ({samples}): at least 2 are needed")
-    weight = _checked_weight(sample_weight, table.n_rows)
-    if weight is not None and not weight.all():
-        kept = weight > 0
-        table, y, weight = table.rows(kept), rows_of(y, kept), weight[kept]
-    code = code_for(table, sample_weight=weight)
-    width = sum(column.width for column in code.inputs)
-    check_size(
-        f"{_rows(table.n_rows)} of {width:,} encoded columns",
-        table.n_rows * width * _COPIES,
-        "give a random part of the rows, or fewer columns",
-    )
-    return CodedTable(code, code.encoded(table), target_for(y, code.names, outputs, classification), weight)
 
 
 def with_its_target(X: Any, y: Any) -> tuple[Any, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 
 from compsparse.checks import check_names
 from compsparse.errors import DataError
-from compsparse.tables.values import even_array, plain_values
+from compsparse.tables.values import blanked, categories, even_array, plain_values
 from compsparse.text import in_a_line
 
 SEPARATOR = "\x1f"
@@ -45,9 +45,11 @@ class Table:
             found = X
         elif isinstance(X, (str, Path)):
             raise DataError(f"X must be a table, got {str(X)!r}; compsparse.tables.read_table reads a file")
+        elif hasattr(X, "column_names") and hasattr(X, "to_pandas"):  # a table of pyarrow
+            found = cls.of(X.to_pandas())
         elif hasattr(X, "columns") and hasattr(X, "shape"):
             own = _checked_names([str(name) for name in X.columns])
-            found = cls(own, tuple(plain_values(X[name]) for name in X.columns), len(X))
+            found = cls(own, tuple(_cells(X[name]) for name in X.columns), len(X))
         else:
             array = even_array(X, "X")
             if array.ndim != 2:
@@ -61,14 +63,22 @@ class Table:
         """The same columns under other names."""
         return Table(_checked_names(check_names(names, len(self.columns), "input")), self.columns, self.n_rows)
 
+    def without(self, words: Collection[str]) -> Table:
+        """The table in which cells that read as one of the words hold nothing."""
+        columns = tuple(blanked(column, words) for column in self.columns) if words else self.columns
+        return Table(self.names, columns, self.n_rows)
+
     def chosen(self, places: Sequence[int]) -> Table:
         """Some of the columns, in the order of their places."""
         names = None if self.names is None else tuple(self.names[i] for i in places)
         return Table(names, tuple(self.columns[i] for i in places), self.n_rows)
 
     def rows(self, kept: np.ndarray) -> Table:
-        """The rows for which ``kept`` is true."""
-        return Table(self.names, tuple(column[kept] for column in self.columns), int(kept.sum()))
+        """The rows for which ``kept`` is true, or those of the places it holds."""
+        if kept.dtype == bool and kept.all():
+            return self
+        n = int(kept.sum()) if kept.dtype == bool else len(kept)
+        return Table(self.names, tuple(column[kept] for column in self.columns), n)
 
     def places(self, names: Sequence[str], needed_by: str) -> list[int]:
         """Where the columns stand that something needs, as in "the graph"."""
@@ -78,6 +88,18 @@ class Table:
             which = "it" if len(missing) == 1 else "them"
             raise DataError(f"{no_such_columns(missing, list(there))} ({needed_by} needs {which})")
         return [there[name] for name in names]
+
+
+def _cells(column: Any) -> np.ndarray:
+    """A column of a pandas or a polars table; categories as such, times as the clock of their zone shows them."""
+    dtype = getattr(column, "dtype", None)
+    if str(dtype).lower().startswith(("category", "categorical", "enum")):
+        return categories(column.to_numpy() if hasattr(column, "to_numpy") else column)
+    if getattr(dtype, "kind", "") == "M" and hasattr(column, "dt"):
+        return np.asarray((column if column.dt.tz is None else column.dt.tz_localize(None)).astype("datetime64[us]"))
+    if getattr(dtype, "time_zone", None):
+        return np.asarray(column.dt.replace_time_zone(None))
+    return plain_values(column)
 
 
 def rows_of(table: Any, kept: np.ndarray) -> Any:

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from compsparse.checks import check_flag, check_names
+from compsparse.checks import brief, check_flag, check_names, row_text
 from compsparse.errors import ConfigError, DataError
+from compsparse.tables.looking import read_numbers
 from compsparse.tables.scaling import scale_of
-from compsparse.tables.values import check_cells, even_array, finite_numbers, plain_values
+from compsparse.tables.values import blanked, check_cells, even_array, finite_numbers, missing_cells, plain_values
 from compsparse.text import in_a_line
 
 _FEWEST_TO_SUSPECT = 20
@@ -36,6 +37,75 @@ class Target:
         """The rows for which ``kept`` is true."""
         return Target(self.values[kept], self.outputs, self.classes)
 
+    @property
+    def standardised(self) -> np.ndarray:
+        """Columns of mean 0 and spread 1: one for each output; for classes an indicator of each, one for two."""
+        if self.classes is None:
+            columns = list(self.values.T)
+        else:
+            one_hot = np.eye(len(self.classes))[self.values]
+            columns = list((one_hot[:, 1:] if one_hot.shape[1] == 2 else one_hot).T)
+        return np.stack([scale_of(column).standardised(column) for column in columns], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class TargetCells:
+    """A target as it was given, a row for each row of its table.
+
+    Attributes:
+        array: (rows,) or (rows, targets).
+        names: its own, or None.
+        classification: what was asked for; None leaves it to the cells.
+    """
+
+    array: np.ndarray
+    names: list[str] | None
+    classification: bool | None = None
+
+    @property
+    def missing(self) -> np.ndarray:
+        """The rows in which a target is missing."""
+        columns = self.array[:, None] if self.array.ndim == 1 else self.array
+        gone: np.ndarray = np.any([missing_cells(column) for column in columns.T], axis=0)
+        return gone
+
+    def rows(self, kept: np.ndarray) -> TargetCells:
+        """The rows for which ``kept`` is true, or those of the places it holds."""
+        return TargetCells(self.array[kept], self.names, self.classification)
+
+
+def read_target(y: Any, classification: bool | None = None, na: Sequence[str] = ()) -> TargetCells:
+    """A target as an array; texts that are numbers become numbers, unless classes are asked for.
+
+    Texts of few different numbers may be labels: they become numbers where ``classification`` is false.
+    """
+    if isinstance(y, TargetCells):
+        return y
+    if classification is not None:
+        check_flag("classification", classification)
+    array = even_array(y, "y")
+    if array.ndim not in (1, 2) or array.size == 0:
+        raise DataError(f"y must hold one value, or one row of values, per row of X; got shape {array.shape}")
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    names = names_in(y)
+    columns = [array] if array.ndim == 1 else list(array.T)
+    if array.dtype == object or na:
+        columns = [blanked(column, na) for column in columns]
+        if not classification:
+            called = names or [f"y{i}" for i in range(len(columns))]
+            columns = [_maybe_numbers(c, called[i], classification) for i, c in enumerate(columns)]
+        array = columns[0] if array.ndim == 1 else np.stack(columns, axis=1)
+    return TargetCells(array, names, classification)
+
+
+def _maybe_numbers(column: np.ndarray, name: str, classification: bool | None) -> np.ndarray:
+    texts = {cell for cell in column.tolist() if isinstance(cell, str)} if column.dtype.kind in "OU" else set()
+    if not texts or (classification is None and len(texts) <= _FEWEST_TO_SUSPECT):
+        return column
+    read = read_numbers(column, f"target {name!r}")
+    return column if read is None else read
+
 
 def target_for(
     y: Any, inputs: Sequence[str], outputs: Sequence[str] | None = None, classification: bool | None = None
@@ -45,21 +115,35 @@ def target_for(
     Raises:
         DataError: the target is constant, has gaps, or looks like an identifier.
     """
-    array = even_array(y, "y")
-    if array.ndim not in (1, 2) or array.size == 0:
-        raise DataError(f"y must hold one value, or one row of values, per row of X; got shape {array.shape}")
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
-    array = plain_values(array)
-    names = _names(y, array, inputs, outputs)
-    guessed = classification is None
-    if classification is not None:
-        check_flag("classification", classification)
-    if guessed:
-        classification = array.dtype.kind in "OUSb"
-    if classification:
+    cells = read_target(y, classification)
+    array = plain_values(cells.array)
+    names = _names(cells, array, inputs, outputs)
+    is_classes = array.dtype.kind in "OUSb" if cells.classification is None else cells.classification
+    if is_classes:
         return _classes(array, names)
-    return _numbers(array, names, sure=not guessed)
+    return _numbers(array, names, sure=cells.classification is not None)
+
+
+def target_values(y: Any, target: Target, na: Sequence[str] = ()) -> np.ndarray:
+    """Other rows of a target, as its own are held: numbers, or class numbers.
+
+    Raises:
+        DataError: a label is none of its classes, or a cell is no number.
+    """
+    array = plain_values(read_target(y, target.classes is not None, na).array)
+    if target.classes is None:
+        columns = [array] if array.ndim == 1 else list(array.T)
+        named = zip(target.outputs, columns, strict=True)
+        return np.stack([finite_numbers(column, f"target {name!r}") for name, column in named], axis=1)
+    place = {label: i for i, label in enumerate(target.classes)}
+    for row, label in enumerate(array.tolist()):
+        if label not in place:
+            known = ", ".join(map(str, target.classes[:10]))
+            raise DataError(
+                f"target {target.outputs[0]!r} holds {brief(label)} in {row_text(row)} of the test, which is no class "
+                f"of the rows to learn from: {known}"
+            )
+    return np.array([place[label] for label in array.tolist()], dtype=np.int64)
 
 
 def names_in(y: Any) -> list[str] | None:
@@ -81,7 +165,7 @@ def labels_as_array(labels: Sequence[Any]) -> np.ndarray:
     return np.array(list(labels), dtype=None if alike else object)
 
 
-def _names(y: Any, array: np.ndarray, inputs: Sequence[str], outputs: Sequence[str] | None) -> tuple[str, ...]:
+def _names(y: TargetCells, array: np.ndarray, inputs: Sequence[str], outputs: Sequence[str] | None) -> tuple[str, ...]:
     k = 1 if array.ndim == 1 else array.shape[1]
     if outputs is not None:
         given = check_names(outputs, k, "output")
@@ -90,7 +174,7 @@ def _names(y: Any, array: np.ndarray, inputs: Sequence[str], outputs: Sequence[s
             raise ConfigError(f"inputs and outputs must have different names: {both[0]!r} is both")
         return given
     usual = ["y"] if k == 1 else [f"y{i}" for i in range(k)]
-    names = free_names(names_in(y) or usual, inputs)
+    names = free_names(y.names or usual, inputs)
     if len(set(names)) < k:
         raise DataError(f"{k} targets need as many different names, got {', '.join(names)}")
     return tuple(names)

@@ -21,7 +21,7 @@ from compsparse.discovery.data.limits import (
 from compsparse.discovery.data.smooth.maps import has_heavy_tails, normal_scores
 from compsparse.errors import DataError
 from compsparse.progress import Progress, check_progress
-from compsparse.tables import CodedTable, TableCode, coded_table
+from compsparse.tables import CodedTable, coded_table
 from compsparse.tables.scaling import scale_of
 
 if TYPE_CHECKING:
@@ -109,14 +109,19 @@ def read_request(X: Any, y: Any, options: DataOptions) -> TableRequest:
         outputs=options.get("outputs"),
         sample_weight=options.get("sample_weight"),
         classification=options.get("classification"),
+        na=options.get("na") or (),
+        leaves_out=True,
     ).without_copies()
     _check_rows(table)
-    left_out, caveats = _useless_columns(table.code, table.X)
+    left_out = table.code.left_out
+    caveats = tuple(f"column {name!r} {why} and was left out" for name, why in left_out.items())
+    if table.n_without_target:
+        caveats = (*caveats, _about_targets(table))
     if table.n_copies:
         caveats = (*caveats, _about_copies(table))
     return TableRequest(
         table=table,
-        left_out=left_out,
+        left_out=frozenset(left_out),
         caveats=caveats,
         seed=seed,
         effort=effort,
@@ -133,9 +138,14 @@ def read_request(X: Any, y: Any, options: DataOptions) -> TableRequest:
 
 
 def _check_rows(table: CodedTable) -> None:
-    rows, columns = len(table.X), len(table.code.inputs)
+    rows, columns = len(table.X), len(table.code.inputs) - len(table.code.left_out)
     if FEWEST_ROWS <= rows <= columns:
         raise DataError(f"{rows} rows are too few for {columns} columns: more rows than columns are needed")
+
+
+def _about_targets(table: CodedTable) -> str:
+    n = table.n_without_target
+    return f"{n:,} row{'s' * (n > 1)} without a target {'were' if n > 1 else 'was'} left out"
 
 
 def _about_copies(table: CodedTable) -> str:
@@ -144,25 +154,3 @@ def _about_copies(table: CodedTable) -> str:
         f"{n:,} of {rows:,} rows repeat{'s' * (n == 1)} another exactly: each row was taken once, with the weight of "
         "its copies"
     )
-
-
-def _useless_columns(code: TableCode, X: np.ndarray) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Inputs that are constant or repeat another one; they can only be inert."""
-    caveats: list[str] = []
-    gone: set[str] = set()
-    seen: dict[bytes, str] = {}
-    start = 0
-    for column in code.inputs:
-        values = np.ascontiguousarray(X[:, start : start + column.width])
-        start += column.width
-        if not np.ptp(values, axis=0).any():
-            gone.add(column.name)
-            caveats.append(f"column {column.name!r} is constant and was left out")
-            continue
-        twin = seen.setdefault(values.tobytes(), column.name)
-        if twin != column.name:
-            gone.add(column.name)
-            caveats.append(f"column {column.name!r} says the same as {twin!r} and was left out")
-    if len(gone) == len(code.inputs):
-        raise DataError("every column is constant: there is nothing to learn from")
-    return frozenset(gone), tuple(caveats)

@@ -27,6 +27,7 @@ class DataOptions(TypedDict, total=False):
         names: of the columns, in the place of their own; x0, x1, … for an array.
         outputs: names of the targets; their own, or y, or y0, y1, … by default.
         sample_weight: one number >= 0 per row.
+        na: words that mean, in every column, that a cell is missing.
         classification: whether y holds classes; None decides by its type (texts and booleans do).
         fit: whether to fit the final model; True by default.
         fit_config: how the final model is fitted.
@@ -43,6 +44,7 @@ class DataOptions(TypedDict, total=False):
     names: Sequence[str] | None
     outputs: Sequence[str] | str | None
     sample_weight: Any
+    na: Sequence[str]
     classification: bool | None
     fit: bool
     fit_config: FitConfig | None
@@ -60,7 +62,7 @@ def from_data(X: Any, y: Any, **options: Unpack[DataOptions]) -> Discovery:
     """Finds the function graph of a table and fits the network that mirrors it.
 
     Args:
-        X: a pandas or polars table, or an array; texts become categorical inputs.
+        X: a pandas, polars or pyarrow table, or an array; texts become categorical inputs, dates calendar parts.
         y: one target, or several numeric ones.
         options: what :class:`DataOptions` lists.
 
