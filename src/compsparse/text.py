@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import shlex
 import unicodedata
+from importlib import import_module
 from typing import TextIO
 
 _UNSAFE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
@@ -39,6 +40,18 @@ def shell_word(name: object) -> str:
     """
     word = str(name)
     return shlex.quote(f"./{word}" if word.startswith("-") else word)
+
+
+# ---- notebooks --------------------------------------------------------------------------------------
+
+
+def notebook_html(record: object, by: str) -> str:
+    """HTML of a record, by the function of this name in :mod:`compsparse.report.notebook`.
+
+    Records stand below the package that draws them, so the function is looked up when a notebook asks.
+    """
+    html: str = getattr(import_module("compsparse.report.notebook"), by)(record)
+    return html
 
 
 # ---- terminals of few characters ------------------------------------------------------------------

@@ -29,7 +29,7 @@ def graph_sections(
 
 
 def _drawing(graph: FunctionGraph, evidence: Mapping[str, Sequence[str]]) -> str:
-    drawn = _without_many_inert(graph)
+    drawn = without_many_inert(graph)
     hover = hover_texts(graph, evidence)
     svg = draw_svg(drawn, direction="right" if drawn.n_inputs > _MANY_INPUTS else "up", hover=hover)
     names = iter(drawn.index)
@@ -49,7 +49,8 @@ def _drawing(graph: FunctionGraph, evidence: Mapping[str, Sequence[str]]) -> str
     )
 
 
-def _without_many_inert(graph: FunctionGraph) -> FunctionGraph:
+def without_many_inert(graph: FunctionGraph) -> FunctionGraph:
+    """The graph for a drawing: many inert inputs would crowd out the ones that act."""
     if len(graph.inert) <= _MOST_INERT_DRAWN:
         return graph
     return FunctionGraph([name for name in graph.inputs if name not in graph.inert], graph.nodes, graph.outputs)
