@@ -76,7 +76,7 @@ def claims_run(
         if deadline.is_over:
             break
         left = deadline.left if deadline.is_set else None
-        with shown(claim.name, err.is_terminal) as progress:
+        with shown(claim.name) as progress:
             verdict = run_claim(claim, "full" if profile == "full" else "quick", progress, left)
         keep(verdict, results)
         verdicts.append(verdict)

@@ -31,6 +31,8 @@ _ABOUT_DEMO = """\
 each joint. Which of them decide it, and which act together? The formula is hidden from the search.
 """
 
+_SEARCH_TRAIN_SHARPEN = 3
+"""The stages of a discovery; a fit has the last two."""
 _HEARD = (
     "Ctrl-C: the search ends; the best graph so far is fitted next (Ctrl-C again ends the fit too)",
     "Ctrl-C: the fit ends with the best networks so far",
@@ -179,25 +181,28 @@ def _discovered(
     device: str | None = None,
     time_limit: float | None = None,
 ) -> Discovery:
-    from compsparse.discovery import discover as search
-    from compsparse.discovery.data import evidence, outputs  # noqa: F401 (loaded before Ctrl-C ends a search)
-    from compsparse.models import fit_model  # noqa: F401 (likewise)
-    from compsparse.progress import shown
+    from compsparse.progress import begin_stage, shown
 
     if not quiet:
         n_train = len(split.target.values)
         say(f"discovering the function graph in {n_train:,} rows (random_state {seed}) …\n")
-    with ending_gently(*_HEARD), shown("discovering", err.is_terminal) as progress:
-        return search(
-            split.X,
-            split.y,
-            classification=split.classes is not None,
-            effort=effort,
-            random_state=seed,
-            device=device,
-            time_limit=time_limit,
-            progress=progress,
-        )
+    with shown("discovering", n_stages=_SEARCH_TRAIN_SHARPEN) as progress:
+        begin_stage(progress, "searching for the graph")
+        from compsparse.discovery import discover as search
+        from compsparse.discovery.data import evidence, outputs  # noqa: F401 (loaded before Ctrl-C ends a search)
+        from compsparse.models import fit_model  # noqa: F401 (likewise)
+
+        with ending_gently(*_HEARD):
+            return search(
+                split.X,
+                split.y,
+                classification=split.classes is not None,
+                effort=effort,
+                random_state=seed,
+                device=device,
+                time_limit=time_limit,
+                progress=progress,
+            )
 
 
 def _assessed(found: Discovery, split: SplitTable, seed: int, deadline: Deadline | None = None) -> Assessment:
@@ -315,7 +320,7 @@ def fit(
         say(str(known))
         n_train = len(split.target.values)
         say(f"\nfitting the mirrored network to {n_train:,} rows (random_state {seed}) …")
-    with ending_gently(_HEARD[1]), shown("fitting", err.is_terminal) as progress:
+    with ending_gently(_HEARD[1]), shown("fitting", n_stages=_SEARCH_TRAIN_SHARPEN - 1) as progress:
         fitted = fit_model(
             known,
             split.X,
