@@ -55,8 +55,9 @@ def discover(
 ) -> None:
     """Find the function graph of a table, fit the network that mirrors it, and compare it with dense models.
 
-    A third of the rows is held out for the test. Ctrl-C ends the search with the best graph so far and fits that;
-    a second one ends the fit.
+    A third of the rows is held out for the test.
+
+    Ctrl-C ends the search and fits the best graph so far; a second one ends the fit.
     """
     from compsparse.report.summary import summary
 

@@ -93,6 +93,21 @@ def bounds_html(bounds: BoundTable) -> str:
     return _whole(_told([bounds_verdict(bounds), *bounds.notes]), table(columns, bounds.cells()))
 
 
+def verdict_html(verdict: Any) -> str:
+    """The statement, the verdict in a sentence, the first chart, and folded away the rule and the figures.
+
+    Claims stand above reports, so their verdict is read by its attributes.
+    """
+    told = (("Source", verdict.source), ("Expected", verdict.expected), ("Measured", verdict.measured))
+    listed_ = "".join(f"<p><b>{name}:</b> {escape(text)}</p>" for name, text in told)
+    remarks = "".join(f"<li>{escape(caveat)}</li>" for caveat in verdict.caveats)
+    return _whole(
+        f"<p>{escape(verdict.statement)}</p><p><b>{escape(verdict.sentence)}</b></p>",
+        *(f'<div class="drawing">{figure._repr_svg_()}</div>' for figure in verdict.figures[:1]),
+        f"<details><summary>What was measured</summary>{listed_}{f'<ul>{remarks}</ul>' if remarks else ''}</details>",
+    )
+
+
 def estimator_html(estimator: Any) -> str:
     """The part of a fitted estimator's box that says what was learned; nothing where it has no such record."""
     ways: dict[str, Callable[[Any], str]] = {
