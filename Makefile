@@ -9,7 +9,7 @@ DEMO_EXTRAS := export,lab
 # neighbours stay in one process while there is work, so that what a module prepares is prepared once
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
-.PHONY: demo test test-quick test-all fuzz lint types docs bench browser clean
+.PHONY: demo test test-quick test-all fuzz lint types docs notebooks bench browser clean
 
 demo: $(VENV)/.demo
 	@$(BIN)/compsparse demo --model demo-model.json
@@ -38,6 +38,10 @@ types: $(VENV)/.dev
 docs: $(VENV)/.dev
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
+
+# runs the notebooks of the docs anew and keeps what they show
+notebooks: $(VENV)/.dev
+	$(BIN)/jupyter execute --inplace docs/notebooks/*.ipynb
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/run_all.py

@@ -12,12 +12,14 @@ from compsparse.graph import FunctionGraph, draw_svg
 from compsparse.report.evidence import listed
 from compsparse.report.graph_view import without_many_inert
 from compsparse.report.page import table
+from compsparse.report.pictures import picture_svg
 from compsparse.report.summary import summary
 
 if TYPE_CHECKING:  # records are read here, nothing is computed
     from compsparse.bounds import BoundTable
     from compsparse.construct import Compiled
     from compsparse.models import FittedGraph
+    from compsparse.models.pictures import Picture
     from compsparse.sparse import Memorised
 
 _MOST_ROWS = 12
@@ -27,6 +29,10 @@ _STYLE = """<style>
 .compsparse .scroll, .compsparse .drawing { overflow-x: auto; margin: 8px 0; }
 .compsparse table { border-collapse: collapse; margin: 0; font-size: inherit; }
 .compsparse th, .compsparse td { text-align: left; padding: 3px 10px; vertical-align: top; white-space: normal; }
+.compsparse .pic text { fill: currentColor; font: 10px system-ui, sans-serif; } .compsparse .pic .axis { stroke: #888; }
+.compsparse .pic .grid { stroke: #8884; } .compsparse .pic .row { fill: #fff; opacity: 0.75; }
+.compsparse .legend { font-size: 11px; } .compsparse .legend span { margin-right: 12px; }
+.compsparse .legend i { display: inline-block; width: 9px; height: 9px; margin-right: 4px; }
 .compsparse .number { text-align: right; } .compsparse summary { cursor: pointer; }
 </style>"""
 
@@ -91,6 +97,11 @@ def bounds_html(bounds: BoundTable) -> str:
 
     columns = ["bound", "Rademacher complexity", "gap", "expected loss", "status"]
     return _whole(_told([bounds_verdict(bounds), *bounds.notes]), table(columns, bounds.cells()))
+
+
+def picture_html(picture: Picture) -> str:
+    """A curve or a heat map of what a node learned."""
+    return _whole(f"<div>{picture_svg(picture)}</div>", f"<p>{escape(picture.note)}</p>" if picture.note else "")
 
 
 def verdict_html(verdict: Any) -> str:
