@@ -48,7 +48,7 @@ def _facts(graph: FunctionGraph, evidence: Mapping[str, Sequence[str]], name: st
     if name in graph.inputs:
         if name in graph.inert:
             return {"inert": "inert: no effect of it was seen"}
-        return {"read by": f"read by {listed(graph.consumers[name])}", **_users(graph, name)}
+        return _users(graph, name)
     facts = {"made of": f"{{{listed(inputs_below(graph, name))}}}", "kind": kind_text(graph, name)}
     if tuple(graph[name].parents) != inputs_below(graph, name):
         facts["reads"] = f"reads {listed(graph[name].parents)}"
@@ -57,8 +57,10 @@ def _facts(graph: FunctionGraph, evidence: Mapping[str, Sequence[str]], name: st
 
 
 def _users(graph: FunctionGraph, name: str) -> dict[str, str]:
+    """What reads it, and where there are several outputs, which of them it reaches."""
     outputs = [o for o in outputs_using(graph, name) if o != name]
-    return {"used by": f"used by {listed(outputs)}"} if outputs else {}
+    read = {"read by": f"read by {listed(graph.consumers[name])}"} if graph.consumers.get(name) else {}
+    return read | ({"reaches": f"reaches {listed(outputs)}"} if outputs and len(graph.outputs) > 1 else {})
 
 
 def _range(learned: LearnedNodes | None, name: str) -> dict[str, str]:
