@@ -127,7 +127,7 @@ def test_fit_writes_a_page_that_a_browser_shows(tmp_path, monkeypatch):
     for width, dark in ((1200, False), (390, True)):
         with opened(page_path, width=width, dark=dark) as (page, troubles):
             page.wait_for_selector(".chart svg")
-            assert page.locator(".chart svg").count() == 2
+            assert page.locator(".chart svg").count() == 3
             assert page.locator("svg.cs-graph .node").count() == 7
             assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
             assert troubles == []
