@@ -137,7 +137,7 @@ _MOST_CHART_LINES = 24
 
 def _say_verdict(verdict: Verdict) -> None:
     """The chart first, then the verdict, then the rule and the figures; the statement stands above."""
-    from compsparse.report.text_chart import text_chart
+    from compsparse.report.terminal_chart import text_chart
 
     width = max(30, min(out.width, 100) - 3)
     chart = [line for figure in verdict.figures[:1] for line in text_chart(figure, width, 6)]

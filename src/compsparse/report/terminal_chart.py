@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from compsparse.checks import check_count, check_kind
+from compsparse.report.charts import drawable
 from compsparse.report.figure import Figure
 from compsparse.text import printable
 
@@ -26,7 +27,7 @@ def text_chart(figure: Figure, width: int = 79, most_rows: int = 12) -> list[str
       n 2 |············●············| 0.1
       n 3 |●························| 0.01
     """
-    check_kind("figure", figure, Figure)
+    figure = drawable(check_kind("figure", figure, Figure))
     width, most_rows = check_count("width", width, least=30), check_count("most_rows", most_rows)
     title, named = printable(figure.title), printable(figure.y_title or figure.y)
     rows = [row for row in figure.rows if _place(figure, row[figure.y]) is not None]
@@ -74,8 +75,8 @@ def _drawn(figure: Figure, rows: list[dict[str, Any]], ends: tuple[float, float]
 
 
 def _place(figure: Figure, value: Any) -> float | None:
-    """Where a value lies on the axis; None where it has no place there."""
-    if not isinstance(value, (int, float)) or not math.isfinite(value) or (figure.log_y and value <= 0):
+    """Where a value of a drawable figure lies on the axis; None where it has no place there."""
+    if not isinstance(value, (int, float)):
         return None
     return math.log10(value) if figure.log_y else float(value)
 

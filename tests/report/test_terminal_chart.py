@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from compsparse.errors import ConfigError
@@ -39,6 +40,18 @@ def test_what_has_no_place_is_left_out_and_clouds_are_counted():
     assert len(text_chart(Figure("E", rows, "n", "y", log_y=True), 79)) == 2
     assert text_chart(Figure("E", rows, "n", "y", mark="points"), 79) == ["E: 4 rows, drawn on the page"]
     assert text_chart(Figure("E", rows[1:2], "n", "y"), 79) == ["E: 1 rows, drawn on the page"]
+
+
+ODD = [float("nan"), float("inf"), -float("inf"), 0.0, -1.0, np.float64(2), np.float32(3), 10**400, None, "3", True, []]
+
+
+@pytest.mark.parametrize("log_y", [False, True])
+@pytest.mark.parametrize("value", ODD, ids=str)
+def test_any_value_gives_a_chart(value, log_y):
+    rows = ({"n": 1, "y": value}, {"n": 2, "y": 5.0})
+    lines = text_chart(Figure("E", rows, "n", "y", log_y=log_y), 79)
+    assert lines[-1].endswith("| 5")
+    assert max(map(len, lines)) <= 79
 
 
 def test_control_characters_are_shown():
