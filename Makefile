@@ -6,12 +6,12 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint const
 # what the commands and the Python of README.md need; tests/test_readme.py runs them with nothing else installed
 DEMO_EXTRAS := export,lab
 # everything that is tested; what developers need beside it is the group `dev`
-ALL_EXTRAS := dask,export,images,postgres
+ALL_EXTRAS := dask,excel,export,images,postgres
 # two workers on two cores: one thread each, or they wait for each other
 # neighbours stay in one process while there is work, so that what a module prepares is prepared once
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
-.PHONY: demo test test-quick test-all test-min fuzz lint types docs paths bench browser clean
+.PHONY: demo test test-quick test-all test-min fuzz lint types docs notebooks paths bench browser clean
 
 demo: $(VENV)/.demo
 	@$(BIN)/compsparse demo --model demo-model.json
@@ -48,6 +48,10 @@ types: $(VENV)/.dev
 docs: $(VENV)/.dev
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
+
+# runs the notebooks of the docs anew and keeps what they show
+notebooks: $(VENV)/.dev
+	$(BIN)/jupyter execute --inplace docs/notebooks/*.ipynb
 
 # docs/paths.md, from a trace of what the code does
 paths: $(VENV)/.dev

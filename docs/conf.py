@@ -12,10 +12,12 @@ author = "the compsparse developers"
 copyright = "2026, the compsparse developers"
 version = release = compsparse.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml", "sphinx.ext.viewcode"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml", "sphinx.ext.viewcode"]
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "**.ipynb_checkpoints"]
+nb_execution_mode = "off"  # `make notebooks` runs them, and a heavy test compares
+nb_ipywidgets_js = {}  # no script from elsewhere
 html_math_renderer = "mathml"
 html_theme = "furo"
 html_title = "compsparse"

@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import fields
 from enum import Enum
+from importlib import import_module
 from typing import Any, TextIO, TypeVar
 
 _UNSAFE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
@@ -87,6 +88,18 @@ def _value_in_a_line(value: Any) -> str:
     return f"<{getattr(value, '__name__', type(value).__name__)}>"
 
 
+# ---- notebooks --------------------------------------------------------------------------------------
+
+
+def notebook_html(record: object, by: str) -> str:
+    """HTML of a record, by the function of this name in :mod:`compsparse.report.notebook`.
+
+    Records stand below the package that draws them, so the function is looked up when a notebook asks.
+    """
+    html: str = getattr(import_module("compsparse.report.notebook"), by)(record)
+    return html
+
+
 # ---- terminals of few characters ------------------------------------------------------------------
 
 _LOOK_ALIKE = {
@@ -99,6 +112,7 @@ _LOOK_ALIKE = {
     **dict.fromkeys("█▇▆▅▄▃▂▁■▪", "#"),
     **dict.fromkeys("\u00a0\u2009\u202f", " "),
     **{"…": "...", "×": "x", "÷": "/", "±": "+-", "≤": "<=", "≥": ">=", "≠": "!=", "≈": "~", "∞": "inf", "√": "sqrt"},
+    "┄": ".",
     **{"→": "->", "←": "<-", "↑": "^", "↓": "v", "⇒": "=>", "∈": "in", "∧": "and", "∨": "or", "¬": "not "},
     **{"⊕": "xor", "✓": "ok", "✔": "ok", "✗": "x", "✘": "x"},
     **{sign: f"^{n}" for n, sign in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")},

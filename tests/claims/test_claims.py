@@ -282,6 +282,23 @@ def test_checks_are_listed_apart():
     }
 
 
+@pytest.mark.parametrize("is_check", [False, True])
+@pytest.mark.parametrize("cut_short", [False, True])
+def test_a_verdict_is_a_sentence_of_at_most_25_words(is_check, cut_short):
+    for outcome in Outcome:
+        finding = Finding(outcome, measured="1", cut_short=cut_short)
+        verdict = run_claim(replace(TOY, is_check=is_check, experiment=lambda profile, progress, f=finding: f))
+        assert verdict.sentence.startswith(f"{verdict.word.capitalize()}: ")
+        assert len(verdict.sentence.split()) <= 25
+        assert ("time limit" in verdict.sentence) is cut_short
+
+
+def test_a_verdict_shows_itself_in_a_notebook():
+    claim = replace(TOY, statement="One <b>is</b> one.")
+    shown = run_claim(claim)._repr_html_()
+    assert shown.index("One &lt;b&gt;is&lt;/b&gt; one.") < shown.index("Refuted: ") < shown.index("<svg")
+
+
 def test_an_empty_store_is_said_so(tmp_path):
     with pytest.raises(DataError, match="no verdicts to report"):
         claims_page(tmp_path / "claims.html", kept(tmp_path))

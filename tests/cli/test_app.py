@@ -1,6 +1,7 @@
 import io
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -87,7 +88,7 @@ def test_ctrl_c_is_answered_while_modules_are_loaded(module, tmp_path):
         "sys.meta_path.insert(0, Finder())\n"
     )
     place = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
-    done = command_line("claims", "run", "depth-beats-width", "--results", str(tmp_path), PYTHONPATH=place)
+    done = command_line("claims", "run", "depth-beats-width", "--json", "--results", str(tmp_path), PYTHONPATH=place)
     assert (done.returncode, done.stderr, done.stdout) == (130, b"interrupted\n", b"")
 
 
@@ -187,3 +188,25 @@ def test_ctrl_c_that_is_ignored_stays_ignored():
 def test_importing_the_command_line_changes_no_handler():
     code = "import signal, compsparse.cli; assert signal.getsignal(signal.SIGINT) is signal.default_int_handler"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+# ---- for machines ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("compile", "a*b", "--bounds", "0:1", "--tol", "0.1"),
+        ("claims", "run", "ridge-powers-span-polynomials", "--results", "results"),
+    ],
+    ids=lambda words: " ".join(words[:2]),
+)
+def test_standard_output_is_one_json_document_and_progress_goes_elsewhere(arguments, tmp_path):
+    """Standard error is a terminal, so that everything that is shown on the way is shown."""
+    mine, its = pty.openpty()
+    command = [sys.executable, "-m", "compsparse.cli", *arguments, "--json"]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=its, cwd=tmp_path)
+    os.close(its)
+    assert isinstance(json.loads(done.stdout), dict)
+    assert done.stdout.count(b"\n") == 1
+    os.close(mine)

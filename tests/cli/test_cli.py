@@ -127,7 +127,7 @@ def test_fit_writes_a_page_that_a_browser_shows(tmp_path, monkeypatch):
     for width, dark in ((1200, False), (390, True)):
         with opened(page_path, width=width, dark=dark) as (page, troubles):
             page.wait_for_selector(".chart svg")
-            assert page.locator(".chart svg").count() == 2
+            assert page.locator(".chart svg").count() == 3
             assert page.locator("svg.cs-graph .node").count() == 7
             assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
             assert troubles == []
@@ -241,30 +241,33 @@ def test_discover_says_what_it_found(discovered):
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
 def test_the_page_of_a_discovery_in_a_browser(discovered, width, dark):
     with opened(discovered[0] / "report.html", width=width, dark=dark) as (page, troubles):
-        page.wait_for_function("document.querySelectorAll('.chart svg').length === 3")
-        for i in range(3):
+        page.wait_for_function("document.querySelectorAll('.chart svg').length === 4")
+        for i in range(4):
             assert page.locator(f"#chart-{i} svg .mark-symbol path").count() >= 3
-        nodes = page.locator("svg.cs-graph .node")
+        nodes = page.locator("svg.cs-graph .node:visible")
         assert nodes.count() == 7
         assert page.locator("article svg.pic image.mark").count() == 6  # three heat maps with their colour bars
         card = page.locator("#float")
-        assert not card.is_visible()
+        hint = card.inner_text()
+        assert "Point at a node" in hint
         for name, expected in (
             ("m0", "cuts the error on unseen rows"),
             ("d <°>", "read by m1"),
             ("y", "of the variation in rows that the fit had not seen"),
         ):
-            node = nodes.filter(has_text=re.compile(f"^{re.escape(name)}$"))
+            node = nodes.filter(has_text=re.compile(f"^{re.escape(name)}(: .*)?$"))
             node.scroll_into_view_if_needed()
             node.hover()
             assert expected in card.inner_text()
-            box, at = card.bounding_box(), node.bounding_box()
+            box, graph = card.bounding_box(), page.locator(".graph").bounding_box()
             assert 0 <= box["x"] <= box["x"] + box["width"] <= width
-            assert box["x"] > at["x"] or box["y"] > at["y"] + at["height"] or box["y"] + box["height"] < at["y"]
+            assert box["x"] >= graph["x"] + graph["width"] or box["y"] >= graph["y"] + graph["height"]
         assert card.locator("svg.pic image").count() == 2
         nodes.last.click()
+        page.mouse.move(1, 1)
+        assert expected in card.inner_text()
         page.keyboard.press("Escape")
-        assert not card.is_visible()
+        assert card.inner_text() == hint
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
         assert troubles == []
 

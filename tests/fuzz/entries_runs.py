@@ -14,7 +14,7 @@ from odd import Entry
 from compsparse import claims, files, measures, progress, sweeps, text
 from compsparse.claims.p_star import measure_p_star
 from compsparse.networks.symbols import HierarchicalCNN
-from compsparse.report import Figure
+from compsparse.report import Figure, text_chart
 from compsparse.sweeps import engines
 from compsparse.sweeps.curves import summary_table
 from compsparse.sweeps.kinds.hierarchy import HierarchyRun
@@ -276,6 +276,8 @@ add(
     lambda **given: Figure(**_figure()).save(**given),
     lambda: {"path": FOLDER / "chart.json"},
 )
+
+add("text_chart", text_chart, lambda: {"figure": Figure(**_figure()), "width": 60, "most_rows": 5})
 
 # ---- measures ------------------------------------------------------------------------------------
 

@@ -75,9 +75,9 @@ def test_evidence_says_what_was_measured(numbers):
 def test_hover_names_members_kind_evidence_and_users(numbers):
     texts = hover_texts(numbers.graph, evidence_by_node(numbers))
     assert set(texts) == set(GRAPH.index)
-    for part in ("{a, b}", "strong: joined into one number", "found again in 90%", "used by y"):
+    for part in ("{a, b}", "strong: joined into one number", "found again in 90%", "read by y"):
         assert part in texts["m0"]
-    assert "used by y, z" in texts["m1"]
+    assert "reaches y, z" in texts["m1"]
     assert "inert: no effect of it was seen" in texts["idle"]
     assert "no smaller group separates" in texts["y"]
 
@@ -151,7 +151,7 @@ def test_the_page_of_several_outputs(numbers, tmp_path):
     ]
     assert len(path_figures(numbers)) == 1
     assert all(row["low"] > 0 for row in path_figures(numbers)[0].rows)
-    assert text.count("data-card=") == len(GRAPH.index)
+    assert text.count("data-card=") == 2 * len(GRAPH.index)  # for a wide screen and for a phone
     assert "<m/s>" not in text
     for part in ("idle", "a note", "0.90000", "compsparse predict model.json", "Discovery.from_json"):
         assert part in unescape(text)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from compsparse.certificate import Certificate, Rigour
 from compsparse.optional import needs
-from compsparse.text import in_a_line
+from compsparse.text import in_a_line, notebook_html
 
 if TYPE_CHECKING:
     import pandas
@@ -171,6 +171,9 @@ class BoundTable:
         if not math.isnan(self.training_loss):
             head += f", training loss {self.training_loss:.3g} at margin {self.margin:g}"
         return "\n".join([head, *(line.rstrip() for line in lines), *self.notes])
+
+    def _repr_html_(self) -> str:
+        return notebook_html(self, "bounds_html")
 
 
 def _cell(value: object) -> str:

@@ -19,7 +19,7 @@ from compsparse.checks import check_choice, check_flag, check_kind, check_list, 
 from compsparse.errors import ConfigError, DataError
 from compsparse.progress import Progress
 from compsparse.report.figure import Figure
-from compsparse.text import in_a_line
+from compsparse.text import in_a_line, notebook_html
 
 Profile = Literal["quick", "full"]
 PROFILES: tuple[Profile, ...] = ("quick", "full")
@@ -43,6 +43,15 @@ class Outcome(Enum):
         return _CHECK_WORDS[self.value] if is_check else self.value
 
 
+_SAID = {
+    "supported": "what was measured agrees with the statement, by a rule that was written down before",
+    "refuted": "what was measured goes against the statement, by a rule that was written down before",
+    "inconclusive": "what was measured speaks neither for the statement nor against it",
+    "holds": "every case that was tried agrees with the statement",
+    "fails": "a case that was tried goes against the statement, so there is a mistake in a program",
+    "not made": "what was tried says nothing of the statement",
+}
+"""What a verdict means, by its word."""
 _CHECK_WORDS = {"supported": "holds", "refuted": "fails", "inconclusive": "not made"}
 
 
@@ -207,6 +216,15 @@ class Verdict:
     def word(self) -> str:
         """The outcome as it is shown."""
         return self.outcome.word(self.is_check)
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in a sentence of at most 25 words."""
+        said = "the time limit ended the run before everything was measured" if self.cut_short else _SAID[self.word]
+        return f"{self.word.capitalize()}: {said}."
+
+    def _repr_html_(self) -> str:
+        return notebook_html(self, "verdict_html")
 
     def to_dict(self) -> dict[str, Any]:
         """The verdict in JSON values."""

@@ -54,8 +54,9 @@ def _detail(verdict: Verdict) -> str:
     caveats = "".join(f"<li>{escape(c)}</li>" for c in verdict.caveats)
     return (
         f'<div class="card"><p>{escape(verdict.statement)}</p>'
+        f'<p class="verdict {verdict.outcome.value}">{escape(verdict.sentence)}</p>'
         f"<p><b>Expected:</b> {escape(verdict.expected)}<br><b>Measured:</b> {escape(verdict.measured)}<br>"
-        f"<b>Verdict:</b> {_outcome(verdict)}, in {verdict.seconds:.0f} s</p>"
+        f"<b>Run:</b> {verdict.seconds:.0f} s</p>"
         + (f"<p><b>Caveats</b></p><ul>{caveats}</ul>" if caveats else "")
         + "</div>"
     )

@@ -23,8 +23,8 @@ from compsparse.text import printable, shown_on
 
 GROUPS: Mapping[str, Mapping[str, str]] = {
     "Start here": {
-        "demo": "compsparse demo",
         "discover": "compsparse discover data.csv --target y --time-limit 5m",
+        "demo": "compsparse demo",
         "predict": "compsparse predict model.json new.csv --out predictions.csv",
     },
     "With a graph that you know": {
@@ -44,6 +44,49 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
 }
 
 
+EXAMPLES: Mapping[str, Mapping[str, str]] = {
+    "claims": {
+        "list": "compsparse claims list parity",
+        "run": "compsparse claims run depth-beats-width --time-limit 2m",
+        "report": "compsparse claims report --out claims.html",
+    },
+    "hierarchy": {"sample": "compsparse hierarchy sample --n-levels 3 --n-empty 1 --svg datum.svg"},
+    "sweep": {
+        "run": "compsparse sweep --preset rhm-quick --report curves.html",
+        "presets": "compsparse sweep presets",
+        "status": "compsparse sweep status --watch",
+    },
+    "store": {
+        "list": "compsparse store list --failed",
+        "export": "compsparse store export results.csv --kind hierarchy",
+        "import": "compsparse store import left-over.json",
+        "compact": "compsparse store compact --failed",
+    },
+}
+"""Of the commands of a command."""
+
+_WHERE, _WRITES = "Time, place and chance", "What to write"
+OPTIONS: Mapping[str, Mapping[str, str]] = {
+    "": {
+        **{"target": "COLUMN", "exclude": "COLUMN", "graph": "GRAPH", "bounds": "SIDES", "tol": "ERROR"},
+        **{"method": "METHOD", "dtype": "TYPE", "eps": "ERROR", "function": "GRAPH", "margin": "NUMBER"},
+        **{"confidence": "SHARE", "profile": "PROFILE", "preset": "NAME", "kinds": "FOLDER", "kind": "KIND"},
+        **dict.fromkeys(("n_features", "n_classes", "multiplicity", "tuple_size", "n_levels", "n_empty", "n"), "N"),
+        **{"placement": "A or B", "n_points": "N", "last": "N"},
+    },
+    _WHERE: {
+        **{"time_limit": "TIME", "effort": "NUMBER", "device": "DEVICE", "random_state": "SEED", "seed": "SEED"},
+        **{"rules_seed": "SEED", "engine": "ENGINE", "workers": "N", "max_replicas": "N"},
+        **{"retry_failed": "", "wait": ""},
+    },
+    _WRITES: {
+        **dict.fromkeys(("out_", "model", "report", "svg", "onnx", "weights", "table"), "FILE"),
+        **{"results": "FOLDER", "store": "STORE", "json_": ""},
+    },
+}
+"""The panels of help, with the word that stands for the value of each option; the first panel is the usual one."""
+
+
 class CommandsByTask(TyperGroup):
     """The commands as :data:`GROUPS` lists them; one that is not listed comes last."""
 
@@ -58,14 +101,27 @@ class CommandsByTask(TyperGroup):
         for group, examples in GROUPS.items():
             if cmd_name in examples and isinstance(command, (TyperCommand, TyperGroup)):
                 command.rich_help_panel, command.epilog = group, f"Example: {examples[cmd_name]}"
+        _explain(command, EXAMPLES.get(cmd_name, {}))
         return command
 
 
+def _explain(command: Any, examples: Mapping[str, str]) -> None:
+    """Groups the options of a command and of those below it, and gives the latter their examples."""
+    for option in getattr(command, "params", ()):
+        if getattr(option, "is_flag", False):
+            option.metavar = ""
+        for panel, words in OPTIONS.items():
+            if option.name in words and option.param_type_name == "option":
+                option.rich_help_panel, option.metavar = panel or None, words[option.name]
+    for name, below in getattr(command, "commands", {}).items():
+        below.epilog = f"Example: {examples[name]}" if name in examples else below.epilog
+        _explain(below, {})
+
+
 app = typer.Typer(
-    help="Find, learn, build and certify functions made of small functions. A table is where most people begin: "
+    help="Find, learn, build and certify functions made of small functions. Most people begin with a table: "
     "compsparse discover data.csv --target y",
     cls=CommandsByTask,
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
@@ -124,11 +180,30 @@ def _in_json(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+_FIRST = """\
+compsparse finds functions made of small functions, in a table or in a formula.
+
+Begin here
+  compsparse demo                            a made-up table, in about a minute
+  compsparse discover data.csv --target y    your table: graph, model, report
+  compsparse predict model.json new.csv      what that model says of new rows
+
+With a formula
+  compsparse graph "tanh(a*b + sin(c*d))"    its graph and its modules
+  compsparse claims list                     statements of the theory to run
+
+More: compsparse --help, compsparse discover --help"""
+
+
 @app.callback(invoke_without_command=True)
-def _version(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+def _begin(
+    ctx: typer.Context, version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False
+) -> None:
     if version:
         print(compsparse.__version__)
         raise typer.Exit
+    if ctx.invoked_subcommand is None:
+        say(_FIRST)
 
 
 def print_scores(scores: Sequence[Any]) -> None:

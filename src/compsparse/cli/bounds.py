@@ -11,6 +11,7 @@ import typer
 from compsparse.cli.app import JsonOption, app, print_json, print_table, say
 from compsparse.cli.tables import DataArgument
 from compsparse.files import check_outputs
+from compsparse.progress import shown
 
 if TYPE_CHECKING:
     from compsparse.bounds import BoundTable
@@ -44,7 +45,8 @@ def bounds(
         check_outputs([report], [data, model])
     fitted = FittedGraph.load(model)
     X, y = _inputs_and_target(fitted, read_table(data), target)
-    found = compare(fitted, X, y, margin=margin, confidence=confidence, given=given)
+    with shown("computing bounds"):
+        found = compare(fitted, X, y, margin=margin, confidence=confidence, given=given)
     if report is not None:
         from compsparse.report import bounds_page
 
@@ -52,6 +54,9 @@ def bounds(
     if json_:
         print_json(found.to_dict() | {"report": None if report is None else str(report)})
         return
+    from compsparse.report.bounds_report import bounds_verdict
+
+    say(bounds_verdict(found), style="bold")
     _print(found)
     if report is not None:
         say(f"report: {report}")

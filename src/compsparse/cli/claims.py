@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,7 +21,7 @@ from compsparse.progress import shown
 from compsparse.text import printable, shell_word
 
 if TYPE_CHECKING:
-    from compsparse.claims import Verdict
+    from compsparse.claims import Claim, Verdict
 
 claims_app = typer.Typer(help="Run statements of the theory and see their verdicts.", no_args_is_help=True)
 app.add_typer(claims_app, name="claims")
@@ -30,23 +31,58 @@ _RESULTS = Path("claims-results")
 
 
 @claims_app.command("list")
-def claims_list(json_: JsonOption = False) -> None:
-    """List the claims with their sources, then the checks: what only a mistake in a program could refute."""
+def claims_list(
+    words: Annotated[
+        list[str] | None, typer.Argument(help="Tell more of the claims that have these words; by default, all names.")
+    ] = None,
+    json_: JsonOption = False,
+) -> None:
+    """List the claims by their sources, then the checks: what only a mistake in a program could refute."""
     from compsparse.claims import all_claims
 
-    claims = all_claims().values()
+    claims = [c for c in all_claims().values() if _has(c, words or ())]
     if json_:
         parts = ("name", "statement", "source", "status", "is_check")
         print_json({"claims": [{k: getattr(c, k) for k in parts} for c in claims]})
-        return
-    for what, is_check in (("Claims", False), ("Checks", True)):
-        out.print(Text(what, style="bold underline"))
-        for c in claims:
-            if c.is_check is is_check:
-                about = f"  {c.status}; {', '.join(c.profiles)}"
-                out.print(Text.assemble((printable(c.name), "bold"), (about, "dim")), highlight=False)
-                for line in (c.statement, c.source):
-                    out.print(Padding(cell(line), (0, 0, 0, 4)), highlight=False)
+    elif words:
+        for claim in claims:
+            _tell_claim(claim)
+        if not claims:
+            say(f"no claim has the words {' '.join(words)!r}: compsparse claims list names them all")
+    else:
+        for heading, names in _by_source(claims).items():
+            out.print(Text(heading, style="bold"), soft_wrap=True)
+            out.print(Padding(Text(", ".join(map(printable, names))), (0, 0, 0, 2)), highlight=False)
+        say("\nwhat one of them says: compsparse claims list NAME; to run it: compsparse claims run NAME", style="dim")
+
+
+_SOURCES = {
+    "Tomasini": "Random hierarchies (Cagnetta et al. 2024, Tomasini and Wyart 2024)",
+    "Bruna": "Sparse inference, memorisation, depth (Bruna and others)",
+    "Xu et al.": "Training with the square loss (Xu et al. 2022)",
+    "Poggio": "Compositional sparsity (Poggio 2022 and 2023)",
+}
+"""The heading of a source, by a word of it; the first word that is there counts."""
+
+
+def _by_source(claims: Sequence[Claim]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {heading: [] for heading in [*reversed(_SOURCES.values()), "Other sources", "Checks"]}
+    for claim in claims:
+        heading = next((told for word, told in _SOURCES.items() if word in claim.source), "Other sources")
+        found["Checks" if claim.is_check else heading].append(claim.name)
+    return {heading: names for heading, names in found.items() if names}
+
+
+def _has(claim: Claim, words: Sequence[str]) -> bool:
+    text = f"{claim.name} {claim.statement} {claim.source}".lower()
+    return all(word.lower() in text for word in words)
+
+
+def _tell_claim(claim: Claim) -> None:
+    about = f"  {'check, ' * claim.is_check}{claim.status}; {', '.join(claim.profiles)}"
+    out.print(Text.assemble((printable(claim.name), "bold"), (about, "dim")), highlight=False)
+    for line in (claim.statement, claim.source):
+        out.print(Padding(cell(line), (0, 0, 0, 4)), highlight=False)
 
 
 @claims_app.command("run")
@@ -76,7 +112,9 @@ def claims_run(
         if deadline.is_over:
             break
         left = deadline.left if deadline.is_set else None
-        with shown(claim.name, err.is_terminal) as progress:
+        if not json_:
+            _tell_claim(claim)
+        with shown(claim.name) as progress:
             verdict = run_claim(claim, "full" if profile == "full" else "quick", progress, left)
         keep(verdict, results)
         verdicts.append(verdict)
@@ -94,14 +132,21 @@ def claims_run(
 
 
 _COLOURS = {"supported": "green", "refuted": "red", "inconclusive": "yellow"}
+_MOST_CHART_LINES = 24
 
 
 def _say_verdict(verdict: Verdict) -> None:
-    what = "check " if verdict.is_check else ""
-    outcome = (verdict.word, _COLOURS[verdict.outcome.value])
-    head = Text.assemble(what, (printable(verdict.claim), "bold"), ": ", outcome, f" ({verdict.seconds:.0f} s)")
-    out.print(head, highlight=False)
-    say(f"  expected: {verdict.expected}\n  measured: {verdict.measured}")
+    """The chart first, then the verdict, then the rule and the figures; the statement stands above."""
+    from compsparse.report.terminal_chart import text_chart
+
+    width = max(30, min(out.width, 100) - 3)
+    chart = [line for figure in verdict.figures[:1] for line in text_chart(figure, width, 6)]
+    more = ["  … the page shows the rest"] if len(chart) > _MOST_CHART_LINES else []
+    for line in (*chart[:_MOST_CHART_LINES], *more):
+        say(f"  {line}")
+    say(f"  {verdict.sentence} ({verdict.seconds:.0f} s)", style=f"bold {_COLOURS[verdict.outcome.value]}")
+    for name, text in (("expected", verdict.expected), ("measured", verdict.measured)):
+        out.print(Padding(cell(f"{name}: {text}"), (0, 0, 0, 4)), highlight=False)
 
 
 @claims_app.command("report")

@@ -31,6 +31,8 @@ _ABOUT_DEMO = """\
 each joint. Which of them decide it, and which act together? The formula is hidden from the search.
 """
 
+_SEARCH_TRAIN_SHARPEN = 3
+"""The stages of a discovery; a fit has the last two."""
 _HEARD = (
     "Ctrl-C: the search ends; the best graph so far is fitted next (Ctrl-C again ends the fit too)",
     "Ctrl-C: the fit ends with the best networks so far",
@@ -60,8 +62,9 @@ def discover(
 ) -> None:
     """Find the function graph of a table, fit the network that mirrors it, and compare it with dense models.
 
-    A third of the rows is held out for the test, unless --test names others. Ctrl-C ends the search with the best
-    graph so far and fits that; a second one ends the fit.
+    A third of the rows is held out for the test, unless --test names others.
+
+    Ctrl-C ends the search and fits the best graph so far; a second one ends the fit.
     """
     from compsparse.report.summary import summary
 
@@ -194,26 +197,29 @@ def _discovered(
     device: str | None = None,
     time_limit: float | None = None,
 ) -> Discovery:
-    from compsparse.discovery import discover as search
-    from compsparse.discovery.data import evidence, outputs  # noqa: F401 (loaded before Ctrl-C ends a search)
-    from compsparse.models import fit_model  # noqa: F401 (likewise)
-    from compsparse.progress import shown
+    from compsparse.progress import begin_stage, shown
 
     if not quiet:
         n_train = len(split.target.values)
         say(f"discovering the function graph in {n_train:,} rows (random_state {seed}) …\n")
-    with ending_gently(*_HEARD), shown("discovering", err.is_terminal) as progress:
-        return search(
-            split.X,
-            split.y,
-            classification=split.classes is not None,
-            effort=effort,
-            random_state=seed,
-            device=device,
-            time_limit=time_limit,
-            progress=progress,
-            na=split.na,
-        )
+    with shown("discovering", n_stages=_SEARCH_TRAIN_SHARPEN) as progress:
+        begin_stage(progress, "searching for the graph")
+        from compsparse.discovery import discover as search
+        from compsparse.discovery.data import evidence, outputs  # noqa: F401 (loaded before Ctrl-C ends a search)
+        from compsparse.models import fit_model  # noqa: F401 (likewise)
+
+        with ending_gently(*_HEARD):
+            return search(
+                split.X,
+                split.y,
+                classification=split.classes is not None,
+                effort=effort,
+                random_state=seed,
+                device=device,
+                time_limit=time_limit,
+                progress=progress,
+                na=split.na,
+            )
 
 
 def _assessed(found: Discovery, split: SplitTable, seed: int, deadline: Deadline | None = None) -> Assessment:
@@ -345,7 +351,7 @@ def fit(
         say(str(known))
         n_train = len(split.target.values)
         say(f"\nfitting the mirrored network to {n_train:,} rows (random_state {seed}) …")
-    with ending_gently(_HEARD[1]), shown("fitting", err.is_terminal) as progress:
+    with ending_gently(_HEARD[1]), shown("fitting", n_stages=_SEARCH_TRAIN_SHARPEN - 1) as progress:
         fitted = fit_model(
             known,
             split.X,

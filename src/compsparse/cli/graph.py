@@ -16,6 +16,7 @@ from compsparse.clock import Deadline
 from compsparse.errors import CompsparseError, GraphError
 from compsparse.files import check_outputs, check_writable, read_text, write_text
 from compsparse.graph import FunctionGraph, draw_svg
+from compsparse.progress import shown
 from compsparse.text import printable
 
 
@@ -97,7 +98,8 @@ def compile_command(
     check_outputs([onnx, weights, report])
     graph = graph_from(expression)
     sides, deadline = read_box_text(bounds), Deadline.after(seconds(time_limit))
-    built = compile_graph(graph, sides, tol, method, dtype=dtype, time_limit=seconds(time_limit))  # type: ignore[arg-type]
+    with shown("compiling"):
+        built = compile_graph(graph, sides, tol, method, dtype=dtype, time_limit=seconds(time_limit))  # type: ignore[arg-type]
     if onnx is not None:
         built.to_onnx(onnx)
     if weights is not None:

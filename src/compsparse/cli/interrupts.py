@@ -83,5 +83,7 @@ def ending_gently(*sentences: str) -> Iterator[None]:
 
 def _tell(sentence: str) -> None:
     """A line on standard error, past what may be in the middle of writing there; over a bar, if one is shown."""
+    progress = sys.modules.get("compsparse.progress")
+    room = progress.room_on_screen() if progress is not None and hasattr(progress, "room_on_screen") else ""
     with suppress(OSError):
-        os.write(2, f"{chr(13) + chr(27) + '[K' if os.isatty(2) else ''}{sentence}\n".encode())
+        os.write(2, f"{room or (chr(13) + chr(27) + '[K' if os.isatty(2) else '')}{sentence}\n".encode())

@@ -85,7 +85,7 @@ def run(
     sweep = Sweep.from_toml(file, kinds=kinds) if file is not None else get_preset(str(preset))
     signal.signal(signal.SIGTERM, _interrupt)
     with unreadable_told():
-        with ending_gently(_HEARD), shown(sweep.name, err.is_terminal and not json_) as progress:
+        with ending_gently(_HEARD), shown(sweep.name) as progress:
             record = run_sweep(
                 sweep,
                 store,

@@ -72,8 +72,9 @@ def compared(model: FittedGraph, split: SplitTable, seed: int, deadline: Deadlin
     """A model and dense ones on the rows held out; Ctrl-C leaves the others out."""
     from compsparse.models import assess
     from compsparse.models.comparison import baseline_scores
+    from compsparse.progress import shown
 
-    with ending_gently("Ctrl-C: the comparison with dense models ends here"):
+    with ending_gently("Ctrl-C: the comparison with dense models ends here"), shown("comparing with dense models"):
         others = baseline_scores(split, seed, deadline)
     return assess(model, split, others=others, **about)
 

@@ -16,7 +16,7 @@ from compsparse.construct.explicit_files import explicit_to_onnx, save_explicit
 from compsparse.construct.refutation import LargestError
 from compsparse.errors import GraphError
 from compsparse.graph import FunctionGraph
-from compsparse.text import in_a_line
+from compsparse.text import in_a_line, notebook_html
 
 Precision = Literal["float64", "float32"]
 PRECISIONS = {"float64": torch.float64, "float32": torch.float32}
@@ -102,6 +102,9 @@ class Compiled:
             units = f"{node.units:,} unit{'s' * (node.units != 1)}"
             lines.append(f"  {node.name} = {node.label}: {units}, error at most {node.error:.3g} ({made or 'exact'})")
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return notebook_html(self, "compiled_html")
 
     def to_onnx(self, path: str | os.PathLike[str]) -> None:
         """Writes the network as an ONNX model, ``x`` (batch, inputs) -> ``y`` (batch, outputs), with its statement."""

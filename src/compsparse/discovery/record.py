@@ -17,7 +17,7 @@ from compsparse.graph import FunctionGraph
 from compsparse.graph.function_graph import Kind
 from compsparse.graph.json_format import from_dict as graph_from_dict
 from compsparse.graph.json_format import to_dict as graph_to_dict
-from compsparse.text import in_a_line
+from compsparse.text import in_a_line, notebook_html
 
 if TYPE_CHECKING:
     from compsparse.boxes import Bounds
@@ -98,6 +98,9 @@ class Evidence:
 
     def __str__(self) -> str:
         return f"{self.confidence.value}: {{{', '.join(sorted(self.members))}}} {self.sentence}"
+
+    def _repr_html_(self) -> str:
+        return notebook_html(self, "evidence_html")
 
     @property
     def approximate(self) -> bool:
@@ -272,6 +275,9 @@ class Discovery:
     def __str__(self) -> str:
         lines = [str(self.graph), "", *(str(e) for e in self.evidence), self.status.value]
         return "\n".join([*lines, *self.caveats])
+
+    def _repr_html_(self) -> str:
+        return notebook_html(self, "discovery_html")
 
     # ---- JSON ----------------------------------------------------------------------------
 

@@ -26,6 +26,7 @@ from compsparse.tables.values import (
     plain_values,
     unmasked,
 )
+from compsparse.text import notebook_html
 
 Estimator = TypeVar("Estimator", bound=BaseEstimator)
 Given = ParamSpec("Given")
@@ -50,7 +51,31 @@ def whole_or_not_at_all(
     return fit_whole
 
 
-class TableEstimator(BaseEstimator):
+class _WithWhatWasLearned:
+    """The fitted attributes of an estimator's box, and below them what was learned."""
+
+    def __init__(self, attributes: Any, learned: str):
+        self._attributes, self._learned = attributes, learned
+
+    def __len__(self) -> int:
+        return len(self._attributes) + bool(self._learned)
+
+    def _repr_html_inner(self) -> str:
+        return (self._attributes._repr_html_inner() if len(self._attributes) else "") + self._learned
+
+
+class ShowsWhatItLearned:
+    """In a notebook, the graph stands in scikit-learn's own box, open or folded as the box is.
+
+    Versions of scikit-learn before 1.8 show no fitted attributes; their box stays as it is.
+    """
+
+    def _get_fitted_attr_html(self, doc_link: str = "") -> _WithWhatWasLearned:
+        attributes = super()._get_fitted_attr_html(doc_link)  # type: ignore[misc]
+        return _WithWhatWasLearned(attributes, notebook_html(self, "estimator_html"))
+
+
+class TableEstimator(ShowsWhatItLearned, BaseEstimator):
     """Reads tables: names and counts by scikit-learn's rules, cells by those of :mod:`compsparse.tables`."""
 
     def __sklearn_tags__(self) -> Any:

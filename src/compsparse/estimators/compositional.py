@@ -24,7 +24,7 @@ from compsparse.estimators.base import (
 )
 from compsparse.graph import FunctionGraph
 from compsparse.models import FittedGraph
-from compsparse.progress import shown
+from compsparse.progress import begin_stage, shown
 from compsparse.tables import Table
 from compsparse.training import FitConfig
 from compsparse.training.recipes import usual_steps, usual_training
@@ -49,7 +49,8 @@ class _CompositionalEstimator(TableEstimator):
         table = self._table(X, reset=True)
         target = self._target(y, classification=classification)
         training = usual_training(usual_steps(table.n_rows) if self.n_steps is None else self.n_steps)
-        with shown("discovering", check_verbose(self.verbose)) as progress:
+        with shown("discovering", check_verbose(self.verbose), n_stages=3) as progress:
+            begin_stage(progress, "searching for the graph")
             self.discovery_: Discovery = from_data(
                 table,
                 target,

@@ -59,7 +59,7 @@ class GraphEstimator(TableEstimator):
         """Fits ``model_``."""
         table = self._table(X, reset=True)
         target = self._target(y, classification=classification)
-        with shown(f"fitting {type(self).__name__}", check_verbose(self.verbose)) as progress:
+        with shown(f"fitting {type(self).__name__}", check_verbose(self.verbose), n_stages=2) as progress:
             self.model_: FittedGraph = fit_model(
                 self.graph,
                 table,

@@ -11,14 +11,14 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from compsparse.checks import check_unmasked, seed_from, suggests_options
-from compsparse.estimators.base import whole_or_not_at_all
+from compsparse.estimators.base import ShowsWhatItLearned, whole_or_not_at_all
 from compsparse.sparse.memorisation import memorise
 from compsparse.sparse.memorisation.problem import Bias, Norm
 
 
 @suggests_options
 @dataclass(kw_only=True, eq=False, repr=False)
-class MinimalReLURegressor(RegressorMixin, BaseEstimator):
+class MinimalReLURegressor(ShowsWhatItLearned, RegressorMixin, BaseEstimator):
     """Interpolates the training data by the shallow ReLU network of least norm.
 
     For few, noise-free data: the network meets every label. Rows that are repeated must have equal labels.

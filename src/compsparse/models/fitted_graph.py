@@ -20,7 +20,7 @@ from compsparse.networks.mirroring import MirrorNetwork
 from compsparse.surroundings import usual_settings
 from compsparse.tables.coding import TableCode
 from compsparse.tables.targets import labels_as_array
-from compsparse.text import in_a_line
+from compsparse.text import in_a_line, notebook_html
 from compsparse.training import TrainingStatus
 
 
@@ -58,6 +58,9 @@ class FittedGraph:
     def size(self) -> NetworkSize:
         """Parameters and multiplications of one of the networks."""
         return count(self.network)
+
+    def _repr_html_(self) -> str:
+        return notebook_html(self, "fitted_html")
 
     # ---- predicting ----------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from compsparse.optional import needs
-from compsparse.text import in_a_line
+from compsparse.text import in_a_line, notebook_html
 
 if TYPE_CHECKING:
     import pandas
@@ -69,6 +69,9 @@ class Picture:
             cells, columns=[self.down.label, self.across.label, self.value_label]
         )
         return grid
+
+    def _repr_html_(self) -> str:
+        return notebook_html(self, "picture_html")
 
     def _along(self, row: np.ndarray) -> list[tuple[float | str, float]]:
         return list(zip(self.across.ticks, row.tolist(), strict=True))

@@ -4,6 +4,7 @@ from compsparse.report.bounds_report import bounds_figure, bounds_page
 from compsparse.report.dynamics_charts import dynamics_figures
 from compsparse.report.figure import Figure
 from compsparse.report.page import Section, render_page, table, write_page
+from compsparse.report.terminal_chart import text_chart
 
 __all__ = [
     "Figure",
@@ -13,5 +14,6 @@ __all__ = [
     "dynamics_figures",
     "render_page",
     "table",
+    "text_chart",
     "write_page",
 ]

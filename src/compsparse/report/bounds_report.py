@@ -58,6 +58,17 @@ def bounds_page(path: str | Path, bounds: BoundTable, title: str) -> Path:
     return write_page(path, title, lead, sections, "Made by compsparse.")
 
 
+def bounds_verdict(bounds: BoundTable) -> str:
+    """How many of the bounds say something, and which of them says most of the loss."""
+    telling = [b for b in bounds.bounds if set(b.rigours) - set(bounds.vacuous(b))]
+    says = f"{len(telling)} of {len(bounds.bounds)} bounds say something"
+    of_loss = [b for b in telling if "expected loss" in b.rigours and "expected loss" not in bounds.vacuous(b)]
+    if not of_loss:
+        return f"{says}; none of them limits the expected loss below 1, which is known without it."
+    best = min(of_loss, key=lambda b: b.expected_loss)
+    return f"{says}; the expected loss is at most {best.expected_loss:.3g}, by {best.name} ({best.status})."
+
+
 def _facts(bounds: BoundTable) -> str:
     told = [
         "The gap says by how much the expected loss may exceed the training loss; all rows hold at once, with "

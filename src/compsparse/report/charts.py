@@ -22,7 +22,7 @@ COLOURS = ["#2563eb", "#c2410c", "#059669", "#7c3aed", "#db2777", "#0891b2", "#c
 def chart_of(figure: Figure) -> Any:
     """The layered chart of a figure: spread below, marks above."""
     alt = needs("altair", "charts", "report")
-    figure = _drawable(figure)
+    figure = drawable(figure)
     if figure.mark == "dots":
         names = {row[figure.x] for row in figure.rows}
         return _finished(_dots(alt, figure), figure).properties(height=_STEP * max(1, len(names)))
@@ -40,7 +40,7 @@ def chart_of(figure: Figure) -> Any:
     return _finished(alt.layer(*layers), figure).properties(height=_HEIGHT)
 
 
-def _drawable(figure: Figure) -> Figure:
+def drawable(figure: Figure) -> Figure:
     """The figure with plain values: what is not finite, or not above 0 on a logarithmic axis, is a gap.
 
     Rows without a place across (or, in a heat map, up) are left out.

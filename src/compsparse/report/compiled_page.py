@@ -17,21 +17,29 @@ from compsparse.report.page import Section, table, write_page
 
 def compiled_page(path: str | Path, built: Compiled, others: Sequence[Compiled] = ()) -> Path:
     """Writes the page and returns its path; ``others`` are compiled for other tolerances, for the chart of rates."""
-    size = built.size
-    labels = {node.name: f"{node.name}: {node.units:,} units" for node in built.nodes}
-    hover = {node.name: f"{node.label}: error at most {node.error:.3g}" for node in built.nodes}
-    drawing = f'<div class="graph">{draw_svg(built.graph, labels=labels, hover=hover)}</div>'
+    drawing = f'<div class="graph">{units_drawing(built)}</div>'
     sections = [
-        Section("The certificate", _in_words(built)),
+        Section("The certificate", "".join(f"<p>{escape(s)}</p>" for s in certificate_sentences(built))),
         Section("The graph, with the units of every node", drawing + _node_table(built), (units_figure(built),)),
         Section("Counts side by side", *_counts(built, others)),
     ]
-    lead = (
-        f"{size.units:,} ReLUs in {size.depth} layers stand for a function of {built.graph.n_inputs} inputs. "
-        f"{_quantity(built)}: at most {built.certificate.upper:.3g}."
-    )
     title = f"Compiled: {', '.join(built.graph.outputs)}"
-    return write_page(path, title, lead, sections, "Made by compsparse.")
+    return write_page(path, title, compiled_lead(built), sections, "Made by compsparse.")
+
+
+def compiled_lead(built: Compiled) -> str:
+    """The size of the network and its error, in a sentence."""
+    return (
+        f"{built.size.units:,} ReLUs in {built.size.depth} layers stand for a function of {built.graph.n_inputs} "
+        f"inputs. {_quantity(built)}: at most {built.certificate.upper:.3g}."
+    )
+
+
+def units_drawing(built: Compiled) -> str:
+    """The graph with the units of every node, as SVG."""
+    labels = {node.name: f"{node.name}: {node.units:,} units" for node in built.nodes}
+    hover = {node.name: f"{node.label}: error at most {node.error:.3g}" for node in built.nodes}
+    return draw_svg(built.graph, labels=labels, hover=hover)
 
 
 def units_figure(built: Compiled) -> Figure:
@@ -59,7 +67,8 @@ def rates_figure(counts: Sequence[UnitCounts]) -> Figure:
     return Figure("Units against the tolerance", tuple(rows), "tol", "log10 of units", series="network", log_x=True)
 
 
-def _in_words(built: Compiled) -> str:
+def certificate_sentences(built: Compiled) -> list[str]:
+    """What the certificate says, what was searched, and what is taken for granted."""
     point = ", ".join(
         f"{name} = {value:.4g}" for name, value in zip(built.graph.inputs, built.observed.point, strict=True)
     )
@@ -67,7 +76,7 @@ def _in_words(built: Compiled) -> str:
         f"{name} from {low:g} to {high:g}" for name, (low, high) in zip(built.graph.inputs, built.domain, strict=True)
     )
     size = built.size
-    sentences = [
+    return [
         f"The domain: {sides}.",
         f"{_quantity(built)}: at most {built.certificate.upper:.4g} "
         f"({built.certificate.rigour.value}: {built.certificate.rigour.sentence}).",
@@ -78,7 +87,6 @@ def _in_words(built: Compiled) -> str:
         f"would make {size.strict_units:,} units. {size.parameters:,} parameters are not zero.",
         *(f"It takes for granted that {a}." for a in built.certificate.assumes),
     ]
-    return "".join(f"<p>{escape(s)}</p>" for s in sentences)
 
 
 def _quantity(built: Compiled) -> str:

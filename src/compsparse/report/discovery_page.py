@@ -12,16 +12,15 @@ from compsparse.discovery.agreement import Agreement
 from compsparse.models.assessment import Assessment
 from compsparse.models.pictures import LearnedNodes
 from compsparse.report.columns import treatments_sections
-from compsparse.report.evidence import evidence_by_node, listed
+from compsparse.report.evidence import confidence_labels, evidence_by_node, listed
 from compsparse.report.figure import Figure
 from compsparse.report.graph_view import graph_sections
 from compsparse.report.page import Section, usage, write_page
 from compsparse.report.predictions import (
     LEAST_UNEXPLAINED,
-    fit_figures,
+    assessment_figures,
     own_score_text,
     predictions_section,
-    score_figures,
 )
 from compsparse.report.summary import summary
 
@@ -53,7 +52,7 @@ class DiscoveryReport:
     def figures(self) -> list[Figure]:
         """Every chart of the page."""
         found = self.assessment
-        predicted = [] if found is None else [*fit_figures(found), *score_figures(found)]
+        predicted = [] if found is None else assessment_figures(found)
         return [*predicted, *path_figures(self.discovery)]
 
 
@@ -63,7 +62,7 @@ def discovery_page(path: str | Path, report: DiscoveryReport) -> Path:
     sections = [
         Section("", _banner(found) + _tiles(report)),
         Section("What was found", _told([*summary(found, report.assessment), *_better(report)])),
-        *graph_sections(found.graph, report.learned, evidence_by_node(found)),
+        *graph_sections(found.graph, report.learned, evidence_by_node(found), labels=confidence_labels(found)),
     ]
     if report.assessment is not None:
         sections.append(predictions_section(report.assessment, better=""))
@@ -71,7 +70,8 @@ def discovery_page(path: str | Path, report: DiscoveryReport) -> Path:
         sections.append(Section("Beside the known formula", _told(report.agreement.sentences())))
     if figures := path_figures(found):
         sections.append(Section("How the search got there", _ABOUT_PATH, tuple(figures)))
-    sections.append(Section("What to keep in mind", _told([*found.caveats, *report.notes, *found.advice])))
+    if remarks := [*found.caveats, *report.notes, *found.advice]:
+        sections.append(Section("What to keep in mind", _told(remarks)))
     if found.model is not None:
         sections += treatments_sections(found.model.code.treatments)
         sections.append(Section("Use the model", _usage(report)))

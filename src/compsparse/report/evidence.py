@@ -51,6 +51,16 @@ def evidence_by_node(found: Discovery) -> dict[str, list[str]]:
     return {node.name: node_evidence(found, node.name) for node in found.graph.nodes}
 
 
+def confidence_labels(found: Discovery) -> dict[str, str]:
+    """For the boxes of nodes without a formula: the name, and below an output how sure the module is."""
+    labels = {}
+    for node in found.graph.nodes:
+        entries = found.evidence_for(set(inputs_below(found.graph, node.name)))
+        if entries and node.label == node.name and node.name not in found.graph.outputs:
+            labels[node.name] = f"{node.name}: {entries[0].confidence.value}"
+    return labels
+
+
 def evidence_line(found: Discovery, evidence: Evidence) -> str:
     """A line of its own: how sure, members, what was seen."""
     outputs = f" for {listed(evidence.outputs)}" if len(found.graph.outputs) > 1 else ""

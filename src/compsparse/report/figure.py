@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
@@ -93,6 +94,11 @@ class Figure:
         with whole_file(path) as temporary:
             chart.save(str(temporary), format=path.suffix[1:], **options)
         return path
+
+    def _repr_svg_(self) -> str:
+        drawing = io.StringIO()
+        self.chart().save(drawing, format="svg")
+        return drawing.getvalue()
 
     def to_dict(self) -> dict[str, Any]:
         """The figure as JSON values."""

@@ -14,7 +14,7 @@ from compsparse.report.evidence import listed
 from compsparse.report.figure import Figure
 from compsparse.report.graph_view import graph_sections
 from compsparse.report.page import Section, usage, write_page
-from compsparse.report.predictions import fit_figures, predictions_section, score_figures
+from compsparse.report.predictions import assessment_figures, predictions_section
 from compsparse.tables.looking import Treatment
 
 
@@ -46,7 +46,7 @@ class FitReport:
 
     def figures(self) -> list[Figure]:
         """Every chart of the page."""
-        return [*fit_figures(self.assessment), *score_figures(self.assessment)]
+        return assessment_figures(self.assessment)
 
 
 def fit_page(path: str | Path, report: FitReport) -> Path:

@@ -50,7 +50,7 @@ def _facts(graph: FunctionGraph, evidence: Mapping[str, Sequence[str]], name: st
             return {"inert": "inert: no effect of it was seen"}
         if name in graph.not_looked_at:
             return {"inert": "not looked at: the search says nothing of it"}
-        return {"read by": f"read by {listed(graph.consumers[name])}", **_users(graph, name)}
+        return _users(graph, name)
     facts = {"made of": f"{{{listed(inputs_below(graph, name))}}}", "kind": kind_text(graph, name)}
     if tuple(graph[name].parents) != inputs_below(graph, name):
         facts["reads"] = f"reads {listed(graph[name].parents)}"
@@ -59,8 +59,10 @@ def _facts(graph: FunctionGraph, evidence: Mapping[str, Sequence[str]], name: st
 
 
 def _users(graph: FunctionGraph, name: str) -> dict[str, str]:
+    """What reads it, and where there are several outputs, which of them it reaches."""
     outputs = [o for o in outputs_using(graph, name) if o != name]
-    return {"used by": f"used by {listed(outputs)}"} if outputs else {}
+    read = {"read by": f"read by {listed(graph.consumers[name])}"} if graph.consumers.get(name) else {}
+    return read | ({"reaches": f"reaches {listed(outputs)}"} if outputs and len(graph.outputs) > 1 else {})
 
 
 def _range(learned: LearnedNodes | None, name: str) -> dict[str, str]:

@@ -24,7 +24,12 @@ _CALIBRATION_BINS = 10
 def predictions_section(assessment: Assessment, *, better: str) -> Section:
     """The part of a page on how well a model predicts, with who predicts better where the page has not said so."""
     html = _scores(assessment) + f"<p>{escape(better)}</p>" * bool(better) + _confusion(assessment)
-    return Section("How well it predicts", html, (*fit_figures(assessment), *score_figures(assessment)))
+    return Section("How well it predicts", html, tuple(assessment_figures(assessment)))
+
+
+def assessment_figures(assessment: Assessment) -> list[Figure]:
+    """Every chart of the section: predictions, what they leave, the models side by side."""
+    return [*fit_figures(assessment), *residual_figures(assessment), *score_figures(assessment)]
 
 
 def fit_figures(assessment: Assessment) -> list[Figure]:
@@ -33,6 +38,14 @@ def fit_figures(assessment: Assessment) -> list[Figure]:
         return [_calibration(assessment.observed, assessment.probabilities)]
     pairs = zip(assessment.targets, assessment.observed.T, assessment.predicted.T, strict=True)
     return [_against(name, observed, predicted) for name, observed, predicted in pairs][:_MOST_OUTPUTS]
+
+
+def residual_figures(assessment: Assessment) -> list[Figure]:
+    """What predictions leave of each output, against the predictions; classes leave nothing to draw."""
+    if assessment.probabilities is not None:
+        return []
+    triples = zip(assessment.targets, assessment.observed.T, assessment.predicted.T, strict=True)
+    return [_left_over(*triple) for triple in triples][:_MOST_OUTPUTS]
 
 
 def score_figures(assessment: Assessment) -> list[Figure]:
@@ -57,6 +70,13 @@ def _against(name: str, observed: np.ndarray, predicted: np.ndarray) -> Figure:
     rows = tuple({"observed": o, "predicted": p} for o, p in pairs)
     title = f"Predicted against observed {name} (test rows)"
     return Figure(title, rows, "observed", "predicted", mark="points", diagonal=True)
+
+
+def _left_over(name: str, observed: np.ndarray, predicted: np.ndarray) -> Figure:
+    left = (observed - predicted).tolist()
+    rows = tuple({"predicted": p, "left": e} for p, e in zip(predicted.tolist(), left, strict=True))
+    title = f"Residuals of {name} (test rows; a pattern would show what is missed)"
+    return Figure(title, rows[:_MOST_POINTS], "predicted", "left", mark="points", y_title="observed minus predicted")
 
 
 def _calibration(observed: np.ndarray, shares: np.ndarray) -> Figure:
@@ -113,7 +133,8 @@ def _confusion_table(labels: list[str], counts: np.ndarray) -> str:
     )
     return (
         "<p>Observed class down, predicted class across (test rows):</p>"
-        f'<div class="scroll"><table class="confusion"><thead><tr><th></th>{head}</tr></thead><tbody>{rows}</tbody>'
+        f'<div class="scroll"><table class="confusion"><thead><tr><th scope="col">observed</th>{head}</tr>'
+        f"</thead><tbody>{rows}</tbody>"
         "</table></div>"
     )
 

@@ -31,7 +31,7 @@ from compsparse.graph import AnyGraph, FunctionGraph, as_graph
 from compsparse.networks.mirroring import MirrorConfig, MirrorNetwork
 from compsparse.networks.plan import Sharing
 from compsparse.networks.replicas import replica_seeds, select
-from compsparse.progress import Progress, check_progress
+from compsparse.progress import Progress, begin_stage, check_progress
 from compsparse.surroundings import usual_settings
 from compsparse.text import in_a_line
 from compsparse.training.config import TrainingConfig
@@ -191,6 +191,7 @@ def fit_graph(
             fit.train_lower_levels(graph, network, replace(loop, rungs=(), patience=None), loop_time)
         except KeyboardInterrupt:
             loop_time, interrupted = _NO_TIME, True
+    begin_stage(progress, f"training {config.n_restarts} networks")
     training = fit.train(network, loop, loop_time, progress)
     if interrupted:
         training = replace(training, status=TrainingStatus.INTERRUPTED)
@@ -205,6 +206,7 @@ def fit_graph(
     iterations = _finish_iterations(best, data, config)
     squared = isinstance(fit.loss, SquaredLoss)
     if iterations and squared and not plugged and training.status is not TrainingStatus.INTERRUPTED:
+        begin_stage(progress, f"sharpening the best {best.n_replicas}")
         refinement = refine(best, data, iterations, time_limit=deadline.time_limit, progress=progress)
     members, value = _ensemble(best, data, fit.loss)
     return GraphFit(select(best, members), value, training, refinement, time.perf_counter() - started)

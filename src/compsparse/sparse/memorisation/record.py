@@ -15,6 +15,7 @@ from compsparse.checks import check_numbers
 from compsparse.digest import check_seal, sealed
 from compsparse.errors import DataError
 from compsparse.sparse.memorisation.problem import Bias, Goal, Norm, with_one
+from compsparse.text import notebook_html
 
 if TYPE_CHECKING:
     from compsparse.networks import MirrorNetwork
@@ -75,6 +76,9 @@ class Memorised:
     def __repr__(self) -> str:
         sure = f"gap {self.gap:.1g} ({self.certificate.rigour.value}), residual {self.residual:.1g}"
         return f"Memorised({self.n_neurons} neurons, cost {self.value:.4g}, {sure}; {self.status.value})"
+
+    def _repr_html_(self) -> str:
+        return notebook_html(self, "memorised_html")
 
     @property
     def value(self) -> float:
