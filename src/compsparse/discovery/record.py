@@ -18,8 +18,9 @@ from compsparse.graph.json_format import from_dict as graph_from_dict
 from compsparse.graph.json_format import to_dict as graph_to_dict
 
 if TYPE_CHECKING:
+    from compsparse.boxes import Bounds
     from compsparse.construct import Compiled, CompileMethod, Domain
-    from compsparse.models import FittedGraph
+    from compsparse.models import FittedGraph, Importances
 
 _FORMAT = "compsparse.discovery"
 _VERSION = 3
@@ -247,6 +248,15 @@ class Discovery:
         from compsparse.construct import compile
 
         return compile(self.function, domain, tol, method)
+
+    def importances(self, X: Any = None, *, bounds: Bounds | None = None, **options: Any) -> Importances:
+        """Which inputs and modules of what was found matter, over a box or within rows; it needs a fitted model.
+
+        See :func:`compsparse.importances`, which also asks a callable itself: give it ``modules=found.modules``.
+        """
+        from compsparse.models.influence import importances
+
+        return importances(self.function, X, bounds=bounds, **options)
 
     def __str__(self) -> str:
         lines = [str(self.graph), "", *(str(e) for e in self.evidence), self.status.value]

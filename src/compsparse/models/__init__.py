@@ -14,6 +14,10 @@ _HOME = {
     "assess": "assessment",
     "FittedGraph": "fitted_graph",
     "fit_model": "fitting",
+    "Importance": "influence",
+    "Importances": "influence",
+    "PairStrength": "influence",
+    "importances": "influence",
     "learned_nodes": "constituents",
     "LearnedNodes": "pictures",
     "Picture": "pictures",
@@ -25,11 +29,15 @@ __all__ = [
     "Assessment",
     "ClassScore",
     "FittedGraph",
+    "Importance",
+    "Importances",
     "LearnedNodes",
+    "PairStrength",
     "Picture",
     "Score",
     "assess",
     "fit_model",
+    "importances",
     "learned_nodes",
 ]
 
@@ -49,5 +57,6 @@ if TYPE_CHECKING:
     from compsparse.models.constituents import learned_nodes
     from compsparse.models.fitted_graph import FittedGraph
     from compsparse.models.fitting import fit_model
+    from compsparse.models.influence import Importance, Importances, PairStrength, importances
     from compsparse.models.pictures import LearnedNodes, Picture
     from compsparse.models.scores import ClassScore, Score
