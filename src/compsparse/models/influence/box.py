@@ -24,18 +24,18 @@ from compsparse.boxes import Side
 from compsparse.models.influence.design import (
     FOR_PAIRS,
     TWICE,
-    Answers,
+    BlockAnswers,
     Singles,
     blocks_of,
     check_varies,
     pairs_worth_asking,
 )
+from compsparse.models.influence.questioned import Questioned
 from compsparse.models.influence.record import Importances
-from compsparse.models.influence.subject import Subject
 
 
 def over_box(
-    subject: Subject,
+    subject: Questioned,
     names: Sequence[str],
     sides: Sequence[Side],
     modules: Mapping[str, tuple[str, ...]],
@@ -51,7 +51,7 @@ def over_box(
     cubes = [qmc.Sobol(2 * d, seed=rng).random(size) for _ in range(n_blocks)]
     points = np.concatenate(cubes)
     A, B = (np.clip(low + half * (high - low), low, high) for half in np.hsplit(points, 2))
-    ask = Answers(subject, names, n_blocks)
+    ask = BlockAnswers(subject, names, n_blocks)
 
     def answers(rows: np.ndarray) -> np.ndarray:
         return ask(list(rows.T))
@@ -87,7 +87,7 @@ def over_box(
 
 
 def _singles(
-    ask: Answers, f_A: np.ndarray, f_B: np.ndarray, f_S: Mapping[str, np.ndarray], apart: np.ndarray
+    ask: BlockAnswers, f_A: np.ndarray, f_B: np.ndarray, f_S: Mapping[str, np.ndarray], apart: np.ndarray
 ) -> Singles:
     """Numerators by block; ``apart`` are squared differences of two answers to one row."""
     noise = ask.means(apart) / 2

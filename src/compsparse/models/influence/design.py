@@ -1,4 +1,4 @@
-"""Answers at designed rows: what both ways of asking share."""
+"""BlockAnswers at designed rows: what both ways of asking share."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 
 from compsparse.errors import ConfigError, DataError
 from compsparse.models.influence.estimates import block_means, share
+from compsparse.models.influence.questioned import Questioned
 from compsparse.models.influence.record import Importance, PairStrength
-from compsparse.models.influence.subject import Subject
 from compsparse.tables.columns import Table
 
 FEWEST_BLOCKS, MOST_BLOCKS = 64, 128
@@ -26,14 +26,14 @@ ROWS_PER_CALL = 65_536
 
 
 @dataclass(eq=False)
-class Answers:
+class BlockAnswers:
     """Asks a subject at arrays of columns, and counts.
 
     Attributes:
         n_blocks: into which the rows of every question fall, in order.
     """
 
-    subject: Subject
+    subject: Questioned
     names: Sequence[str] | None
     n_blocks: int
     n_evaluations: int = 0

@@ -24,13 +24,13 @@ from compsparse.models.influence.design import (
     FEWEST_BLOCKS,
     FOR_PAIRS,
     MOST_BLOCKS,
-    Answers,
+    BlockAnswers,
     Singles,
     check_varies,
     pairs_worth_asking,
 )
+from compsparse.models.influence.questioned import Questioned
 from compsparse.models.influence.record import Importances
-from compsparse.models.influence.subject import Subject
 from compsparse.tables.columns import Table
 from compsparse.tables.values import is_numeric
 
@@ -80,7 +80,7 @@ def _by_answer(column: np.ndarray, answers: np.ndarray) -> np.ndarray:
 
 
 def within_data(
-    subject: Subject,
+    subject: Questioned,
     table: Table,
     modules: Mapping[str, tuple[str, ...]],
     n_evaluations: int,
@@ -93,7 +93,7 @@ def within_data(
         raise DataError(f"effects within the data need at least {FEWEST_BLOCKS} rows, got {table.n_rows}")
     n_blocks = min(MOST_BLOCKS, table.n_rows)
     rows = _rows(table.n_rows, n_blocks, n_evaluations * (1 - FOR_PAIRS) / (1 + 2 * len(sets)), rng)
-    ask = Answers(subject, names, n_blocks)
+    ask = BlockAnswers(subject, names, n_blocks)
     f = ask([column[rows] for column in table.columns])
     if not np.isfinite(f).all():
         raise DataError("the function's answers to rows of the table are not all finite: leave out those rows")

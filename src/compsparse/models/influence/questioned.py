@@ -17,7 +17,7 @@ from compsparse.tables.columns import Table
 
 
 @dataclass(frozen=True, eq=False)
-class Subject:
+class Questioned:
     """A function of a table, with what its answers are about.
 
     Attributes:
@@ -45,20 +45,20 @@ class Subject:
         return values.reshape(table.n_rows, -1)
 
 
-def subject_of(function: Any) -> Subject:
+def questioned_function(function: Any) -> Questioned:
     """A fitted graph, a function graph, a fitted estimator or a callable of an array (rows, inputs)."""
     if isinstance(function, FittedGraph):
         ask = function.outputs if function.classes is None else function.predict_proba
-        return Subject(ask, function.code.names, function.graph, function.code.inputs)
+        return Questioned(ask, function.code.names, function.graph, function.code.inputs)
     if isinstance(function, FunctionGraph):
         if not function.has_functions:
             raise ConfigError("the graph is structure alone: give the function that it is the graph of, or a model")
-        return Subject(lambda table: function(_array(table)), function.inputs, function)
+        return Questioned(lambda table: function(_array(table)), function.inputs, function)
     estimator = None if isinstance(function, type) else function
     answer = getattr(estimator, "predict_proba", None) or getattr(estimator, "predict", None) or function
     if not callable(answer):
         raise ConfigError(f"expected a function of an array, or a model, got {brief(function)}")
-    return Subject(lambda table: answer(_array(table)))
+    return Questioned(lambda table: answer(_array(table)))
 
 
 def _array(table: Table) -> np.ndarray:
