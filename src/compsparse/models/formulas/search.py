@@ -1,0 +1,131 @@
+"""From nodes to one formula: forms from the bottom up, the best of them by what the whole leaves of the target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from compsparse.clock import Deadline
+from compsparse.graph import FunctionGraph
+from compsparse.graph.formula import Argument, Formula, substitute
+from compsparse.models.formulas.calculus import value_of
+from compsparse.models.formulas.polishing import Polished, free_form, polished, rounded, simplified
+from compsparse.models.formulas.reading import Form, forms_of, with_links
+
+_FORMS_OF_NODE, _FORMS_OF_ROOT, _LINKS, _POLISHED = 4, 5, 4, 8
+_EVIDENCE = 150.0
+"""A learned node is right up to a small error: its rows count as so many."""
+_POOR = 0.05
+"""A node of which forms leave more than this share up to a link stays learned."""
+_ROUNDS = 2
+
+
+@dataclass(eq=False)
+class Search:
+    """Reads a tree of nodes.
+
+    Attributes:
+        graph: whose nodes are read; one output.
+        variables: what formulas are over: inputs, and behind them nodes that stay learned.
+        columns: values of the variables at the rows.
+        learned: values of every inner node, up to a monotone change.
+    """
+
+    graph: FunctionGraph
+    inputs: Mapping[str, np.ndarray]
+    learned: Mapping[str, np.ndarray]
+    y: np.ndarray
+    keep_learned: frozenset[str] = frozenset()
+    deadline: Deadline = field(default_factory=Deadline)
+
+    def __post_init__(self) -> None:
+        self.root = self.graph.outputs[0]
+        self.names = [*self.inputs, *(name for name in self.learned)]
+        self.columns = [*self.inputs.values(), *self.learned.values()]
+        self._forms: dict[tuple[str, tuple[int, ...]], list[Form]] = {}
+
+    def best(self) -> tuple[Polished, dict[str, Form]]:
+        """The best formula of the target, and the forms that it is made of."""
+        inner = [node.name for node in self.graph.nodes if node.name != self.root]
+        choice = dict.fromkeys(inner, 0)
+        found = self._whole(choice)
+        for _ in range(_ROUNDS):
+            before = found
+            for name in inner:
+                for k in range(_FORMS_OF_NODE + 1):
+                    if k == choice[name] or self.deadline.is_over:
+                        continue
+                    other = {**choice, name: k}
+                    tried = self._whole(other)
+                    if tried is not None and (found is None or tried.score < found.score - 2):
+                        found, choice = tried, other
+            if found is before:
+                break
+        if found is None:
+            raise ArithmeticError
+        return self._finished(found), {}
+
+    def _whole(self, choice: Mapping[str, int]) -> Polished | None:
+        """The best formula of the target, given which form each inner node takes."""
+        formulas: dict[str, Formula] = {name: Argument(i) for i, name in enumerate(self.inputs)}
+        values: dict[str, np.ndarray] = dict(self.inputs)
+        for node in self.graph.nodes:
+            if node.name == self.root:
+                continue
+            form = self._chosen(node.name, node.parents, values, choice)
+            if form is None:
+                formulas[node.name] = Argument(self.names.index(node.name))
+                values[node.name] = self.learned[node.name]
+                continue
+            formulas[node.name] = substitute(form.formula, [formulas[p] for p in node.parents])
+            with np.errstate(all="ignore"):
+                values[node.name] = value_of(form.formula, [values[p] for p in node.parents], ())
+            if not np.isfinite(values[node.name]).all():
+                return None
+        root = self.graph[self.root]
+        parents = [values[p] for p in root.parents]
+        candidates: list[Formula] = []
+        for form in forms_of(self.y, parents, len(self.y), _FORMS_OF_ROOT):
+            candidates += with_links(form, parents, self.y, _LINKS, form.rest)
+        whole = [substitute(c, [formulas[p] for p in root.parents]) for c in candidates]
+        return self._best_polished(whole)
+
+    def _chosen(
+        self, name: str, parents: Sequence[str], values: Mapping[str, np.ndarray], choice: Mapping[str, int]
+    ) -> Form | None:
+        if name in self.keep_learned:
+            return None
+        below = sorted(self.graph.ancestors(name) & set(choice))
+        key = (name, tuple(choice[b] for b in below))
+        if key not in self._forms:
+            self._forms[key] = forms_of(self.learned[name], [values[p] for p in parents], _EVIDENCE, _FORMS_OF_NODE)
+        forms = self._forms[key]
+        if choice[name] >= len(forms) or forms[choice[name]].rest > _POOR:
+            return None
+        return forms[choice[name]]
+
+    def _best_polished(self, formulas: Sequence[Formula]) -> Polished | None:
+        ranked = []
+        for formula in formulas:
+            with np.errstate(all="ignore"):
+                rest = value_of(formula, self.columns, ()) - self.y
+            if np.isfinite(rest).all():
+                ranked.append((float((rest**2).sum()), formula))
+        ranked.sort(key=lambda pair: pair[0])
+        found = []
+        for _, formula in ranked[:_POLISHED]:
+            done = polished(free_form(formula, self.columns)[1], self.columns, self.y)
+            if done is not None:
+                found.append(done)
+        return min(found, key=lambda done: done.score, default=None)
+
+    def _finished(self, found: Polished) -> Polished:
+        """Rounded and brought to the one form, again while that makes it shorter."""
+        for _ in range(3):
+            done = simplified(rounded(found, self.columns, self.y), self.columns, self.y)
+            if len(done.values) >= len(found.values) and done.form == found.form:
+                return done
+            found = done
+        return found
