@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from compsparse.graph.formula import Apply, Argument, Constant, Formula, substitute
+from compsparse.graph.formula import Apply, Argument, Constant, Formula, substitute, walk
 from compsparse.models.formulas.calculus import value_of
 
 Base = "int | Function | Sum"
@@ -191,7 +191,9 @@ def _exponential(inside: Sum) -> Sum:
     found = Sum((Term(coefficient),))
     for of, exponent in powers:
         inner = as_term(of)
-        found = multiplied(found, as_sum(Term(inner.coefficient**exponent, tuple((p, e * exponent) for p, e in inner.powers))))
+        found = multiplied(
+            found, as_sum(Term(inner.coefficient**exponent, tuple((p, e * exponent) for p, e in inner.powers)))
+        )
     return multiplied(found, Sum((Term(1.0, ((Function("exp", Sum(tuple(rest))), 1.0),)),))) if rest else found
 
 
@@ -212,7 +214,9 @@ class Freed:
     is_exponent: tuple[bool, ...]
 
 
-def freed(part: Sum, n_variables: int, can_vary: Callable[[int | Function | Sum], bool], fixed: Sequence[float] = ()) -> Freed:
+def freed(
+    part: Sum, n_variables: int, can_vary: Callable[[int | Function | Sum], bool], fixed: Sequence[float] = ()
+) -> Freed:
     """The formula of a sum, with every number but 1 and -1 in front a constant of its own.
 
     Args:
@@ -234,15 +238,17 @@ def freed(part: Sum, n_variables: int, can_vary: Callable[[int | Function | Sum]
 
 
 def _formula_of(part: int | Function | Sum) -> Formula:
-    return _part_formula(part, lambda value, *, exponent: Constant(value), lambda _: True)  # noqa: ARG005
+    return _part_formula(part, lambda value, *, exponent: Constant(value), lambda _: True)
 
 
 def formula_of_sum(part: Sum) -> Formula:
     """The formula with its numbers in it."""
-    return _sum_formula(part, lambda value, *, exponent: Constant(value), lambda _: True)  # noqa: ARG005
+    return _sum_formula(part, lambda value, *, exponent: Constant(value), lambda _: True)
 
 
-def _sum_formula(part: Sum, number: Callable[..., Formula], can_vary: Callable[[int | Function | Sum], bool]) -> Formula:
+def _sum_formula(
+    part: Sum, number: Callable[..., Formula], can_vary: Callable[[int | Function | Sum], bool]
+) -> Formula:
     ordered = sorted(part.terms, key=lambda term: not term.powers)  # the constant stands last
     found: Formula | None = None
     for term in ordered:
@@ -253,7 +259,9 @@ def _sum_formula(part: Sum, number: Callable[..., Formula], can_vary: Callable[[
     return found
 
 
-def _term_formula(term: Term, number: Callable[..., Formula], can_vary: Callable[[int | Function | Sum], bool]) -> Formula:
+def _term_formula(
+    term: Term, number: Callable[..., Formula], can_vary: Callable[[int | Function | Sum], bool]
+) -> Formula:
     above: list[Formula] = []
     below: list[Formula] = []
     for base, exponent in term.powers:
@@ -281,7 +289,9 @@ def _product(factors: list[Formula]) -> Formula:
     return found
 
 
-def _part_formula(part: int | Function | Sum, number: Callable[..., Formula], can_vary: Callable[[int | Function | Sum], bool]) -> Formula:
+def _part_formula(
+    part: int | Function | Sum, number: Callable[..., Formula], can_vary: Callable[[int | Function | Sum], bool]
+) -> Formula:
     if isinstance(part, int):
         return Argument(part)
     if isinstance(part, Function):
@@ -293,3 +303,8 @@ def with_numbers(form: Formula, n_variables: int, constants: Sequence[float]) ->
     """A form with numbers in place of its constants."""
     variables: list[Formula] = [Argument(i) for i in range(n_variables)]
     return substitute(form, [*variables, *(Constant(float(c)) for c in constants)])
+
+
+def arguments_of(formula: Formula) -> set[int]:
+    """Numbers of the variables and constants that a formula reads."""
+    return {part.index for part in walk(formula) if isinstance(part, Argument)}

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from compsparse.graph.formula import Apply, Argument, Constant, Formula
+from compsparse.graph.formula import Argument, Constant, Formula
 
 Slopes = dict[int, np.ndarray]
 """Derivatives after the constants that something depends on, by their number."""

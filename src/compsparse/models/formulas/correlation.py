@@ -11,7 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.interpolate import BSpline
 
-_PIECES_OF_LINK, _PIECES = 7, 6
+_PIECES_OF_LINK, _PIECES = 14, 6
+_SETS_AT_ONCE = 20_000
 
 
 def spline_columns(values: np.ndarray, pieces: int) -> np.ndarray:
@@ -64,6 +65,10 @@ class Link:
         scaled = scaled / (np.linalg.norm(scaled, axis=0) + 1e-300)
         products, seen = scaled.T @ scaled, self.basis.T @ scaled
         size = sets.shape[1]
+        if len(sets) > _SETS_AT_ONCE:
+            return np.concatenate(
+                [self.rests_of_sets(columns, part) for part in np.array_split(sets, len(sets) // _SETS_AT_ONCE + 1)]
+            )
         gram = products[sets[:, :, None], sets[:, None, :]] + 1e-10 * np.eye(size)
         explained = np.einsum("bsk,bsl->skl", seen[:, sets], seen[:, sets])
         lower = np.linalg.cholesky(gram)
@@ -71,6 +76,15 @@ class Link:
         whitened = np.linalg.solve(lower, half.transpose(0, 2, 1))
         rests: np.ndarray = 1 - np.linalg.eigvalsh(whitened)[:, -1]
         return rests
+
+
+def rest_behind_link(values: np.ndarray, inner: np.ndarray) -> float:
+    """Share of a node's variance that no spline of ``inner`` explains: errors of the node count in its own units."""
+    if not np.isfinite(inner).all() or np.ptp(inner) == 0:
+        return np.inf
+    own = values - values.mean()
+    basis = _orthonormal(spline_columns(inner, _PIECES_OF_LINK))
+    return float(1 - ((basis.T @ own) ** 2).sum() / (own @ own))
 
 
 def _orthonormal(columns: np.ndarray) -> np.ndarray:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import least_squares
 
-from compsparse.graph.formula import Apply, Argument, Constant, Formula, substitute, walk
-from compsparse.models.formulas.algebra import Algebra, Freed, Sum, formula_of_sum, freed, with_numbers
+from compsparse.graph.formula import Argument, Constant, Formula, substitute, walk
+from compsparse.models.formulas.algebra import Algebra, Freed, Sum, freed, with_numbers
 from compsparse.models.formulas.calculus import value_and_slopes, value_of
 
 _MOST_STEPS = 60
@@ -127,11 +126,19 @@ def _round_values(found: Polished, refused: set[int]) -> list[tuple[bool, float,
         if j in refused or not np.isfinite(error):
             continue
         options = _round_exponents(value) if found.is_exponent[j] else _round_numbers(value, error)
-        near = [(cost, option) for cost, option in options if abs(option - value) <= _WITHIN * error + 1e-9 * abs(value)]
+        near = [
+            (cost, option) for cost, option in options if abs(option - value) <= _WITHIN * error + 1e-9 * abs(value)
+        ]
         if near:
             cost, option = min(near, key=lambda pair: (pair[0], abs(pair[1] - value)))
             candidates.append((not found.is_exponent[j], cost + abs(option - value) / (error + 1e-12) / 10, j, option))
     return sorted(candidates)
+
+
+_SURE = 0.012
+"""A value is rounded to a grid only if its error is so small a share of the spacing that chance seldom hits one."""
+_MOST_STEPS_OF = {2.0: 20, 3.0: 9, 3.1: 4, 3.2: 5, 4.0: 8, 4.1: 3}
+"""How far the grids go, in steps."""
 
 
 def _round_exponents(value: float) -> list[tuple[float, float]]:
@@ -143,13 +150,11 @@ def _round_numbers(value: float, error: float) -> list[tuple[float, float]]:
     options = [(0.0, 0.0)] if abs(value) < _WITHIN * error else []
     size = abs(value)
     if error < 0.1 * size:
-        options += [(1.0, float(np.sign(value)))]
-    if error < 0.02 * size:
-        options += [(2.0, float(round(value)))]
-    if error < 0.01 * size:
-        options += [(3.0 + q / 10, round(value * q) / q) for q in (2, 3, 4)]
-    if error < 0.002 * size:
-        options += [(4.0, float(np.pi) * round(value / np.pi * q) / q) for q in (1, 2)]
+        options.append((1.0, float(np.sign(value))))
+    for cost, spacing in ((2.0, 1.0), (3.0, 0.5), (3.1, 1 / 3), (3.2, 0.25), (4.0, np.pi), (4.1, np.pi / 2)):
+        near = spacing * round(value / spacing)
+        if error < _SURE * spacing and near and abs(near) <= _MOST_STEPS_OF[cost] * spacing:
+            options.append((cost, float(near)))
     return [(cost, option) for cost, option in options if option or cost == 0]
 
 
@@ -176,17 +181,3 @@ def simplified(found: Polished, variables: Sequence[np.ndarray], y: np.ndarray) 
     if again is None or again.squares > found.squares * 1.02 or len(again.values) > len(found.values):
         return found
     return again
-
-
-def text_of_number(value: float, error: float | None) -> str:
-    """A number to as many digits as its error allows, or as a fraction where it is one."""
-    if error is None or error == 0:
-        fraction = Fraction(value).limit_denominator(12)
-        return str(fraction) if abs(float(fraction) - value) < 1e-12 and fraction.denominator > 1 else f"{value:g}"
-    if not np.isfinite(error):
-        return f"{value:.2g}"
-    digits = int(np.clip(np.ceil(np.log10(abs(value) / error)) + 1, 1, 8)) if value else 1
-    return f"{value:.{digits}g}"
-
-
-__all__ = ["Apply", "Polished", "formula_of_sum", "free_form", "polished", "replace", "rounded", "simplified"]

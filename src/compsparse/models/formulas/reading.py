@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import combinations, product
 
 import numpy as np
 
 from compsparse.graph.formula import Apply, Argument, Constant, Formula, substitute
-from compsparse.models.formulas.algebra import with_numbers
+from compsparse.models.formulas.algebra import arguments_of, with_numbers
 from compsparse.models.formulas.calculus import value_of
-from compsparse.models.formulas.correlation import Link
-from compsparse.models.formulas.shapes import Fitted, Shape, fitted_shapes
+from compsparse.models.formulas.correlation import Link, rest_behind_link
+from compsparse.models.formulas.shapes import LIBRARY, Fitted, Shape, fitted_shapes
 
+_MEASURED = 24
+"""Forms whose remainder is measured."""
+_UNTOLD = 1e-5
+"""Shares up to a link below which splines and learned values tell nothing."""
 _SHAPES_EACH = 5
+_ABOUT = 1.03
+_PLAIN = 2
+"""Constants that a product of powers of all parents, or their weighted sum, is given for free."""
+_ALIKE = ("itself", "log")
+"""A sum and a product of powers are tried of all parents, whatever their curves look like."""
 _MOST_TERMS = 4
-_MOST_COST = {1: 4, 2: 5, 3: 4, 4: 3}
-_BEAM = 60
+_MOST_COST = {2: 5, 3: 4, 4: 3}
+_BEAM = 30
+_MOST_PLAIN = 42
 _MOST_PARENTS = 4
 
 
@@ -28,15 +39,17 @@ class Form:
     Attributes:
         rest: 1 - rho^2 up to a link.
         n_constants: numbers in it that were fitted.
+        is_plain: whether it is a sum or a product of powers of all parents.
     """
 
     formula: Formula
     rest: float
     n_constants: int
+    is_plain: bool = False
 
     def score(self, n: float, floor: float) -> float:
         """Smaller is better: what is left, and what the constants cost (Schwarz 1978)."""
-        return float(n * np.log(self.rest + floor) + np.log(n) * self.n_constants)
+        return float(n * np.log(self.rest + floor) + np.log(n) * (self.n_constants - _PLAIN * self.is_plain))
 
 
 def forms_of(values: np.ndarray, parents: Sequence[np.ndarray], n: float, most: int) -> list[Form]:
@@ -48,12 +61,23 @@ def forms_of(values: np.ndarray, parents: Sequence[np.ndarray], n: float, most: 
     """
     link = Link(values)
     found = _sums_of_shapes(link, parents, n)
-    if len(parents) <= _MOST_PARENTS:
-        found += _sums_of_products(link, parents)
+    if 2 <= len(parents) <= _MOST_PARENTS:
+        found += _sums_of_products(link, parents) + _quotients_of_sums(link, parents)
+    # a link may hide errors of the node where they are large: what is left is measured in its own units
+    found.sort(key=lambda form: form.score(n, _UNTOLD))
+    found = found[:_MEASURED] + [form for form in found[_MEASURED:] if form.is_plain]
+    with np.errstate(all="ignore"):
+        found = [replace(form, rest=rest_behind_link(values, value_of(form.formula, parents, ()))) for form in found]
     found = [form for form in found if np.isfinite(form.rest)]
-    floor = 0.3 * min((form.rest for form in found), default=1.0) + 1e-7
+    floor = 0.1 * min((form.rest for form in found), default=1.0) + _UNTOLD
     found.sort(key=lambda form: form.score(n, floor))
-    return found[:most]
+    found = [form for i, form in enumerate(found) if form.is_plain or not _is_beaten(form, found[:i])]
+    return found[:most] + [form for form in found[most:] if form.is_plain]
+
+
+def _is_beaten(form: Form, better: Sequence[Form]) -> bool:
+    """Whether a form with fewer constants leaves about as little."""
+    return any(b.n_constants < form.n_constants and b.rest <= form.rest * _ABOUT for b in better)
 
 
 # ---- sums of shapes ---------------------------------------------------------------------------
@@ -69,14 +93,16 @@ def _sums_of_shapes(link: Link, parents: Sequence[np.ndarray], n: float) -> list
         return []
     floor = 0.3 * rest + 1e-7
     chosen = [fits[0] for fits in offered]
-    tried: dict[tuple[int, ...], Form] = {}
+    tried: dict[tuple[tuple[str, tuple[float, ...]], ...], Form] = {}
 
     def form(fits: Sequence[Fitted]) -> Form:
-        key = tuple(id(fit) for fit in fits)
+        key = tuple((fit.shape.name, fit.constants) for fit in fits)
         if key not in tried:
             tried[key] = _sum_form(link, parents, fits)
         return tried[key]
 
+    for shape in (s for s in LIBRARY if s.name in _ALIKE and not (s.needs_positive and min(map(np.min, parents)) <= 0)):
+        form([Fitted(shape, (), 0.0)] * len(parents))
     improved = True
     while improved:
         improved = False
@@ -99,16 +125,17 @@ def _sum_form(link: Link, parents: Sequence[np.ndarray], fits: Sequence[Fitted])
     if not np.isfinite(rest) or not np.all(coefficients):
         return Form(Constant(0.0), np.inf, 0)
     parts = [_shape_formula(f.shape, i, f.constants) for i, f in enumerate(fits)]
+    is_plain = {f.shape.name for f in fits} in ({"log"}, {"itself"})
     if logs:
         scale = max(logs)
         factors = [
             Apply("pow", (part, Constant(c / scale))) if f.shape.is_log else Apply("exp", (_times(c / scale, part),))
             for part, c, f in zip(parts, coefficients, fits, strict=True)
         ]
-        return Form(_folded("mul", factors), rest, constants)
+        return Form(_folded("mul", factors), rest, constants, is_plain)
     scale = coefficients[int(np.argmax(np.abs(coefficients) * stacked.std(0)))]
     terms = [_times(c / scale, part) for part, c in zip(parts, coefficients, strict=True)]
-    return Form(_folded("add", terms), rest, constants)
+    return Form(_folded("add", terms), rest, constants, is_plain)
 
 
 def _shape_formula(shape: Shape, parent: int, constants: Sequence[float]) -> Formula:
@@ -130,24 +157,50 @@ def _folded(operation: str, parts: Sequence[Formula]) -> Formula:
 
 
 def _sums_of_products(link: Link, parents: Sequence[np.ndarray]) -> list[Form]:
-    """The best sums of one to four products of powers, by trying pairs and adding to the best."""
-    formulas, columns = _products(parents)
-    if len(formulas) < 2:
-        return []
+    """The best sums of a few products of powers: all sums of up to three plain ones, and pairs of any with a beam."""
     found: list[Form] = []
-    sets = np.array(list(combinations(range(len(formulas)), 2)))
+    formulas, columns, costs = _products(parents)
+    plain = np.argsort(costs, kind="stable")[:_MOST_PLAIN]
+    for size in (2, 3):
+        found += _best_sums(link, formulas, columns, plain[_sets_of(len(plain), size)], size)
+    sets = _sets_of(len(formulas), 2)
     for size in range(2, _MOST_TERMS + 1):
-        rests = np.concatenate([link.rests_of_sets(columns, part) for part in np.array_split(sets, len(sets) // 20_000 + 1)])
-        best = np.argsort(rests)[:_BEAM]
-        for places in sets[best[:3]]:
-            rest, coefficients, _ = link.against(columns[:, places])
-            scale = coefficients[0] or 1.0
-            terms = [_times(c / scale, formulas[j]) for c, j in zip(coefficients, places, strict=True)]
-            found.append(Form(_folded("add", terms), rest, size - 1 + _EXTRA * size))
+        best = np.argsort(link.rests_of_sets(columns, sets))[:_BEAM]
+        found += _best_sums(link, formulas, columns, sets[best], size)
         if size < _MOST_TERMS:
-            sets = np.unique(
-                [sorted({*s, j}) for s in sets[best].tolist() for j in range(len(formulas)) if j not in s], axis=0
-            )
+            longer = {tuple(sorted((*s, j))) for s in sets[best].tolist() for j in range(len(formulas)) if j not in s}
+            sets = np.array(sorted(longer)).reshape(-1, size + 1)
+    return found
+
+
+def _quotients_of_sums(link: Link, parents: Sequence[np.ndarray]) -> list[Form]:
+    """Quotients of sums and differences of two parents each."""
+    sums = [
+        (Apply(sign, (Argument(i), Argument(j))), parents[i] + (1 if sign == "add" else -1) * parents[j])
+        for i, j in combinations(range(len(parents)), 2)
+        for sign in ("add", "sub")
+    ]
+    sums = [(formula, column) for formula, column in sums if (column > 0).all() or (column < 0).all()]
+    quotients = [(Apply("div", (f, g)), a / b) for (f, a), (g, b) in combinations(sums, 2)]
+    used = [q for q in quotients if arguments_of(q[0]) == set(range(len(parents)))]
+    return [Form(formula, link.rest(np.log(np.abs(column))[:, None]), 1) for formula, column in used]
+
+
+@lru_cache(maxsize=16)
+def _sets_of(n: int, size: int) -> np.ndarray:
+    return np.array(list(combinations(range(n), size)), dtype=int).reshape(-1, size)
+
+
+def _best_sums(link: Link, formulas: Sequence[Formula], columns: np.ndarray, sets: np.ndarray, size: int) -> list[Form]:
+    """Forms of the three sets that leave least."""
+    if not len(sets):
+        return []
+    found = []
+    for places in sets[np.argsort(link.rests_of_sets(columns, sets))[:3]]:
+        rest, coefficients, _ = link.against(columns[:, places])
+        scale = coefficients[0] or 1.0
+        terms = [_times(c / scale, formulas[j]) for c, j in zip(coefficients, places, strict=True)]
+        found.append(Form(_folded("add", terms), rest, size - 1 + _EXTRA * size))
     return found
 
 
@@ -155,19 +208,20 @@ _EXTRA = 1
 """What the choice of a product among many costs, in constants."""
 
 
-def _products(parents: Sequence[np.ndarray]) -> tuple[list[Formula], np.ndarray]:
-    """Products of one option of each parent, no dearer than is allowed, with their columns."""
+def _products(parents: Sequence[np.ndarray]) -> tuple[list[Formula], np.ndarray, np.ndarray]:
+    """Products of one option of each parent, no dearer than is allowed, with their columns and costs."""
     options = [_options(u, i) for i, u in enumerate(parents)]
     most = _MOST_COST[len(parents)]
-    formulas, columns = [], []
+    formulas, columns, costs = [], [], []
     for chosen in product(*options):
         cost = sum(option[0] for option in chosen)
         if 0 < cost <= most:
             parts = [option[1] for option in chosen if option[1] is not None]
             formulas.append(_folded("mul", parts))
             columns.append(np.prod([option[2] for option in chosen], axis=0))
+            costs.append(cost)
     kept = [i for i, c in enumerate(columns) if np.isfinite(c).all() and c.std() > 1e-9 * np.abs(c).max()]
-    return [formulas[i] for i in kept], np.stack([columns[i] for i in kept], axis=1) if kept else np.empty((0, 0))
+    return [formulas[i] for i in kept], np.stack([columns[i] for i in kept], axis=1), np.array([costs[i] for i in kept])
 
 
 def _options(u: np.ndarray, i: int) -> list[tuple[int, Formula | None, np.ndarray]]:

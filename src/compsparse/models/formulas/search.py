@@ -14,8 +14,8 @@ from compsparse.models.formulas.calculus import value_of
 from compsparse.models.formulas.polishing import Polished, free_form, polished, rounded, simplified
 from compsparse.models.formulas.reading import Form, forms_of, with_links
 
-_FORMS_OF_NODE, _FORMS_OF_ROOT, _LINKS, _POLISHED = 4, 5, 4, 8
-_EVIDENCE = 150.0
+_FORMS_OF_NODE, _FORMS_OF_ROOT, _LINKS, _POLISHED, _ROUNDED = 3, 4, 4, 7, 2
+_EVIDENCE = 40.0
 """A learned node is right up to a small error: its rows count as so many."""
 _POOR = 0.05
 """A node of which forms leave more than this share up to a link stays learned."""
@@ -30,6 +30,7 @@ class Search:
         graph: whose nodes are read; one output.
         variables: what formulas are over: inputs, and behind them nodes that stay learned.
         columns: values of the variables at the rows.
+        enough: mean square that a formula may leave; with one that leaves less the search ends.
         learned: values of every inner node, up to a monotone change.
     """
 
@@ -37,6 +38,7 @@ class Search:
     inputs: Mapping[str, np.ndarray]
     learned: Mapping[str, np.ndarray]
     y: np.ndarray
+    enough: float = 0.0
     keep_learned: frozenset[str] = frozenset()
     deadline: Deadline = field(default_factory=Deadline)
 
@@ -46,8 +48,8 @@ class Search:
         self.columns = [*self.inputs.values(), *self.learned.values()]
         self._forms: dict[tuple[str, tuple[int, ...]], list[Form]] = {}
 
-    def best(self) -> tuple[Polished, dict[str, Form]]:
-        """The best formula of the target, and the forms that it is made of."""
+    def best(self) -> Polished | None:
+        """The best formula of the target; None where none is defined at every row."""
         inner = [node.name for node in self.graph.nodes if node.name != self.root]
         choice = dict.fromkeys(inner, 0)
         found = self._whole(choice)
@@ -55,7 +57,7 @@ class Search:
             before = found
             for name in inner:
                 for k in range(_FORMS_OF_NODE + 1):
-                    if k == choice[name] or self.deadline.is_over:
+                    if k == choice[name] or self.deadline.is_over or self._is_enough(found):
                         continue
                     other = {**choice, name: k}
                     tried = self._whole(other)
@@ -63,9 +65,10 @@ class Search:
                         found, choice = tried, other
             if found is before:
                 break
-        if found is None:
-            raise ArithmeticError
-        return self._finished(found), {}
+        return found
+
+    def _is_enough(self, found: Polished | None) -> bool:
+        return found is not None and found.squares <= self.enough * found.n_rows
 
     def _whole(self, choice: Mapping[str, int]) -> Polished | None:
         """The best formula of the target, given which form each inner node takes."""
@@ -119,7 +122,8 @@ class Search:
             done = polished(free_form(formula, self.columns)[1], self.columns, self.y)
             if done is not None:
                 found.append(done)
-        return min(found, key=lambda done: done.score, default=None)
+        found.sort(key=lambda done: done.score)
+        return min(map(self._finished, found[:_ROUNDED]), key=lambda done: done.score, default=None)
 
     def _finished(self, found: Polished) -> Polished:
         """Rounded and brought to the one form, again while that makes it shorter."""
