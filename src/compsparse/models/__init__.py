@@ -14,6 +14,9 @@ _HOME = {
     "assess": "assessment",
     "FittedGraph": "fitted_graph",
     "fit_model": "fitting",
+    "FittedConstant": "formulas",
+    "FoundFormula": "formulas",
+    "read_formula": "formulas",
     "Importance": "influence",
     "Importances": "influence",
     "PairStrength": "influence",
@@ -28,7 +31,9 @@ _HOME = {
 __all__ = [
     "Assessment",
     "ClassScore",
+    "FittedConstant",
     "FittedGraph",
+    "FoundFormula",
     "Importance",
     "Importances",
     "LearnedNodes",
@@ -39,6 +44,7 @@ __all__ = [
     "fit_model",
     "importances",
     "learned_nodes",
+    "read_formula",
 ]
 
 
@@ -57,6 +63,7 @@ if TYPE_CHECKING:
     from compsparse.models.constituents import learned_nodes
     from compsparse.models.fitted_graph import FittedGraph
     from compsparse.models.fitting import fit_model
+    from compsparse.models.formulas import FittedConstant, FoundFormula, read_formula
     from compsparse.models.influence import Importance, Importances, PairStrength, importances
     from compsparse.models.pictures import LearnedNodes, Picture
     from compsparse.models.scores import ClassScore, Score

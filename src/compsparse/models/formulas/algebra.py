@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 
 from compsparse.graph.formula import Apply, Argument, Constant, Formula, substitute, walk
 from compsparse.models.formulas.calculus import value_of
 
-Base = "int | Function | Sum"
 _ALMOST = 1e-12
 
 
@@ -23,7 +23,7 @@ class Term:
     """A product: a coefficient and powers of variables (by number), functions and sums."""
 
     coefficient: float
-    powers: tuple[tuple[int | Function | Sum, float], ...] = ()
+    powers: tuple[tuple[Base, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,13 @@ class Sum:
     """Terms added up; that without powers is the constant."""
 
     terms: tuple[Term, ...]
+
+
+Base: TypeAlias = int | Function | Sum
+Number: TypeAlias = Callable[[float, bool], Formula]
+"""What a number becomes, given whether it is an exponent."""
+CanVary: TypeAlias = Callable[[Base], bool]
+"""Whether the exponent of a part may take any value."""
 
 
 class Algebra:
@@ -113,7 +120,7 @@ class Algebra:
             outside.append(Sum((Term(first, ((Function("log", within), 1.0),)),)))
         return added(*outside)
 
-    def is_positive(self, part: int | Function | Sum) -> bool:
+    def is_positive(self, part: Base) -> bool:
         """Whether a part is positive at every row."""
         with np.errstate(all="ignore"):
             return bool((value_of(_formula_of(part), self.variables, ()) > 0).all())
@@ -128,7 +135,7 @@ def constant_of(part: Sum) -> float:
 
 def added(*parts: Sum) -> Sum:
     """The sum of sums, with like terms together."""
-    found: dict[frozenset[tuple[int | Function | Sum, float]], Term] = {}
+    found: dict[frozenset[tuple[Base, float]], Term] = {}
     for term in (term for part in parts for term in part.terms):
         key = frozenset(term.powers)
         before = found.get(key)
@@ -145,13 +152,13 @@ def scaled(part: Sum, factor: float) -> Sum:
 def multiplied(a: Sum, b: Sum) -> Sum:
     """The product, with like powers together; sums of several terms are not multiplied out."""
     left, right = as_term(a), as_term(b)
-    powers: dict[int | Function | Sum, float] = {}
+    powers: dict[Base, float] = {}
     for part, exponent in (*left.powers, *right.powers):
         powers[part] = powers.get(part, 0.0) + exponent
     powers = {part: exponent for part, exponent in powers.items() if abs(exponent) > _ALMOST}
     exponentials = [(p, e) for p, e in powers.items() if isinstance(p, Function) and p.name == "exp"]
     if len(exponentials) > 1 or any(e != 1 for _, e in exponentials):
-        together = added(*(scaled(p.of, e) for p, e in exponentials))  # type: ignore[union-attr]
+        together = added(*(scaled(p.of, e) for p, e in exponentials))
         powers = {p: e for p, e in powers.items() if (p, e) not in exponentials} | {Function("exp", together): 1.0}
     return as_sum(Term(left.coefficient * right.coefficient, tuple(powers.items())))
 
@@ -214,9 +221,7 @@ class Freed:
     is_exponent: tuple[bool, ...]
 
 
-def freed(
-    part: Sum, n_variables: int, can_vary: Callable[[int | Function | Sum], bool], fixed: Sequence[float] = ()
-) -> Freed:
+def freed(part: Sum, n_variables: int, can_vary: CanVary, fixed: Sequence[float] = ()) -> Freed:
     """The formula of a sum, with every number but 1 and -1 in front a constant of its own.
 
     Args:
@@ -226,29 +231,35 @@ def freed(
     values: list[float] = []
     roles: list[bool] = []
 
-    def number(value: float, *, exponent: bool) -> Formula:
+    def number(value: float, is_exponent: bool) -> Formula:
         if value in fixed:
             return Constant(value)
         values.append(value)
-        roles.append(exponent)
+        roles.append(is_exponent)
         return Argument(n_variables + len(values) - 1)
 
     formula = _sum_formula(part, number, can_vary)
     return Freed(formula, tuple(values), tuple(roles))
 
 
-def _formula_of(part: int | Function | Sum) -> Formula:
-    return _part_formula(part, lambda value, *, exponent: Constant(value), lambda _: True)
+def _as_constant(value: float, _: bool) -> Formula:
+    return Constant(value)
+
+
+def _always(_: Base) -> bool:
+    return True
+
+
+def _formula_of(part: Base) -> Formula:
+    return _part_formula(part, _as_constant, _always)
 
 
 def formula_of_sum(part: Sum) -> Formula:
     """The formula with its numbers in it."""
-    return _sum_formula(part, lambda value, *, exponent: Constant(value), lambda _: True)
+    return _sum_formula(part, _as_constant, _always)
 
 
-def _sum_formula(
-    part: Sum, number: Callable[..., Formula], can_vary: Callable[[int | Function | Sum], bool]
-) -> Formula:
+def _sum_formula(part: Sum, number: Number, can_vary: CanVary) -> Formula:
     ordered = sorted(part.terms, key=lambda term: not term.powers)  # the constant stands last
     found: Formula | None = None
     for term in ordered:
@@ -259,9 +270,7 @@ def _sum_formula(
     return found
 
 
-def _term_formula(
-    term: Term, number: Callable[..., Formula], can_vary: Callable[[int | Function | Sum], bool]
-) -> Formula:
+def _term_formula(term: Term, number: Number, can_vary: CanVary) -> Formula:
     above: list[Formula] = []
     below: list[Formula] = []
     for base, exponent in term.powers:
@@ -272,12 +281,12 @@ def _term_formula(
         elif size == 0.5:
             own = Apply("sqrt", (inner,))
         else:
-            own = Apply("pow", (inner, number(size, exponent=True) if can_vary(base) else Constant(size)))
+            own = Apply("pow", (inner, number(size, True) if can_vary(base) else Constant(size)))
         (above if exponent > 0 else below).append(own)
     if term.coefficient == -1 and above:
         above[0] = Apply("neg", (above[0],))
     elif term.coefficient != 1 or not above:
-        above.insert(0, number(term.coefficient, exponent=False) if term.coefficient != 1 else Constant(1.0))
+        above.insert(0, number(term.coefficient, False) if term.coefficient != 1 else Constant(1.0))
     found = _product(above)
     return Apply("div", (found, _product(below))) if below else found
 
@@ -289,9 +298,7 @@ def _product(factors: list[Formula]) -> Formula:
     return found
 
 
-def _part_formula(
-    part: int | Function | Sum, number: Callable[..., Formula], can_vary: Callable[[int | Function | Sum], bool]
-) -> Formula:
+def _part_formula(part: Base, number: Number, can_vary: CanVary) -> Formula:
     if isinstance(part, int):
         return Argument(part)
     if isinstance(part, Function):

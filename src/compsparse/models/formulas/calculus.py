@@ -32,7 +32,7 @@ UNARY: Mapping[str, tuple[Callable[..., np.ndarray], Callable[..., np.ndarray]]]
 
 
 def value_and_slopes(
-    form: Formula, variables: Sequence[np.ndarray], constants: Sequence[float]
+    form: Formula, variables: Sequence[np.ndarray], constants: Sequence[float] | np.ndarray
 ) -> tuple[np.ndarray, Slopes]:
     """Values at the rows, and their derivatives after every constant that the form uses.
 
@@ -49,8 +49,8 @@ def value_and_slopes(
         case Argument(index):
             one = np.ones_like(variables[0])
             return constants[index - k] * one, {index - k: one}
-        case Constant(value):
-            return np.full_like(variables[0], value), {}
+        case Constant(number):
+            return np.full_like(variables[0], number), {}
     (u, du), *rest = [value_and_slopes(operand, variables, constants) for operand in form.operands]
     if not rest:
         function, derivative = UNARY[form.operation]
@@ -73,7 +73,7 @@ def value_and_slopes(
     raise TypeError(f"no derivative of {form.operation!r} is known here")
 
 
-def value_of(form: Formula, variables: Sequence[np.ndarray], constants: Sequence[float]) -> np.ndarray:
+def value_of(form: Formula, variables: Sequence[np.ndarray], constants: Sequence[float] | np.ndarray) -> np.ndarray:
     """Values at the rows; NaN or infinite where the form is not defined."""
     k = len(variables)
     match form:

@@ -23,8 +23,8 @@ def spline_columns(values: np.ndarray, pieces: int) -> np.ndarray:
         return centred
     padded = np.r_[[knots[0]] * 3, knots, [knots[-1]] * 3]
     columns = BSpline(padded, np.eye(len(padded) - 4), 3)(values)[:, 1:]
-    centred = columns - columns.mean(0)
-    return centred
+    found: np.ndarray = columns - columns.mean(0)
+    return found
 
 
 class Link:

@@ -10,41 +10,12 @@ from compsparse.graph.formula import Apply, Argument, Constant, Formula
 
 _SUM, _PRODUCT, _POWER, _ATOM = 1, 2, 3, 4
 _GREEK = frozenset(
-    [
-        "alpha",
-        "beta",
-        "gamma",
-        "delta",
-        "epsilon",
-        "zeta",
-        "eta",
-        "theta",
-        "iota",
-        "kappa",
-        "lambda",
-        "mu",
-        "nu",
-        "xi",
-        "rho",
-        "sigma",
-        "tau",
-        "upsilon",
-        "phi",
-        "chi",
-        "psi",
-        "omega",
-        "Gamma",
-        "Delta",
-        "Theta",
-        "Lambda",
-        "Xi",
-        "Pi",
-        "Sigma",
-        "Phi",
-        "Psi",
-        "Omega",
-    ]
-)
+    {
+        "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu", "nu",
+        "xi", "rho", "sigma", "tau", "upsilon", "phi", "chi", "psi", "omega", "Gamma", "Delta", "Theta", "Lambda", "Xi",
+        "Sigma", "Phi", "Psi", "Omega",
+    }
+)  # fmt: skip
 _FUNCTIONS = frozenset({"sin", "cos", "tan", "tanh", "exp", "log", "arcsin", "arccos", "arctan"})
 
 

@@ -62,7 +62,7 @@ def forms_of(values: np.ndarray, parents: Sequence[np.ndarray], n: float, most: 
     link = Link(values)
     found = _sums_of_shapes(link, parents, n)
     if 2 <= len(parents) <= _MOST_PARENTS:
-        found += _sums_of_products(link, parents) + _quotients_of_sums(link, parents)
+        found += _sums_of_products(link, parents) + _products_of_sums(link, parents)
     # a link may hide errors of the node where they are large: what is left is measured in its own units
     found.sort(key=lambda form: form.score(n, _UNTOLD))
     found = found[:_MEASURED] + [form for form in found[_MEASURED:] if form.is_plain]
@@ -173,17 +173,33 @@ def _sums_of_products(link: Link, parents: Sequence[np.ndarray]) -> list[Form]:
     return found
 
 
-def _quotients_of_sums(link: Link, parents: Sequence[np.ndarray]) -> list[Form]:
-    """Quotients of sums and differences of two parents each."""
-    sums = [
-        (Apply(sign, (Argument(i), Argument(j))), parents[i] + (1 if sign == "add" else -1) * parents[j])
-        for i, j in combinations(range(len(parents)), 2)
-        for sign in ("add", "sub")
-    ]
-    sums = [(formula, column) for formula, column in sums if (column > 0).all() or (column < 0).all()]
-    quotients = [(Apply("div", (f, g)), a / b) for (f, a), (g, b) in combinations(sums, 2)]
-    used = [q for q in quotients if arguments_of(q[0]) == set(range(len(parents)))]
-    return [Form(formula, link.rest(np.log(np.abs(column))[:, None]), 1) for formula, column in used]
+def _products_of_sums(link: Link, parents: Sequence[np.ndarray]) -> list[Form]:
+    """Products of powers of parents and of sums and differences of two: (a - b)/(a + b), a (a + b)^(-2/3)."""
+    bases: list[tuple[Formula, np.ndarray]] = [(Argument(i), u) for i, u in enumerate(parents)]
+    for i, j in combinations(range(len(parents)), 2):
+        a, b = Argument(i), Argument(j)
+        bases.append((Apply("add", (a, b)), parents[i] + parents[j]))
+        bases.append((Apply("sub", (a, b)), parents[i] - parents[j]))
+        bases.append((Apply("sub", (b, a)), parents[j] - parents[i]))
+    bases = [(formula, column) for formula, column in bases if (column > 0).all()]
+    if not bases:
+        return []
+    logs = np.log(np.stack([column for _, column in bases], axis=1))
+    found = []
+    for size in (2, 3):
+        for places in _sets_of(len(bases), size):
+            chosen = [bases[j][0] for j in places]
+            if set().union(*map(arguments_of, chosen)) != set(range(len(parents))):
+                continue
+            rest, exponents, _ = link.against(logs[:, places])
+            if np.isfinite(rest) and np.all(exponents):
+                scale = exponents[int(np.argmax(np.abs(exponents)))]
+                powers = [Apply("pow", (f, Constant(float(e / scale)))) for f, e in zip(chosen, exponents, strict=True)]
+                found.append(Form(_folded("mul", powers), rest, size))
+    return sorted(found, key=lambda form: form.rest)[:_BEST_PRODUCTS]
+
+
+_BEST_PRODUCTS = 6
 
 
 @lru_cache(maxsize=16)
@@ -227,7 +243,7 @@ def _products(parents: Sequence[np.ndarray]) -> tuple[list[Formula], np.ndarray,
 def _options(u: np.ndarray, i: int) -> list[tuple[int, Formula | None, np.ndarray]]:
     """Cost, formula and values of what may stand for a parent in a product."""
     own = Argument(i)
-    exponents = {1: 1, 2: 2, 3: 3}
+    exponents: dict[float, int] = {1: 1, 2: 2, 3: 3}
     if u.min() > 0:
         exponents |= {-1: 1, -2: 2, 0.5: 2, -0.5: 2}
     found: list[tuple[int, Formula | None, np.ndarray]] = [(0, None, np.ones_like(u))]
@@ -263,9 +279,14 @@ def with_links(form: Form, parents: Sequence[np.ndarray], y: np.ndarray, most: i
         column = value_of(with_numbers(link, 1, ()), [inner], ())
         if fit.shape.is_log:
             link, column = Apply("log", (link,)), np.log(column)
-        slope, level = np.polyfit(column, y, 1)
-        linked = _times(float(slope), substitute(link, [formula]))
-        found.append(Apply("add", (linked, Constant(float(level)))))
+        centred = column - column.mean()
+        size = float(centred @ centred)
+        if not (np.isfinite(size) and size > 0):
+            continue
+        slope = float(centred @ y) / size
+        level = float(y.mean() - slope * column.mean())
+        linked = _times(slope, substitute(link, [formula]))
+        found.append(Apply("add", (linked, Constant(level))))
         if not fit.shape.is_log:
             found.append(_times(float((column @ y) / (column @ column)), substitute(link, [formula])))
     return found

@@ -20,6 +20,7 @@ _EVIDENCE = 40.0
 _POOR = 0.05
 """A node of which forms leave more than this share up to a link stays learned."""
 _ROUNDS = 2
+_FEW_CONSTANTS = 2
 
 
 @dataclass(eq=False)
@@ -68,7 +69,9 @@ class Search:
         return found
 
     def _is_enough(self, found: Polished | None) -> bool:
-        return found is not None and found.squares <= self.enough * found.n_rows
+        """Whether a formula is as good as it need be, and so short that a shorter one is not to be expected."""
+        as_good = found is not None and found.squares <= self.enough * found.n_rows
+        return as_good and found is not None and len(found.values) <= _FEW_CONSTANTS
 
     def _whole(self, choice: Mapping[str, int]) -> Polished | None:
         """The best formula of the target, given which form each inner node takes."""
