@@ -69,7 +69,7 @@ class Link:
             return np.concatenate(
                 [self.rests_of_sets(columns, part) for part in np.array_split(sets, len(sets) // _SETS_AT_ONCE + 1)]
             )
-        gram = products[sets[:, :, None], sets[:, None, :]] + 1e-10 * np.eye(size)
+        gram = products[sets[:, :, None], sets[:, None, :]] + 1e-9 * np.eye(size)
         explained = np.einsum("bsk,bsl->skl", seen[:, sets], seen[:, sets])
         lower = np.linalg.cholesky(gram)
         half = np.linalg.solve(lower, explained)

@@ -37,10 +37,14 @@ class Polished:
 
     @property
     def score(self) -> float:
-        """Smaller is better (Schwarz 1978), a part of a formula counting as a tenth of a constant."""
-        parts = sum(1 for _ in walk(self.form))
-        n = self.n_rows
-        return float(n * np.log(self.squares / n + 1e-300) + np.log(n) * (len(self.values) + 0.1 * parts))
+        """Smaller is better, see :func:`score_of`."""
+        return score_of(self.form, len(self.values), self.squares, self.n_rows)
+
+
+def score_of(form: Formula, n_constants: int, squares: float, n: int) -> float:
+    """What is left and what constants cost (Schwarz 1978); a part of a formula counts as a tenth of a constant."""
+    parts = sum(1 for _ in walk(form))
+    return float(n * np.log(squares / n + 1e-300) + np.log(n) * (n_constants + 0.1 * parts))
 
 
 def polished(start: Freed, variables: Sequence[np.ndarray], y: np.ndarray) -> Polished | None:
@@ -81,7 +85,7 @@ def _errors(jacobian: np.ndarray, variance: float) -> tuple[float, ...]:
     told = s > 1e-7 * s[0]
     spread = ((right[told] / s[told, None]) ** 2).sum(0)
     hidden = (right[~told] ** 2).sum(0) > 1e-3 if not told.all() else np.zeros(len(sizes), bool)
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         errors = np.sqrt(variance * spread) / sizes
     return tuple(np.where(hidden | (sizes == 0), np.inf, errors).tolist())
 

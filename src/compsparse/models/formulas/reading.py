@@ -67,12 +67,19 @@ def forms_of(values: np.ndarray, parents: Sequence[np.ndarray], n: float, most: 
     found.sort(key=lambda form: form.score(n, _UNTOLD))
     found = found[:_MEASURED] + [form for form in found[_MEASURED:] if form.is_plain]
     with np.errstate(all="ignore"):
-        found = [replace(form, rest=rest_behind_link(values, value_of(form.formula, parents, ()))) for form in found]
+        found = [_measured(form, values, parents) for form in found]
     found = [form for form in found if np.isfinite(form.rest)]
     floor = 0.1 * min((form.rest for form in found), default=1.0) + _UNTOLD
     found.sort(key=lambda form: form.score(n, floor))
     found = [form for i, form in enumerate(found) if form.is_plain or not _is_beaten(form, found[:i])]
     return found[:most] + [form for form in found[most:] if form.is_plain]
+
+
+def _measured(form: Form, values: np.ndarray, parents: Sequence[np.ndarray]) -> Form:
+    """The form with what it leaves in the node's units, turned so that it is positive where it never changes sign."""
+    inner = value_of(form.formula, parents, ())
+    formula = Apply("neg", (form.formula,)) if (inner < 0).all() else form.formula
+    return replace(form, formula=formula, rest=rest_behind_link(values, inner))
 
 
 def _is_beaten(form: Form, better: Sequence[Form]) -> bool:
@@ -161,7 +168,7 @@ def _sums_of_products(link: Link, parents: Sequence[np.ndarray]) -> list[Form]:
     found: list[Form] = []
     formulas, columns, costs = _products(parents)
     plain = np.argsort(costs, kind="stable")[:_MOST_PLAIN]
-    for size in (2, 3):
+    for size in (1, 2, 3):
         found += _best_sums(link, formulas, columns, plain[_sets_of(len(plain), size)], size)
     sets = _sets_of(len(formulas), 2)
     for size in range(2, _MOST_TERMS + 1):
@@ -220,6 +227,7 @@ def _best_sums(link: Link, formulas: Sequence[Formula], columns: np.ndarray, set
     return found
 
 
+_MOST_EXPONENT = 8.0
 _EXTRA = 1
 """What the choice of a product among many costs, in constants."""
 
@@ -249,6 +257,12 @@ def _options(u: np.ndarray, i: int) -> list[tuple[int, Formula | None, np.ndarra
     found: list[tuple[int, Formula | None, np.ndarray]] = [(0, None, np.ones_like(u))]
     for exponent, cost in exponents.items():
         found.append((cost, own if exponent == 1 else Apply("pow", (own, Constant(float(exponent)))), u**exponent))
+    for name, inner, values in (("exp", own, u), ("exp of inverse", Apply("div", (Constant(1.0), own)), 1 / u)):
+        if name == "exp" or u.min() > 0:
+            for sign in (1, -1):
+                if np.ptp(values) > 1 and np.abs(values).max() < _MOST_EXPONENT:
+                    part = inner if sign == 1 else Apply("neg", (inner,))
+                    found.append((2, Apply("exp", (part,)), np.exp(sign * values)))
     if -np.pi <= u.min() and u.max() <= 2 * np.pi:
         for name in ("sin", "cos", "tan"):
             value = getattr(np, name)(u)
@@ -271,8 +285,6 @@ def with_links(form: Form, parents: Sequence[np.ndarray], y: np.ndarray, most: i
     if not np.isfinite(inner).all() or np.ptp(inner) == 0:
         return []
     formula = form.formula
-    if (inner < 0).all():
-        formula, inner = Apply("neg", (formula,)), -inner
     found: list[Formula] = []
     for fit in fitted_shapes(inner, y, most, floor):
         link = _shape_formula(fit.shape, 0, fit.constants)

@@ -9,18 +9,20 @@ import numpy as np
 
 from compsparse.clock import Deadline
 from compsparse.graph import FunctionGraph
-from compsparse.graph.formula import Argument, Formula, substitute
+from compsparse.graph.formula import Apply, Argument, Formula, substitute
 from compsparse.models.formulas.calculus import value_of
-from compsparse.models.formulas.polishing import Polished, free_form, polished, rounded, simplified
+from compsparse.models.formulas.polishing import Polished, free_form, polished, rounded, score_of, simplified
 from compsparse.models.formulas.reading import Form, forms_of, with_links
 
-_FORMS_OF_NODE, _FORMS_OF_ROOT, _LINKS, _POLISHED, _ROUNDED = 3, 4, 4, 7, 2
+_FORMS_OF_NODE, _FORMS_OF_ROOT, _LINKS, _POLISHED, _ROUNDED = 3, 4, 4, 8, 3
 _EVIDENCE = 40.0
 """A learned node is right up to a small error: its rows count as so many."""
 _POOR = 0.05
 """A node of which forms leave more than this share up to a link stays learned."""
 _ROUNDS = 2
 _FEW_CONSTANTS = 2
+_NEAR_ZERO, _MIXED = 0.3, 0.03
+"""Rows so near to zero, in spreads, say nothing of a quotient; so many signs may differ by noise."""
 
 
 @dataclass(eq=False)
@@ -95,6 +97,7 @@ class Search:
         candidates: list[Formula] = []
         for form in forms_of(self.y, parents, len(self.y), _FORMS_OF_ROOT):
             candidates += with_links(form, parents, self.y, _LINKS, form.rest)
+        candidates += _behind_a_sign(self.y, parents)
         whole = [substitute(c, [formulas[p] for p in root.parents]) for c in candidates]
         return self._best_polished(whole)
 
@@ -113,19 +116,17 @@ class Search:
         return forms[choice[name]]
 
     def _best_polished(self, formulas: Sequence[Formula]) -> Polished | None:
-        ranked = []
+        """The best after its constants were polished and rounded; those most likely to be it are tried."""
+        starts = []
         for formula in formulas:
             with np.errstate(all="ignore"):
                 rest = value_of(formula, self.columns, ()) - self.y
             if np.isfinite(rest).all():
-                ranked.append((float((rest**2).sum()), formula))
-        ranked.sort(key=lambda pair: pair[0])
-        found = []
-        for _, formula in ranked[:_POLISHED]:
-            done = polished(free_form(formula, self.columns)[1], self.columns, self.y)
-            if done is not None:
-                found.append(done)
-        found.sort(key=lambda done: done.score)
+                start = free_form(formula, self.columns)[1]
+                starts.append((score_of(start.formula, len(start.values), float((rest**2).sum()), len(rest)), start))
+        starts.sort(key=lambda pair: pair[0])
+        tried = (polished(start, self.columns, self.y) for _, start in starts[:_POLISHED])
+        found = sorted((done for done in tried if done is not None), key=lambda done: done.score)
         return min(map(self._finished, found[:_ROUNDED]), key=lambda done: done.score, default=None)
 
     def _finished(self, found: Polished) -> Polished:
@@ -136,3 +137,26 @@ class Search:
                 return done
             found = done
         return found
+
+
+def _behind_a_sign(y: np.ndarray, parents: Sequence[np.ndarray]) -> list[Formula]:
+    """Where the target changes sign with one parent: formulas of that parent times forms of the others."""
+    found: list[Formula] = []
+    for k, u in enumerate(parents):
+        clear = np.abs(u) > _NEAR_ZERO * u.std()
+        others = [p[clear] for j, p in enumerate(parents) if j != k]
+        same = np.sign(y[clear]) == np.sign(u[clear])
+        if (
+            not others
+            or clear.sum() < len(y) / 2
+            or (u > 0).all()
+            or (u < 0).all()
+            or _MIXED < same.mean() < 1 - _MIXED
+        ):
+            continue
+        quotient = y[clear] / u[clear]
+        places: list[Formula] = [Argument(j) for j in range(len(parents)) if j != k]
+        for form in forms_of(quotient, others, float(clear.sum()), _FORMS_OF_ROOT):
+            formulas = with_links(form, others, quotient, _LINKS, form.rest)
+            found += [Apply("mul", (Argument(k), substitute(f, places))) for f in formulas]
+    return found
