@@ -17,6 +17,7 @@ _NAMES = {
     "pyramid random_dag random_tree trace",
     "networks": "convolutional count dense local mirror to_masked",
     "training": "fit_graph prune sparse_fit train training_data",
+    "models": "importances",
     "discovery": "Discovery discover",
     "construct": "Compiled compile",
     "sparse": "lasso memorise",
@@ -30,7 +31,6 @@ _PACKAGES = (
     "bounds",
     "claims",
     "measures",
-    "models",
     "report",
     "representations",
     "sweeps",
@@ -78,6 +78,7 @@ if TYPE_CHECKING:
         random_tree,
         trace,
     )
+    from compsparse.models import importances
     from compsparse.networks import convolutional, count, dense, local, mirror, to_masked
     from compsparse.sparse import lasso, memorise
     from compsparse.training import fit_graph, prune, sparse_fit, train, training_data

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from compsparse.checks import brief, check_count, check_name_list, check_text
 from compsparse.digest import check_seal, parse_json, sealed
 from compsparse.discovery.structure.turns import Tables, TurnTable
-from compsparse.errors import DataError
+from compsparse.errors import ConfigError, DataError
 from compsparse.graph import FunctionGraph
 from compsparse.graph.function_graph import Kind
 from compsparse.graph.json_format import from_dict as graph_from_dict
@@ -22,7 +22,7 @@ from compsparse.text import in_a_line, notebook_html
 if TYPE_CHECKING:
     from compsparse.boxes import Bounds
     from compsparse.construct import Compiled, CompileMethod
-    from compsparse.models import FittedGraph
+    from compsparse.models import FittedGraph, FoundFormula, Importances
 
 _FORMAT = "compsparse.discovery"
 _VERSION = 4
@@ -271,6 +271,32 @@ class Discovery:
         from compsparse.construct import compile
 
         return compile(self.function, bounds, tol, method)
+
+    def importances(self, X: Any = None, *, bounds: Bounds | None = None, **options: Any) -> Importances:
+        """Which inputs and modules of what was found matter, over a box or within rows; it needs a fitted model.
+
+        See :func:`compsparse.importances`, which also asks a callable itself: give it ``modules=found.modules``.
+        """
+        from compsparse.models.influence import importances
+
+        return importances(self.function, X, bounds=bounds, **options)
+
+    def formula(self, X: Any, y: Any, **options: Any) -> FoundFormula:
+        """The formula of the fitted model, read off the rows that it was fitted to.
+
+        See :func:`compsparse.models.read_formula`.
+
+        Raises:
+            ConfigError: no model was fitted.
+        """
+        from compsparse.models.formulas import read_formula
+
+        if self.model is None:
+            raise ConfigError(
+                "a formula is read of a fitted model, and this discovery has none: fit one to rows with "
+                "compsparse.models.fit_model(found.graph, X, y)"
+            )
+        return read_formula(self.model, X, y, **options)
 
     def __str__(self) -> str:
         lines = [str(self.graph), "", *(str(e) for e in self.evidence), self.status.value]

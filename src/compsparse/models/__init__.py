@@ -14,6 +14,13 @@ _HOME = {
     "assess": "assessment",
     "FittedGraph": "fitted_graph",
     "fit_model": "fitting",
+    "FittedConstant": "formulas",
+    "FoundFormula": "formulas",
+    "read_formula": "formulas",
+    "Importance": "influence",
+    "Importances": "influence",
+    "PairStrength": "influence",
+    "importances": "influence",
     "learned_nodes": "constituents",
     "LearnedNodes": "pictures",
     "Picture": "pictures",
@@ -24,13 +31,20 @@ _HOME = {
 __all__ = [
     "Assessment",
     "ClassScore",
+    "FittedConstant",
     "FittedGraph",
+    "FoundFormula",
+    "Importance",
+    "Importances",
     "LearnedNodes",
+    "PairStrength",
     "Picture",
     "Score",
     "assess",
     "fit_model",
+    "importances",
     "learned_nodes",
+    "read_formula",
 ]
 
 
@@ -49,5 +63,7 @@ if TYPE_CHECKING:
     from compsparse.models.constituents import learned_nodes
     from compsparse.models.fitted_graph import FittedGraph
     from compsparse.models.fitting import fit_model
+    from compsparse.models.formulas import FittedConstant, FoundFormula, read_formula
+    from compsparse.models.influence import Importance, Importances, PairStrength, importances
     from compsparse.models.pictures import LearnedNodes, Picture
     from compsparse.models.scores import ClassScore, Score

@@ -3,6 +3,7 @@
 from compsparse.report.bounds_report import bounds_figure, bounds_page
 from compsparse.report.dynamics_charts import dynamics_figures
 from compsparse.report.figure import Figure
+from compsparse.report.importance_charts import importance_figures
 from compsparse.report.page import Section, render_page, table, write_page
 from compsparse.report.terminal_chart import text_chart
 
@@ -12,6 +13,7 @@ __all__ = [
     "bounds_figure",
     "bounds_page",
     "dynamics_figures",
+    "importance_figures",
     "render_page",
     "table",
     "text_chart",

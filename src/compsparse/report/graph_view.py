@@ -81,6 +81,7 @@ def _width(svg: str) -> float:
 
 
 def without_many_unread(graph: FunctionGraph) -> FunctionGraph:
+    """The graph for a drawing: many inputs without a place would crowd out the ones that act."""
     if len(graph.unread) <= _MOST_UNREAD_DRAWN:
         return graph
     return FunctionGraph([name for name in graph.inputs if name not in graph.unread], graph.nodes, graph.outputs)

@@ -1,0 +1,130 @@
+"""What is known of the importance of inputs, modules and pairs, with its errors."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from compsparse.checks import check_name_list
+from compsparse.errors import DataError
+from compsparse.optional import needs
+
+if TYPE_CHECKING:
+    import pandas
+
+Meaning = Literal["Sobol indices", "effects within the data"]
+_MOST_LINES = 12
+
+
+@dataclass(frozen=True)
+class Importance:
+    """Shares of the variance that go with one input, or with all inputs of a module.
+
+    Attributes:
+        name: of the input, or of the node whose value the module is.
+        members: the inputs that it stands for.
+        first: what it explains alone.
+        total: what is lost where it alone is not known.
+        first_error, total_error: standard errors.
+    """
+
+    name: str
+    members: tuple[str, ...]
+    first: float
+    first_error: float
+    total: float
+    total_error: float
+
+
+@dataclass(frozen=True)
+class PairStrength:
+    """Share of the variance that two inputs make together and neither by itself, with its standard error."""
+
+    pair: tuple[str, str]
+    strength: float
+    error: float
+
+
+@dataclass(frozen=True)
+class Importances:
+    """Importances of inputs, modules and pairs, each with its standard error.
+
+    Attributes:
+        meaning: ``Sobol indices`` over a box of independent inputs, or ``effects within the data``, where inputs depend
+            on one another and shares do not add up.
+        inputs: in the order of the function.
+        modules: in the order of the graph.
+        pairs: the strongest first.
+        pairs_not_asked: pairs for which the budget left no answers.
+        noise: share of the variance of the answers that is noise: the same point asked twice.
+        n_evaluations: rows asked.
+        n_lost: answers that were not finite; they are left out.
+    """
+
+    meaning: Meaning
+    inputs: tuple[Importance, ...]
+    modules: tuple[Importance, ...]
+    pairs: tuple[PairStrength, ...]
+    pairs_not_asked: tuple[tuple[str, str], ...] = ()
+    noise: float = 0.0
+    n_evaluations: int = 0
+    n_lost: int = 0
+
+    @property
+    def ranking(self) -> tuple[str, ...]:
+        """Names of the inputs by their total share, the largest first."""
+        return tuple(i.name for i in sorted(self.inputs, key=lambda i: -i.total))
+
+    def of(self, *names: str) -> Importance:
+        """The entry of an input, of a node by its name, or of the module over the inputs that are named."""
+        wanted = set(check_name_list("names", names))
+        for entry in (*self.inputs, *self.modules):
+            if set(entry.members) == wanted or {entry.name} == wanted:
+                return entry
+        known = ", ".join(entry.name for entry in (*self.inputs, *self.modules))
+        raise DataError(f"there is no importance of {', '.join(sorted(wanted))}; there are {known}")
+
+    def strength(self, first: str, second: str) -> PairStrength:
+        """The strength of a pair of inputs."""
+        wanted = set(check_name_list("a pair", [first, second]))
+        for pair in self.pairs:
+            if set(pair.pair) == wanted:
+                return pair
+        raise DataError(f"the pair of {first!r} and {second!r} was not asked for")
+
+    def frame(self) -> pandas.DataFrame:
+        """Inputs and modules, one row each."""
+        library: Any = needs("pandas", "tables", "report")
+        rows = [asdict(i) | {"kind": "input"} for i in self.inputs] + [
+            asdict(m) | {"kind": "module"} for m in self.modules
+        ]
+        frame: pandas.DataFrame = library.DataFrame(rows)
+        return frame
+
+    def pair_frame(self) -> pandas.DataFrame:
+        """Pairs, one row each."""
+        library: Any = needs("pandas", "tables", "report")
+        rows = [{"a": p.pair[0], "b": p.pair[1], "strength": p.strength, "error": p.error} for p in self.pairs]
+        frame: pandas.DataFrame = library.DataFrame(rows, columns=["a", "b", "strength", "error"])
+        return frame
+
+    def __str__(self) -> str:
+        ranked = sorted(self.inputs, key=lambda i: -i.total)
+        shown, left_out = ranked[:_MOST_LINES], ranked[_MOST_LINES:]
+        lines = [f"{self.meaning}, from {self.n_evaluations:,} answers", f"{'':24}  alone          in all"]
+        lines += [_line(entry.name, entry) for entry in shown]
+        if left_out:
+            lines.append(f"  and {len(left_out)} inputs of {left_out[0].total:.3f} in all at most")
+        lines += [_line("{" + ", ".join(m.members) + "}", m) for m in self.modules[:_MOST_LINES]]
+        together = [p for p in self.pairs if p.strength > 2 * p.error][:_MOST_LINES]
+        if together:
+            lines.append("act together")
+        lines += [f"  {' and '.join(p.pair):22}  {p.strength:.3f} ± {p.error:.3f}" for p in together]
+        if self.noise:
+            lines.append(f"noise makes {self.noise:.1%} of the variance of the answers")
+        return "\n".join(lines)
+
+
+def _line(name: str, entry: Importance) -> str:
+    first, total = f"{entry.first:.3f} ± {entry.first_error:.3f}", f"{entry.total:.3f} ± {entry.total_error:.3f}"
+    return f"  {name:22}  {first}  {total}"
