@@ -181,7 +181,7 @@ def test_a_fitted_model_of_texts_is_asked_within_its_rows(mixed_model):
     assert found.ranking[0] == "b"
     assert found.of("a", "b").total > 0.95
     assert found == importances(model, table)
-    with pytest.raises(ConfigError, match="'b' holds categories"):
+    with pytest.raises(ConfigError, match="'b' is no number"):
         importances(model, bounds=(0, 1))
     with pytest.raises(DataError, match="needs it"):
         importances(model, table[["a", "b"]])

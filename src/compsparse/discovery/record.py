@@ -108,6 +108,11 @@ class Evidence:
         return bool(self.doubts)
 
     @property
+    def is_term(self) -> bool:
+        """Whether the members are a term of a sum under a change of scale, which shares inputs with others."""
+        return self.statistic == "left by the link"
+
+    @property
     def confidence(self) -> Confidence:
         """How sure the module is."""
         if math.isnan(self.value):

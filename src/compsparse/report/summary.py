@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 import numpy as np
 
-from compsparse.discovery import Confidence, Discovery
+from compsparse.discovery import Confidence, Discovery, Evidence
 from compsparse.models.assessment import Assessment
 from compsparse.models.scores import ClassScore, Score
 from compsparse.report.evidence import listed
@@ -42,15 +44,41 @@ def _groups(found: Discovery) -> list[str]:
             numbers = "" if entry.channels == 1 else f" (through {entry.channels} numbers)"
             group = "{" + listed(sorted(entry.members)) + "}" + numbers
             by_confidence.setdefault(entry.confidence, {})[entry.members] = group
-    if not by_confidence:
+    if not by_confidence and not found.parts:
         return _no_group(found)
     told = []
     for confidence in Confidence:
         if groups := list(by_confidence.get(confidence, {}).values()):
-            more = f" and {len(groups) - _MOST_GROUPS} more" if len(groups) > _MOST_GROUPS else ""
             each = "Each of these groups acts" if len(groups) > 1 else "This group of inputs acts"
-            told.append(f"{each} through one number ({confidence.value}): {', '.join(groups[:_MOST_GROUPS])}{more}.")
+            told.append(f"{each} through one number ({confidence.value}): {_listed_groups(groups)}.")
+    return [*told, *_parts(found)]
+
+
+def _parts(found: Discovery) -> list[str]:
+    """The parts that share inputs: terms of sums, and groups that act through one number at given values."""
+    terms = [entry for entry in found.parts if entry.is_term]
+    groups = [entry for entry in found.parts if not entry.is_term]
+    told = []
+    if terms:
+        listed_terms = _listed_groups("{" + listed(sorted(e.members)) + "}" for e in terms)
+        told.append(f"Inputs are shared by terms of a sum or a product ({_least_sure(terms)}): {listed_terms}.")
+    if groups:
+        listed_groups = _listed_groups(
+            "{" + listed(sorted(e.members - e.shared)) + "} given " + listed(sorted(e.shared)) for e in groups
+        )
+        told.append(f"Through one number act, where other inputs have given values ({_least_sure(groups)}): ")
+        told[-1] += f"{listed_groups}."
     return told
+
+
+def _listed_groups(groups: Iterable[str]) -> str:
+    groups = list(groups)
+    more = f" and {len(groups) - _MOST_GROUPS} more" if len(groups) > _MOST_GROUPS else ""
+    return ", ".join(groups[:_MOST_GROUPS]) + more
+
+
+def _least_sure(entries: Sequence[Evidence]) -> str:
+    return max((e.confidence for e in entries), key=list(Confidence).index).value
 
 
 def _no_group(found: Discovery) -> list[str]:
