@@ -65,3 +65,5 @@ def test_every_public_name_resolves():
     assert all(hasattr(compsparse, name) for name in compsparse.__all__)
     with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
         _ = compsparse.nonsense
+    with pytest.raises(AttributeError, match="has no attribute 'memorize'; did you mean 'memorise'"):
+        _ = compsparse.memorize

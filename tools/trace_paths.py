@@ -209,6 +209,6 @@ def differences() -> list[str]:
 
 if __name__ == "__main__":
     if "--check" in sys.argv:
-        sys.exit("; ".join(differences()))
+        sys.exit("; ".join(differences()) or 0)
     PAGE.write_text(page({walk.title: traced(walk.take) for walk in WALKS}), encoding="utf-8")
     print(f"{PAGE.name}: {len(WALKS)} walks")

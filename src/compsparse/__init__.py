@@ -5,6 +5,7 @@ Names are loaded on first use, so that graphs need no torch and networks no scik
 
 from __future__ import annotations
 
+import difflib
 import importlib
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +47,9 @@ def __getattr__(name: str) -> Any:
         return getattr(importlib.import_module(f"compsparse.{_HOME[name]}"), name)
     if name in _PACKAGES:
         return importlib.import_module(f"compsparse.{name}")
-    raise AttributeError(f"module 'compsparse' has no attribute {name!r}")
+    near = difflib.get_close_matches(name, __all__, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise AttributeError(f"module 'compsparse' has no attribute {name!r}{hint}")
 
 
 def __dir__() -> list[str]:

@@ -78,6 +78,8 @@ def _value_in_a_line(value: Any) -> str:
         return f"<array of {' x '.join(map(str, shape))}>"
     if isinstance(value, Enum):
         return value.name
+    if isinstance(value, float):
+        return f"{value:.6g}"
     text = repr(value)
     if len(text) <= _LONGEST_VALUE and "\n" not in text:
         return text

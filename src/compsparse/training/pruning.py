@@ -156,11 +156,11 @@ def prune(
     [1.0, 0.7, 0.48]
     """
     started, deadline = time.perf_counter(), Deadline.after(time_limit)
+    current = maskable(network)
+    data = data_for(data, current)
     config = TrainingConfig() if config is None else check_kind("config", config, TrainingConfig)
     pruning = PruningConfig() if pruning is None else check_kind("pruning", pruning, PruningConfig)
-    data = data_for(data, network)
     progress = check_progress(progress)
-    current = maskable(network)
     fit = _Fit(
         data, config, pruning, loss, check_penalties(penalties), chosen_seeds(random_state, seeds, current.n_replicas)
     )

@@ -91,13 +91,13 @@ def regrow(
     Raises:
         ConfigError: the density leaves no weight in a layer.
     """
+    sparse = maskable(network)
+    data = data_for(data, sparse)
     config = TrainingConfig() if config is None else check_kind("config", config, TrainingConfig)
     regrowth = RegrowthConfig() if regrowth is None else check_kind("regrowth", regrowth, RegrowthConfig)
     loss = SquaredLoss() if loss is None else check_kind("loss", loss, Loss)
-    data = data_for(data, network)
     if config.n_epochs is not None:
         raise ConfigError("regrowth counts in steps: give n_steps, not n_epochs")
-    sparse = maskable(network)
     chosen = chosen_seeds(random_state, seeds, sparse.n_replicas)
     _thin_(sparse, regrowth.density, chosen)
     exchange = _Exchange(regrowth, config.n_steps, data, loss, chosen)
