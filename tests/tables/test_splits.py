@@ -63,7 +63,7 @@ def test_rows_to_test_on_can_be_given():
     split = given_split(X[:80], Y[:80], X[80:], Y[80:].where(FRAME.index[80:] != 90))
     assert (len(split.X), len(split.X_test)) == (80, 39)
     np.testing.assert_array_equal(split.target.values[:, 0], Y[:80])
-    assert split.notes == ("1 rows of the test without a target were left out",)
+    assert split.notes == ("1 row of the test without a target was left out",)
     labels = np.where(Y > 0, "up", "down")
     classes = given_split(X[:80], labels[:80], X[80:], labels[80:])
     assert classes.classes == ("down", "up")

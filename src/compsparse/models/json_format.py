@@ -24,6 +24,7 @@ from compsparse.tables.coding import TableCode
 from compsparse.tables.dates import ORDERS, ROUNDS
 from compsparse.tables.inputs import DateColumn, Input, LeftOutColumn, MeanColumn, NumberColumn, TextColumn
 from compsparse.tables.looking import Treatment
+from compsparse.tables.notation import DECIMALS
 from compsparse.training import TrainingStatus
 
 MODEL_FORMAT = "compsparse.model"
@@ -206,6 +207,8 @@ def _column(entry: Mapping[str, Any]) -> Input:
         return DateColumn(**(values | {"start": _finite(f"the start of {what}", values["start"]), "coded": coded}))
     if kind == "means":
         return _mean_column(values, what)
+    if values.get("decimal", ".") not in DECIMALS:
+        raise DataError(f"{what} names a decimal sign that is not known")
     for name in {"mean", "low", "high"} & set(values):
         values[name] = _finite(f"the {name} of {what}", values[name])
     return NumberColumn(**(values | {"scale": _spread(f"the scale of {what}", values["scale"])}))

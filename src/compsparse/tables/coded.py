@@ -144,9 +144,18 @@ def _coded(
     return CodedTable(code, X, target, weight)
 
 
+def rows_without_target(n: int, of: str = "") -> str:
+    """What is told of rows that were left out; ``of`` says which rows they are among.
+
+    >>> rows_without_target(1, " of the test")
+    '1 row of the test without a target was left out'
+    """
+    return f"{n:,} row{'s' * (n > 1)}{of} without a target {'were' if n > 1 else 'was'} left out"
+
+
 def _about_target(target: Target, n_gone: int) -> str:
     what = "the target" if target.classes is None else f"the target, {len(target.classes)} classes"
-    return f"{what}; {n_gone:,} row{'s' * (n_gone > 1)} without it left out" if n_gone else what
+    return f"{what}; {rows_without_target(n_gone)}" if n_gone else what
 
 
 def _called(cells: TargetCells) -> str:

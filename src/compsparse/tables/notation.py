@@ -12,6 +12,8 @@ NOTHING = frozenset(
     {"", "-", "--", "?", ".", "/", "na", "n/a", "n.a.", "#n/a", "nan", "<na>", "nat", "null", "none", "nil", "k.a."}
 )
 """What stands in a column of numbers or of dates where there is nothing; in a column of texts these are texts."""
+DECIMALS = (".", ",", ":")
+"""Decimal signs of a column; the last stands for hours and minutes."""
 NEARLY_ALL = 0.9
 """Share of the cells from which a column is one of numbers or of dates, and its other cells are mistakes."""
 _GAPS = " \u00a0\u2009\u202f'\u2019"
@@ -101,7 +103,7 @@ def notation_of(counts: Mapping[str, int], decimal: str | None = None) -> Notati
     said = {text.strip().replace("\u2212", "-"): n for text, n in counts.items() if text.strip().lower() not in NOTHING}
     if not said or any(_CODE.match(text) and text.lstrip("+-").isdigit() for text in said):
         return None
-    read = [_best_unit(said, mark) for mark in ((".", ",", ":") if decimal is None else (decimal, ":"))]
+    read = [_best_unit(said, mark) for mark in (DECIMALS if decimal is None else (decimal, ":"))]
     n, best = max(read, key=lambda one: one[0])
     return best if n >= NEARLY_ALL * sum(said.values()) else None
 

@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 
 from compsparse.checks import RandomState, check_number, generator_from, row_text
 from compsparse.errors import DataError
-from compsparse.tables.coded import coded_table
+from compsparse.tables.coded import coded_table, rows_without_target
 from compsparse.tables.columns import rows_of
 from compsparse.tables.copies import copies_in, shuffled
 from compsparse.tables.looking import read_moments
@@ -91,8 +91,7 @@ def split_table(
         has_target = ~read_target(y, classification, na).missing
         X, y = rows_of(X, has_target), rows_of(y, has_target)
         groups, times = (None if v is None else np.asarray(v)[has_target] for v in (groups, times))
-        n_gone = table.n_without_target
-        notes = (f"{n_gone:,} row{'s' * (n_gone > 1)} without a target {'were' if n_gone > 1 else 'was'} left out",)
+        notes = (rows_without_target(table.n_without_target),)
     target, n = table.target, len(table.X)
     if n < _FEWEST_ROWS:
         raise DataError(f"{n} rows are too few to learn from and to test: at least {_FEWEST_ROWS} are needed")
@@ -130,7 +129,7 @@ def given_split(
     for what, (rows, cells) in {"": (X, y), " of the test": (X_test, y_test)}.items():
         there = ~read_target(cells, is_classes, na).missing
         if not there.all():
-            notes.append(f"{int((~there).sum()):,} rows{what} without a target were left out")
+            notes.append(rows_without_target(int((~there).sum()), what))
         sides.append((rows_of(rows, there), rows_of(cells, there)))
     (X, y), (X_test, y_test) = sides
     target = target_for(read_target(y, is_classes, na), ())

@@ -285,9 +285,9 @@ def spoiled(value, row=7, column=1):
 @pytest.mark.parametrize(
     ("X", "y", "message"),
     [
-        (spoiled(np.nan), TARGET, r"column 'x1' has a missing value \(NaN\) in row 8 "),
-        (spoiled(np.inf), TARGET, r"column 'x1' has an infinite value \(inf\) in row 8 "),
-        (GOOD, np.where(np.arange(100) == 4, np.nan, TARGET), r"target 'y' has a missing value \(NaN\) in row 5 "),
+        (spoiled(np.nan).astype(complex), TARGET, "column 'x0' holds complex128 values"),
+        (GOOD, np.where(np.arange(100) == 4, np.inf, TARGET), r"target 'y' has an infinite value \(inf\) in row 5 "),
+        (GOOD, np.full(100, np.nan), "target 'y' is missing in every row"),
         (GOOD, np.ones(100), "target 'y' is constant"),
         (GOOD, np.arange(100) + 1000, "target 'y' counts the rows"),
         (GOOD, np.array([f"id{i}" for i in range(100)]), "looks like an identifier"),
@@ -296,24 +296,9 @@ def spoiled(value, row=7, column=1):
         (GOOD[:, 0], TARGET, "table of rows and columns"),
         (np.random.default_rng(0).normal(size=(60, 80)), TARGET[:60], "60 rows are too few for 80 columns"),
         (np.ones((100, 2)), TARGET, "every column is constant"),
-        (
-            pandas.DataFrame({"id": [f"t{i}" for i in range(100)], "x": TARGET}),
-            TARGET,
-            "column 'id' holds 100 different texts",
-        ),
-        (
-            pandas.DataFrame({"c": ["a", None] * 50, "x": TARGET}),
-            TARGET,
-            r"column 'c' has a missing value \(NaN\) in row 2 ",
-        ),
         (pandas.DataFrame(GOOD, columns=["a", "a", "b"]), TARGET, "two columns named 'a'"),
         (pandas.DataFrame(GOOD, columns=["a", "", "b"]), TARGET, "needs a name"),
-        (
-            pandas.DataFrame({"c": pandas.array(["a", pandas.NA] * 50, dtype="string"), "x": TARGET}),
-            TARGET,
-            r"column 'c' has a missing value \(NaN\) in row 2 ",
-        ),
-        (pandas.DataFrame({"t": pandas.date_range("2020", periods=100)}), TARGET, "turn them into numbers"),
+        (pandas.DataFrame({"t": [[1, 2]] * 100}), TARGET, r"column 't' holds \[1, 2\] in row 1"),
     ],
 )
 def test_bad_tables_get_one_sentence(X, y, message):

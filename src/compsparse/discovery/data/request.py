@@ -22,6 +22,7 @@ from compsparse.discovery.data.smooth.maps import has_heavy_tails, normal_scores
 from compsparse.errors import DataError
 from compsparse.progress import Progress, check_progress
 from compsparse.tables import CodedTable, coded_table
+from compsparse.tables.coded import rows_without_target
 from compsparse.tables.scaling import scale_of
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def read_request(X: Any, y: Any, options: DataOptions) -> TableRequest:
     left_out = table.code.left_out
     caveats = tuple(f"column {name!r} {why} and was left out" for name, why in left_out.items())
     if table.n_without_target:
-        caveats = (*caveats, _about_targets(table))
+        caveats = (*caveats, rows_without_target(table.n_without_target))
     if table.n_copies:
         caveats = (*caveats, _about_copies(table))
     return TableRequest(
@@ -141,11 +142,6 @@ def _check_rows(table: CodedTable) -> None:
     rows, columns = len(table.X), len(table.code.inputs) - len(table.code.left_out)
     if FEWEST_ROWS <= rows <= columns:
         raise DataError(f"{rows} rows are too few for {columns} columns: more rows than columns are needed")
-
-
-def _about_targets(table: CodedTable) -> str:
-    n = table.n_without_target
-    return f"{n:,} row{'s' * (n > 1)} without a target {'were' if n > 1 else 'was'} left out"
 
 
 def _about_copies(table: CodedTable) -> str:
