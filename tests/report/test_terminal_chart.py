@@ -35,6 +35,14 @@ def test_series_have_their_names_and_long_ones_are_thinned_evenly():
     assert [line.split("|")[0].split()[1] for line in lines if "|" in line] == ["0", "25", "50", "74", "99"] * 2
 
 
+def test_scales_are_equally_long_whatever_stands_beside_them():
+    rows = tuple({"n": n, "y": y, "who": str(y)} for n, y in ((1, 1.0), (10_000, 123456.0), (7, 0.001)))
+    for width in (30, 79):
+        lines = text_chart(Figure("E", rows, "n", "y", series="who"), width)
+        assert len({len(line.split("|")[1]) for line in lines if "|" in line}) == 1
+        assert max(map(len, lines)) <= width
+
+
 def test_what_has_no_place_is_left_out_and_clouds_are_counted():
     rows = ({"n": 1, "y": 0.0}, {"n": 2, "y": math.nan}, {"n": 3, "y": 5.0}, {"n": 4, "y": None})
     assert len(text_chart(Figure("E", rows, "n", "y", log_y=True), 79)) == 2

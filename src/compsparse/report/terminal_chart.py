@@ -11,7 +11,7 @@ from compsparse.report.charts import drawable
 from compsparse.report.figure import Figure
 from compsparse.text import printable
 
-_LEAST_SCALE, _LONGEST_LABEL = 10, 24
+_LEAST_SCALE, _LONGEST_SCALE, _LONGEST_LABEL = 5, 40, 24
 
 
 def text_chart(figure: Figure, width: int = 79, most_rows: int = 12) -> list[str]:
@@ -23,9 +23,9 @@ def text_chart(figure: Figure, width: int = 79, most_rows: int = 12) -> list[str
     >>> rows = ({"n": 1, "error": 1.0}, {"n": 2, "error": 0.1}, {"n": 3, "error": 0.01})
     >>> print("\\n".join(text_chart(Figure("Error", rows, "n", "error", log_y=True), width=40)))
     Error (error, from 0.01 to 1, log)
-      n 1 |························●| 1
-      n 2 |············●············| 0.1
-      n 3 |●························| 0.01
+      n 1 |┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄●| 1
+      n 2 |┄┄┄┄┄┄┄┄┄┄┄┄┄●┄┄┄┄┄┄┄┄┄┄┄┄┄| 0.1
+      n 3 |●┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄| 0.01
     """
     figure = drawable(check_kind("figure", figure, Figure))
     width, most_rows = check_count("width", width, least=30), check_count("most_rows", most_rows)
@@ -37,11 +37,14 @@ def text_chart(figure: Figure, width: int = 79, most_rows: int = 12) -> list[str
     scale = f"from {min(values):.3g} to {max(values):.3g}{', log' if figure.log_y else ''}"
     head = [f"{title} ({named}, {scale})"]
     lines = [_cut(line, width) for line in (head if len(head[0]) <= width else [title, f"{named}, {scale}"])]
-    places = [float(_place(figure, v) or 0.0) for v in values]
-    ends = min(places), max(places)
-    for name, members in _series(figure, rows).items():
+    shown = {name: _spaced(members, most_rows) for name, members in _series(figure, rows).items()}
+    kept = [row for members in shown.values() for row in members]
+    widest = max(len(_label(figure, row, width)) for row in kept)
+    room = width - widest - max(len(_short(row[figure.y])) for row in kept) - 6
+    cells = min(max(_LEAST_SCALE, room), _LONGEST_SCALE)
+    for name, members in shown.items():
         lines += [f"  {_cut(name, width - 2)}"] if name else []
-        lines += _drawn(figure, _spaced(members, most_rows), ends, width)
+        lines += [f"  {_label(figure, row, width):<{widest}} {_scale(figure, row, values, cells)}" for row in members]
     return lines
 
 
@@ -59,19 +62,16 @@ def _spaced(rows: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
     return [rows[round(i * (len(rows) - 1) / max(most - 1, 1))] for i in range(most)]
 
 
-def _drawn(figure: Figure, rows: list[dict[str, Any]], ends: tuple[float, float], width: int) -> list[str]:
+def _label(figure: Figure, row: dict[str, Any], width: int) -> str:
     prefix = "" if figure.mark in ("dots", "bars") else f"{printable(figure.x_title or figure.x)} "
-    labels = [_cut(f"{prefix}{_short(row[figure.x])}", min(_LONGEST_LABEL, width // 3)) for row in rows]
-    values = [_short(row[figure.y]) for row in rows]
-    widest = max(map(len, labels))
-    cells = max(_LEAST_SCALE, width - widest - max(map(len, values)) - 7)
-    cells = min(cells, 25 if width <= 40 else 40)
-    lines = []
-    for row, label, value in zip(rows, labels, values, strict=True):
-        share = (float(_place(figure, row[figure.y]) or 0.0) - ends[0]) / ((ends[1] - ends[0]) or 1.0)
-        at = round(share * (cells - 1))
-        lines.append(f"  {label:<{widest}} |{'·' * at}●{'·' * (cells - 1 - at)}| {value}")
-    return lines
+    return _cut(f"{prefix}{_short(row[figure.x])}", min(_LONGEST_LABEL, width // 3))
+
+
+def _scale(figure: Figure, row: dict[str, Any], values: Sequence[float], cells: int) -> str:
+    """The mark at its place between the smallest and the largest value, and the value."""
+    place, low, high = (_place(figure, v) or 0.0 for v in (row[figure.y], min(values), max(values)))
+    at = round((place - low) / ((high - low) or 1.0) * (cells - 1))
+    return f"|{'┄' * at}●{'┄' * (cells - 1 - at)}| {_short(row[figure.y])}"
 
 
 def _place(figure: Figure, value: Any) -> float | None:
@@ -82,7 +82,8 @@ def _place(figure: Figure, value: Any) -> float | None:
 
 
 def _short(value: Any) -> str:
-    return f"{value:.3g}" if isinstance(value, float) else printable(value)
+    is_long = isinstance(value, int) and abs(value) >= 10**7
+    return f"{value:.3g}" if is_long or isinstance(value, float) else printable(value)
 
 
 def _cut(text: str, width: int) -> str:
