@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from _report import finish, print_table
 from _runs import add_store_option, ended, kept, record_of
-from kinds.distortions import DISTORTIONS
+from kinds._distortions import DISTORTIONS
 from kinds.formulas import Job
 
 from compsparse.tasks import formulas

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from kinds.distortions import DISTORTIONS, graph_of
 
 from compsparse.discovery import Discovery
 from compsparse.discovery.data.strategy import from_data
@@ -18,6 +17,8 @@ from compsparse.progress import Progress
 from compsparse.sweeps import Spec
 from compsparse.tasks import Sample, Task, dense_target, formula, random_target, unequal_target
 from compsparse.training import FitConfig
+
+from ._distortions import DISTORTIONS, graph_of
 
 N_TEST = 10_000
 FIRST_UNSEEN = 40_000
@@ -34,7 +35,7 @@ class Job(Spec):
         fit, free: whether there is a final model, and a free fit beside it.
         time_limit: seconds of the search, with its fit.
         fit_device: of the final model and the free fit; None is that of the search.
-        distortion: how the rows are drawn, a name in :data:`kinds.distortions.DISTORTIONS`.
+        distortion: how the rows are drawn, a name in :data:`kinds._distortions.DISTORTIONS`.
     """
 
     kind: ClassVar[str] = "formulas"
