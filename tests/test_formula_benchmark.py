@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from compsparse.graph import FunctionGraph, complete
@@ -25,7 +26,7 @@ def bench(monkeypatch):
     monkeypatch.setitem(sys.modules, spec.name, module)
     spec.loader.exec_module(module)
     yield module
-    for name in ("_report", "_runs", "kinds.formulas", "kinds"):
+    for name in ("_report", "_runs", "kinds._distortions", "kinds.formulas", "kinds"):
         sys.modules.pop(name, None)
 
 
@@ -37,7 +38,7 @@ def searches(bench):
 
 def asked(**given):
     usual = {"family": ["formulas"], "half": "both", "n_rows": None, "noise": [0.0], "n_seeds": None, "first_seed": 0}
-    return argparse.Namespace(**(usual | {"names": None, "quick": False} | given))
+    return argparse.Namespace(**(usual | {"names": None, "quick": False, "distortion": ["none"]} | given))
 
 
 def set_of(*names):
@@ -70,7 +71,7 @@ def test_false_modules_are_told_from_regroupings_and_from_marked_ones(searches):
         for members in found.modules
     )
     record = SimpleNamespace(graph=found, evidence=evidence, modules=found.modules)
-    figures = searches.structure(record, SimpleNamespace(graph=true))
+    figures = searches.structure(record, true)
     assert figures["false"] == [["a", "c"], ["b", "d"]]
     assert figures["marked"] == [["a", "c"]]
     assert figures["several_channels"] == [["b", "d"]]
@@ -149,3 +150,17 @@ def test_single_results_of_the_unseen_half_are_not_shown(bench, capsys):
     with pytest.raises(SystemExit):
         bench.summary([missed])
     assert law not in capsys.readouterr().out
+
+
+def test_distortions_draw_what_they_say_and_keep_the_function(bench):
+    kinds = sys.modules["kinds._distortions"]
+    task = next(law for law in formulas(half="tuned") if law.graph.n_inputs == 4).task()
+    for name, draw in kinds.DISTORTIONS.items():
+        sample, graph = draw(task, 500, np.random.default_rng(0)), kinds.graph_of(task, name)
+        assert sample.X.shape == (500, graph.n_inputs), name
+        np.testing.assert_allclose(graph(sample.X), sample.clean)
+        assert graph.modules == task.graph.modules
+    levels = kinds.DISTORTIONS["levels"](task, 500, np.random.default_rng(0)).X
+    assert [len(np.unique(column)) for column in levels.T] == [8, 500, 8, 500]
+    growing = kinds.DISTORTIONS["growing"](task, 20_000, np.random.default_rng(0))
+    assert (growing.y / growing.clean - 1).std() == pytest.approx(0.1, rel=0.03)

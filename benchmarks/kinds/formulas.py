@@ -11,12 +11,14 @@ import numpy as np
 
 from compsparse.discovery import Discovery
 from compsparse.discovery.data.strategy import from_data
-from compsparse.graph import ModuleTree, compare_graphs, random_dag, random_tree
+from compsparse.graph import FunctionGraph, ModuleTree, compare_graphs, random_dag, random_tree
 from compsparse.models import fit_model
 from compsparse.progress import Progress
 from compsparse.sweeps import Spec
 from compsparse.tasks import Sample, Task, dense_target, formula, random_target, unequal_target
 from compsparse.training import FitConfig
+
+from ._distortions import DISTORTIONS, graph_of
 
 N_TEST = 10_000
 FIRST_UNSEEN = 40_000
@@ -33,6 +35,7 @@ class Job(Spec):
         fit, free: whether there is a final model, and a free fit beside it.
         time_limit: seconds of the search, with its fit.
         fit_device: of the final model and the free fit; None is that of the search.
+        distortion: how the rows are drawn, a name in :data:`kinds._distortions.DISTORTIONS`.
     """
 
     kind: ClassVar[str] = "formulas"
@@ -47,6 +50,7 @@ class Job(Spec):
     free: bool = True
     time_limit: float | None = None
     fit_device: str | None = None
+    distortion: str = "none"
 
     def load(self) -> float:
         return float(self.n_rows)
@@ -66,9 +70,10 @@ class Job(Spec):
 
     def measure(self, *, device: str | None, progress: Progress) -> Mapping[str, Any]:
         task = self.task()
-        sample = task.sample(self.n_rows, random_state=self.seed)
-        test = task.sample(N_TEST, random_state=10**6 + self.seed)
-        names, fit_device = task.graph.inputs, self.fit_device or device
+        draw, true = DISTORTIONS[self.distortion], graph_of(task, self.distortion)
+        sample = draw(task, self.n_rows, np.random.default_rng(self.seed))
+        test = draw(task, N_TEST, np.random.default_rng(10**6 + self.seed))
+        names, fit_device = true.inputs, self.fit_device or device
         is_apart = fit_device != device
         cpu, wall = time.process_time(), time.perf_counter()
         found = from_data(
@@ -80,7 +85,7 @@ class Job(Spec):
             fit=self.fit and not is_apart,
             time_limit=self.time_limit,
         )
-        measured = structure(found, task) | {
+        measured = structure(found, true) | {
             "seconds": time.perf_counter() - wall,
             "cpu_seconds": time.process_time() - cpu,
             "status": found.status.name,
@@ -97,20 +102,20 @@ class Job(Spec):
         return measured
 
 
-def structure(found: Discovery, task: Task) -> dict[str, Any]:
+def structure(found: Discovery, true: FunctionGraph) -> dict[str, Any]:
     """What a search found of the true graph."""
-    compared = compare_graphs(found.graph, task.graph)
+    compared = compare_graphs(found.graph, true)
     marked = marked_approximate(found)
-    kinds = _kinds(found.graph.module_tree), _kinds(task.graph.module_tree)
+    kinds = _kinds(found.graph.module_tree), _kinds(true.module_tree)
     common = kinds[0].keys() & kinds[1].keys()
     return {
         "exact": compared.exact,
         "said": not compared.extra - marked and all(_is_doubted(m, found) for m in compared.missing),
         "n_found": len(found.graph.modules),
-        "n_true": len(task.graph.modules),
-        "n_common": len(found.graph.modules & task.graph.modules),
+        "n_true": len(true.modules),
+        "n_common": len(found.graph.modules & true.modules),
         "n_false_unmarked": len(compared.extra - marked),
-        "n_regrouped": sum(is_regrouping(members, task.graph.module_tree) for members in compared.extra),
+        "n_regrouped": sum(is_regrouping(members, true.module_tree) for members in compared.extra),
         "n_kinds": len(common),
         "n_kinds_right": sum(kinds[0][m] == kinds[1][m] for m in common),
         "n_kinds_untold": sum(kinds[0][m] is None for m in common),

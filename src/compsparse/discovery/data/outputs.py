@@ -479,11 +479,9 @@ def _about_modules(name: str, found: FoundTree) -> list[str]:
     if tree.modules or found.bundles:
         return []
     if not found.sketch.predicts:
-        if found.left_out.explained > 0:
-            return [
-                f"boosted trees explain {found.left_out.explained:.0%} of {name!r}, and networks nothing yet: the "
-                "inputs act, and more rows are needed to tell how"
-            ]
+        if (share := found.left_out.explained) > 0:
+            told = "and networks nothing yet: the inputs act, and more rows are needed to tell how"
+            return [f"boosted trees explain {share:.0%} of {name!r}, {told}"]
         return [f"the inputs do not predict {name!r} better than a constant: no module is claimed"]
     if len(tree.children) > 2 and tree.kind == "prime":
         return [f"no module was found for {name!r}: it is one prime node over its inputs"]
