@@ -23,7 +23,7 @@ import numpy as np
 from _report import finish, print_table
 
 from compsparse import discover
-from compsparse.graph import FunctionGraph, compare
+from compsparse.graph import FunctionGraph
 from compsparse.models import FoundFormula, fit_model, read_formula
 from compsparse.models.formulas.algebra import Freed
 from compsparse.models.formulas.polishing import polished
@@ -63,7 +63,7 @@ def run(law: TextbookLaw, args: argparse.Namespace) -> dict[str, Any]:
     graph: FunctionGraph = law.graph.module_tree.to_graph(law.inputs)
     if args.graph == "discovered":
         graph = discover(sample.X, sample.y, names=law.inputs, fit=False, random_state=args.seed).graph
-    is_exact = compare(graph, law.graph).exact
+    is_exact = compare_graphs(graph, law.graph).exact
     config = FitConfig(n_restarts=args.n_restarts, training=TrainingConfig(n_steps=args.n_steps))
     model = fit_model(graph, sample.X, sample.y, names=law.inputs, config=config, random_state=args.seed)
     started = time.perf_counter()

@@ -19,7 +19,7 @@ _ALMOST = 1e-12
 
 
 @dataclass(frozen=True)
-class Term:
+class Product:
     """A product: a coefficient and powers of variables (by number), functions and sums."""
 
     coefficient: float
@@ -38,7 +38,7 @@ class Function:
 class Sum:
     """Terms added up; that without powers is the constant."""
 
-    terms: tuple[Term, ...]
+    terms: tuple[Product, ...]
 
 
 Base: TypeAlias = int | Function | Sum
@@ -62,17 +62,17 @@ class Algebra:
         """The form of a formula without free constants."""
         match formula:
             case Argument(index):
-                return Sum((Term(1.0, ((index, 1.0),)),))
+                return Sum((Product(1.0, ((index, 1.0),)),))
             case Constant(value):
-                return Sum((Term(float(value)),))
+                return Sum((Product(float(value)),))
         parts = [self.normal(operand) for operand in formula.operands]
         match formula.operation:
             case "add":
                 return added(*parts)
             case "sub":
-                return added(parts[0], scaled(parts[1], -1.0))
+                return added(parts[0], times_number(parts[1], -1.0))
             case "neg":
-                return scaled(parts[0], -1.0)
+                return times_number(parts[0], -1.0)
             case "mul":
                 return multiplied(*parts)
             case "div":
@@ -87,37 +87,37 @@ class Algebra:
                 return self.logarithm(parts[0])
             case "exp":
                 return _exponential(parts[0])
-        return Sum((Term(1.0, ((Function(formula.operation, parts[0]), 1.0),)),))
+        return Sum((Product(1.0, ((Function(formula.operation, parts[0]), 1.0),)),))
 
     def power(self, base: Sum, exponent: float) -> Sum:
         """base ** exponent, taken apart where its parts are positive or the exponent is whole."""
         if exponent == 0:
-            return Sum((Term(1.0),))
+            return Sum((Product(1.0),))
         term = as_term(base)
         apart = float(exponent).is_integer() or (
             term.coefficient > 0 and all(self.is_positive(part) for part, _ in term.powers)
         )
         if not apart:
-            return Sum((Term(1.0, ((base, exponent),)),))
+            return Sum((Product(1.0, ((base, exponent),)),))
         powers = tuple((part, e * exponent) for part, e in term.powers)
-        return as_sum(Term(float(term.coefficient**exponent) if term.coefficient else 0.0, powers))
+        return as_sum(Product(float(term.coefficient**exponent) if term.coefficient else 0.0, powers))
 
     def logarithm(self, inside: Sum) -> Sum:
         """log(inside), with what can stand outside put there."""
         term = as_term(inside)
         if not term.powers or term.coefficient <= 0 or not all(self.is_positive(part) for part, _ in term.powers):
-            return Sum((Term(1.0, ((Function("log", inside), 1.0),)),))
-        outside = [Sum((Term(float(np.log(term.coefficient))),))]
+            return Sum((Product(1.0, ((Function("log", inside), 1.0),)),))
+        outside = [Sum((Product(float(np.log(term.coefficient))),))]
         kept = []
         for part, exponent in term.powers:
             if isinstance(part, Function) and part.name == "exp":
-                outside.append(scaled(part.of, exponent))
+                outside.append(times_number(part.of, exponent))
             else:
                 kept.append((part, exponent))
         if kept:
             first = kept[0][1]
-            within = as_sum(Term(1.0, tuple((part, e / first) for part, e in kept)))
-            outside.append(Sum((Term(first, ((Function("log", within), 1.0),)),)))
+            within = as_sum(Product(1.0, tuple((part, e / first) for part, e in kept)))
+            outside.append(Sum((Product(first, ((Function("log", within), 1.0),)),)))
         return added(*outside)
 
     def is_positive(self, part: Base) -> bool:
@@ -135,16 +135,16 @@ def constant_of(part: Sum) -> float:
 
 def added(*parts: Sum) -> Sum:
     """The sum of sums, with like terms together."""
-    found: dict[frozenset[tuple[Base, float]], Term] = {}
+    found: dict[frozenset[tuple[Base, float]], Product] = {}
     for term in (term for part in parts for term in part.terms):
         key = frozenset(term.powers)
         before = found.get(key)
         found[key] = term if before is None else replace(before, coefficient=before.coefficient + term.coefficient)
     kept = tuple(term for term in found.values() if term.coefficient != 0)
-    return Sum(kept or (Term(0.0),))
+    return Sum(kept or (Product(0.0),))
 
 
-def scaled(part: Sum, factor: float) -> Sum:
+def times_number(part: Sum, factor: float) -> Sum:
     """Every term times a number."""
     return Sum(tuple(replace(term, coefficient=term.coefficient * factor) for term in part.terms))
 
@@ -158,17 +158,17 @@ def multiplied(a: Sum, b: Sum) -> Sum:
     powers = {part: exponent for part, exponent in powers.items() if abs(exponent) > _ALMOST}
     exponentials = [(p, e) for p, e in powers.items() if isinstance(p, Function) and p.name == "exp"]
     if len(exponentials) > 1 or any(e != 1 for _, e in exponentials):
-        together = added(*(scaled(p.of, e) for p, e in exponentials))
+        together = added(*(times_number(p.of, e) for p, e in exponentials))
         powers = {p: e for p, e in powers.items() if (p, e) not in exponentials} | {Function("exp", together): 1.0}
-    return as_sum(Term(left.coefficient * right.coefficient, tuple(powers.items())))
+    return as_sum(Product(left.coefficient * right.coefficient, tuple(powers.items())))
 
 
-def as_term(part: Sum) -> Term:
+def as_term(part: Sum) -> Product:
     """A sum as a product: itself where it has one term, else its scale times the rest."""
     if len(part.terms) == 1:
         return part.terms[0]
     scale = _leading(part)
-    return Term(scale, ((scaled(part, 1 / scale), 1.0),))
+    return Product(scale, ((times_number(part, 1 / scale), 1.0),))
 
 
 def _leading(part: Sum) -> float:
@@ -176,11 +176,11 @@ def _leading(part: Sum) -> float:
     return next(term.coefficient for term in part.terms if term.powers)
 
 
-def as_sum(term: Term) -> Sum:
+def as_sum(term: Product) -> Sum:
     """A product as a sum; a number times a sum is that sum with other coefficients."""
     match term.powers:
         case ((Sum() as inner, exponent),) if exponent == 1:
-            return scaled(inner, term.coefficient)
+            return times_number(inner, term.coefficient)
     return Sum((term,))
 
 
@@ -195,13 +195,13 @@ def _exponential(inside: Sum) -> Sum:
                 powers.append((of, term.coefficient))
             case _:
                 rest.append(term)
-    found = Sum((Term(coefficient),))
+    found = Sum((Product(coefficient),))
     for of, exponent in powers:
         inner = as_term(of)
         found = multiplied(
-            found, as_sum(Term(inner.coefficient**exponent, tuple((p, e * exponent) for p, e in inner.powers)))
+            found, as_sum(Product(inner.coefficient**exponent, tuple((p, e * exponent) for p, e in inner.powers)))
         )
-    return multiplied(found, Sum((Term(1.0, ((Function("exp", Sum(tuple(rest))), 1.0),)),))) if rest else found
+    return multiplied(found, Sum((Product(1.0, ((Function("exp", Sum(tuple(rest))), 1.0),)),))) if rest else found
 
 
 # ---- back to formulas ---------------------------------------------------------------------------
@@ -270,7 +270,7 @@ def _sum_formula(part: Sum, number: Number, can_vary: CanVary) -> Formula:
     return found
 
 
-def _term_formula(term: Term, number: Number, can_vary: CanVary) -> Formula:
+def _term_formula(term: Product, number: Number, can_vary: CanVary) -> Formula:
     above: list[Formula] = []
     below: list[Formula] = []
     for base, exponent in term.powers:

@@ -11,8 +11,8 @@ import numpy as np
 
 from compsparse.graph.formula import Argument, Constant, Formula
 
-Slopes = dict[int, np.ndarray]
-"""Derivatives after the constants that something depends on, by their number."""
+ByConstant = dict[int, np.ndarray]
+"""ByConstant after the constants that something depends on, by their number."""
 
 UNARY: Mapping[str, tuple[Callable[..., np.ndarray], Callable[..., np.ndarray]]] = {
     "neg": (np.negative, lambda u, v: -np.ones_like(u)),
@@ -33,7 +33,7 @@ UNARY: Mapping[str, tuple[Callable[..., np.ndarray], Callable[..., np.ndarray]]]
 
 def value_and_slopes(
     form: Formula, variables: Sequence[np.ndarray], constants: Sequence[float] | np.ndarray
-) -> tuple[np.ndarray, Slopes]:
+) -> tuple[np.ndarray, ByConstant]:
     """Values at the rows, and their derivatives after every constant that the form uses.
 
     >>> from compsparse.graph.parser import parse_formula
@@ -99,9 +99,9 @@ BINARY: Mapping[str, Callable[..., np.ndarray]] = {
 }
 
 
-def _scaled(slopes: Slopes, factor: np.ndarray) -> Slopes:
+def _scaled(slopes: ByConstant, factor: np.ndarray) -> ByConstant:
     return {i: slope * factor for i, slope in slopes.items()}
 
 
-def _sum(a: Slopes, b: Slopes) -> Slopes:
+def _sum(a: ByConstant, b: ByConstant) -> ByConstant:
     return {i: a[i] + b[i] if i in a and i in b else a.get(i, b.get(i)) for i in {*a, *b}}  # type: ignore[misc]

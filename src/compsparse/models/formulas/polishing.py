@@ -83,9 +83,9 @@ def _errors(jacobian: np.ndarray, variance: float) -> tuple[float, ...]:
     scaled = jacobian / np.where(sizes > 0, sizes, 1.0)
     _, s, right = np.linalg.svd(scaled, full_matrices=False)
     told = s > 1e-7 * s[0]
-    spread = ((right[told] / s[told, None]) ** 2).sum(0)
     hidden = (right[~told] ** 2).sum(0) > 1e-3 if not told.all() else np.zeros(len(sizes), bool)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
+        spread = ((right[told] / s[told, None]) ** 2).sum(0)
         errors = np.sqrt(variance * spread) / sizes
     return tuple(np.where(hidden | (sizes == 0), np.inf, errors).tolist())
 

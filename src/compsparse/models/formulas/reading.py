@@ -33,7 +33,7 @@ _MOST_PARENTS = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Form:
+class NodeForm:
     """A formula of the parents, numbers included, and what it leaves of the node's values.
 
     Attributes:
@@ -52,7 +52,7 @@ class Form:
         return float(n * np.log(self.rest + floor) + np.log(n) * (self.n_constants - _PLAIN * self.is_plain))
 
 
-def forms_of(values: np.ndarray, parents: Sequence[np.ndarray], n: float, most: int) -> list[Form]:
+def forms_of(values: np.ndarray, parents: Sequence[np.ndarray], n: float, most: int) -> list[NodeForm]:
     """Forms of a node, the best first.
 
     Args:
@@ -75,14 +75,14 @@ def forms_of(values: np.ndarray, parents: Sequence[np.ndarray], n: float, most: 
     return found[:most] + [form for form in found[most:] if form.is_plain]
 
 
-def _measured(form: Form, values: np.ndarray, parents: Sequence[np.ndarray]) -> Form:
+def _measured(form: NodeForm, values: np.ndarray, parents: Sequence[np.ndarray]) -> NodeForm:
     """The form with what it leaves in the node's units, turned so that it is positive where it never changes sign."""
     inner = value_of(form.formula, parents, ())
     formula = Apply("neg", (form.formula,)) if (inner < 0).all() else form.formula
     return replace(form, formula=formula, rest=rest_behind_link(values, inner))
 
 
-def _is_beaten(form: Form, better: Sequence[Form]) -> bool:
+def _is_beaten(form: NodeForm, better: Sequence[NodeForm]) -> bool:
     """Whether a form with fewer constants leaves about as little."""
     return any(b.n_constants < form.n_constants and b.rest <= form.rest * _ABOUT for b in better)
 
@@ -90,19 +90,19 @@ def _is_beaten(form: Form, better: Sequence[Form]) -> bool:
 # ---- sums of shapes ---------------------------------------------------------------------------
 
 
-def _sums_of_shapes(link: Link, parents: Sequence[np.ndarray], n: float) -> list[Form]:
+def _sums_of_shapes(link: Link, parents: Sequence[np.ndarray], n: float) -> list[NodeForm]:
     """The additive fit, its curves read as shapes; then one shape after another is exchanged."""
     if len(parents) == 1:
-        return [Form(Argument(0), 0.0, 0)]
+        return [NodeForm(Argument(0), 0.0, 0)]
     rest, curves, _ = link.additive(parents)
     offered = [fitted_shapes(u, curve, _SHAPES_EACH, rest + 1e-6) for u, curve in zip(parents, curves, strict=True)]
     if not all(offered):
         return []
     floor = 0.3 * rest + 1e-7
     chosen = [fits[0] for fits in offered]
-    tried: dict[tuple[tuple[str, tuple[float, ...]], ...], Form] = {}
+    tried: dict[tuple[tuple[str, tuple[float, ...]], ...], NodeForm] = {}
 
-    def form(fits: Sequence[Fitted]) -> Form:
+    def form(fits: Sequence[Fitted]) -> NodeForm:
         key = tuple((fit.shape.name, fit.constants) for fit in fits)
         if key not in tried:
             tried[key] = _sum_form(link, parents, fits)
@@ -121,7 +121,7 @@ def _sums_of_shapes(link: Link, parents: Sequence[np.ndarray], n: float) -> list
     return list(tried.values())
 
 
-def _sum_form(link: Link, parents: Sequence[np.ndarray], fits: Sequence[Fitted]) -> Form:
+def _sum_form(link: Link, parents: Sequence[np.ndarray], fits: Sequence[Fitted]) -> NodeForm:
     """One shape of every parent: a product where logarithms take part, else a sum."""
     columns = [f.shape.value(u, np.array(f.constants)[:, None] if f.constants else np.empty((0, 1)))
                for f, u in zip(fits, parents, strict=True)]  # fmt: skip
@@ -130,7 +130,7 @@ def _sum_form(link: Link, parents: Sequence[np.ndarray], fits: Sequence[Fitted])
     logs = [abs(c) for c, f in zip(coefficients, fits, strict=True) if f.shape.is_log]
     constants = len(fits) - 1 + sum(len(f.constants) for f in fits)
     if not np.isfinite(rest) or not np.all(coefficients):
-        return Form(Constant(0.0), np.inf, 0)
+        return NodeForm(Constant(0.0), np.inf, 0)
     parts = [_shape_formula(f.shape, i, f.constants) for i, f in enumerate(fits)]
     is_plain = {f.shape.name for f in fits} in ({"log"}, {"itself"})
     if logs:
@@ -139,10 +139,10 @@ def _sum_form(link: Link, parents: Sequence[np.ndarray], fits: Sequence[Fitted])
             Apply("pow", (part, Constant(c / scale))) if f.shape.is_log else Apply("exp", (_times(c / scale, part),))
             for part, c, f in zip(parts, coefficients, fits, strict=True)
         ]
-        return Form(_folded("mul", factors), rest, constants, is_plain)
+        return NodeForm(_folded("mul", factors), rest, constants, is_plain)
     scale = coefficients[int(np.argmax(np.abs(coefficients) * stacked.std(0)))]
     terms = [_times(c / scale, part) for part, c in zip(parts, coefficients, strict=True)]
-    return Form(_folded("add", terms), rest, constants, is_plain)
+    return NodeForm(_folded("add", terms), rest, constants, is_plain)
 
 
 def _shape_formula(shape: Shape, parent: int, constants: Sequence[float]) -> Formula:
@@ -163,9 +163,9 @@ def _folded(operation: str, parts: Sequence[Formula]) -> Formula:
 # ---- sums of products ---------------------------------------------------------------------------
 
 
-def _sums_of_products(link: Link, parents: Sequence[np.ndarray]) -> list[Form]:
+def _sums_of_products(link: Link, parents: Sequence[np.ndarray]) -> list[NodeForm]:
     """The best sums of a few products of powers: all sums of up to three plain ones, and pairs of any with a beam."""
-    found: list[Form] = []
+    found: list[NodeForm] = []
     formulas, columns, costs = _products(parents)
     plain = np.argsort(costs, kind="stable")[:_MOST_PLAIN]
     for size in (1, 2, 3):
@@ -180,7 +180,7 @@ def _sums_of_products(link: Link, parents: Sequence[np.ndarray]) -> list[Form]:
     return found
 
 
-def _products_of_sums(link: Link, parents: Sequence[np.ndarray]) -> list[Form]:
+def _products_of_sums(link: Link, parents: Sequence[np.ndarray]) -> list[NodeForm]:
     """Products of powers of parents and of sums and differences of two: (a - b)/(a + b), a (a + b)^(-2/3)."""
     bases: list[tuple[Formula, np.ndarray]] = [(Argument(i), u) for i, u in enumerate(parents)]
     for i, j in combinations(range(len(parents)), 2):
@@ -202,7 +202,7 @@ def _products_of_sums(link: Link, parents: Sequence[np.ndarray]) -> list[Form]:
             if np.isfinite(rest) and np.all(exponents):
                 scale = exponents[int(np.argmax(np.abs(exponents)))]
                 powers = [Apply("pow", (f, Constant(float(e / scale)))) for f, e in zip(chosen, exponents, strict=True)]
-                found.append(Form(_folded("mul", powers), rest, size))
+                found.append(NodeForm(_folded("mul", powers), rest, size))
     return sorted(found, key=lambda form: form.rest)[:_BEST_PRODUCTS]
 
 
@@ -214,7 +214,9 @@ def _sets_of(n: int, size: int) -> np.ndarray:
     return np.array(list(combinations(range(n), size)), dtype=int).reshape(-1, size)
 
 
-def _best_sums(link: Link, formulas: Sequence[Formula], columns: np.ndarray, sets: np.ndarray, size: int) -> list[Form]:
+def _best_sums(
+    link: Link, formulas: Sequence[Formula], columns: np.ndarray, sets: np.ndarray, size: int
+) -> list[NodeForm]:
     """Forms of the three sets that leave least."""
     if not len(sets):
         return []
@@ -223,7 +225,7 @@ def _best_sums(link: Link, formulas: Sequence[Formula], columns: np.ndarray, set
         rest, coefficients, _ = link.against(columns[:, places])
         scale = coefficients[0] or 1.0
         terms = [_times(c / scale, formulas[j]) for c, j in zip(coefficients, places, strict=True)]
-        found.append(Form(_folded("add", terms), rest, size - 1 + _EXTRA * size))
+        found.append(NodeForm(_folded("add", terms), rest, size - 1 + _EXTRA * size))
     return found
 
 
@@ -278,7 +280,7 @@ def _options(u: np.ndarray, i: int) -> list[tuple[int, Formula | None, np.ndarra
 # ---- links ------------------------------------------------------------------------------------
 
 
-def with_links(form: Form, parents: Sequence[np.ndarray], y: np.ndarray, most: int, floor: float) -> list[Formula]:
+def with_links(form: NodeForm, parents: Sequence[np.ndarray], y: np.ndarray, most: int, floor: float) -> list[Formula]:
     """Formulas of the target: the form behind the links that follow the target best, with factor and summand."""
     with np.errstate(all="ignore"):
         inner = value_of(form.formula, parents, ())

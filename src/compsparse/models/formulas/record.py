@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from compsparse.graph import Constituent, FunctionGraph, Node
-from compsparse.graph.formula import Argument, Constant, Formula, render, substitute
+from compsparse.graph.formula import Apply, Argument, Constant, Formula, render, substitute
 from compsparse.models.formulas.algebra import arguments_of
 from compsparse.models.formulas.latex import latex_of
 from compsparse.optional import needs
@@ -64,12 +64,16 @@ class FoundFormula:
     @property
     def text(self) -> str:
         """The formula as one line, numbers to as many digits as their errors leave."""
-        return f"{self.target} = {render(self._with([c.shown for c in self.constants]), self.symbols)}"
+        return f"{self.target} = {render(self._shown, self.symbols)}"
 
     @property
     def latex(self) -> str:
         """The formula in LaTeX."""
-        return latex_of(self._with([c.shown for c in self.constants]), self.symbols, self.target)
+        return latex_of(self._shown, self.symbols, self.target)
+
+    @property
+    def _shown(self) -> Formula:
+        return with_fractions(self._with([c.shown for c in self.constants]))
 
     @property
     def formula(self) -> Formula:
@@ -119,6 +123,16 @@ class FoundFormula:
     def _with(self, numbers: Sequence[float]) -> Formula:
         variables: list[Formula] = [Argument(i) for i in range(len(self.symbols))]
         return substitute(self.form, [*variables, *map(Constant, numbers)])
+
+
+def with_fractions(formula: Formula) -> Formula:
+    """Thirds, which have no short decimals, as quotients of whole numbers."""
+    match formula:
+        case Apply(name, operands):
+            return Apply(name, tuple(map(with_fractions, operands)))
+        case Constant(value) if value == round(3 * value) / 3 and not value.is_integer():
+            return Apply("div", (Constant(float(round(3 * value))), Constant(3.0)))
+    return formula
 
 
 def without_unused(form: Formula, n_inputs: int, learned: Sequence[str]) -> tuple[Formula, list[str]]:

@@ -12,7 +12,7 @@ from compsparse.graph import FunctionGraph
 from compsparse.graph.formula import Apply, Argument, Formula, substitute
 from compsparse.models.formulas.calculus import value_of
 from compsparse.models.formulas.polishing import Polished, free_form, polished, rounded, score_of, simplified
-from compsparse.models.formulas.reading import Form, forms_of, with_links
+from compsparse.models.formulas.reading import NodeForm, forms_of, with_links
 
 _FORMS_OF_NODE, _FORMS_OF_ROOT, _LINKS, _POLISHED, _ROUNDED = 3, 4, 4, 8, 3
 _EVIDENCE = 40.0
@@ -49,7 +49,7 @@ class Search:
         self.root = self.graph.outputs[0]
         self.names = [*self.inputs, *(name for name in self.learned)]
         self.columns = [*self.inputs.values(), *self.learned.values()]
-        self._forms: dict[tuple[str, tuple[int, ...]], list[Form]] = {}
+        self._forms: dict[tuple[str, tuple[int, ...]], list[NodeForm]] = {}
 
     def best(self) -> Polished | None:
         """The best formula of the target; None where none is defined at every row."""
@@ -103,7 +103,7 @@ class Search:
 
     def _chosen(
         self, name: str, parents: Sequence[str], values: Mapping[str, np.ndarray], choice: Mapping[str, int]
-    ) -> Form | None:
+    ) -> NodeForm | None:
         if name in self.keep_learned:
             return None
         below = sorted(self.graph.ancestors(name) & set(choice))
