@@ -23,7 +23,7 @@ import numpy as np
 from _report import finish, print_table
 
 from compsparse import discover
-from compsparse.graph import FunctionGraph
+from compsparse.graph import FunctionGraph, compare_graphs
 from compsparse.models import FoundFormula, fit_model, read_formula
 from compsparse.models.formulas.algebra import Freed
 from compsparse.models.formulas.polishing import polished

@@ -138,7 +138,8 @@ class Bench:
         error, spread = trial.mean(c) / scale, float(standard_error(trial.losses[c], trial.weight)) / scale
         merged = max(0, self.n_inputs - len(sketch.units))
         message = f"{self.output}: {action} {{{', '.join(sorted(members))}}}, held-out error {error:.2%}"
-        self._progress.update(merged, self.n_inputs, message)
+        groups = ", ".join("{" + ", ".join(sorted(module.members)) + "}" for module in sketch.modules)
+        self._progress.update(merged, self.n_inputs, f"{message}\nso far: {groups}" if groups else message)
         return replace(sketch, path=(*sketch.path, Step(action, members, self.output, error, spread)))
 
 
