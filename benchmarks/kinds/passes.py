@@ -12,7 +12,7 @@ from unittest.mock import patch
 from compsparse.discovery.data import limits, merging, placing, tree_search, verification
 from compsparse.discovery.data.gate import Gated
 from compsparse.discovery.data.limits import FIRST
-from compsparse.discovery.data.smooth import asking, reading
+from compsparse.discovery.data.smooth import answer, asking, reading
 from compsparse.progress import Progress
 
 from .formulas import Job
@@ -56,7 +56,7 @@ PASSES: Mapping[str, tuple[Change, ...]] = {
     "second looks": ((verification, "look_again", _same_and(False)),),
     "ways around": ((verification, "_leaks", lambda *_: False),),
     "gate": ((tree_search, "pass_gate", lambda tree, *_: Gated(tree, 0.0, False, ())),),
-    "doubt of the reading": ((reading, "DOUBT", 1.0), (asking, "DOUBT", 1.0)),
+    "doubt of the reading": ((reading, "DOUBT", 1.0), (asking, "DOUBT", 1.0), (answer, "DOUBT", 1.0)),
     "larger turns of good fits": ((reading, "TURNED_BY_BIAS", reading.TURNED_BY_CHANCE),),
     "trends": ((asking, "TREND_BELIEVED", 0.0),),
 }

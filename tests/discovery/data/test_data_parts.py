@@ -14,7 +14,7 @@ from compsparse.discovery.data.limits import Effort
 from compsparse.discovery.data.merging import accepted, judge, leave_out_inert, merge
 from compsparse.discovery.data.outputs import FoundTree, FoundTrees
 from compsparse.discovery.data.sketch import Sketch, Support
-from compsparse.discovery.data.smooth.asking import SmoothAnswer, unasked
+from compsparse.discovery.data.smooth.answer import SmoothAnswer, unasked
 from compsparse.discovery.data.smooth.turning import Turns
 from compsparse.discovery.data.tree_surgery import dissolved, exposed, pairings, parent_of, pruned, regrouped
 from compsparse.discovery.data.trials import Trial

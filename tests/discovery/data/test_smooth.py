@@ -12,7 +12,8 @@ import torch
 import compsparse as cs
 from compsparse.clock import Deadline
 from compsparse.discovery.data.smooth import asking
-from compsparse.discovery.data.smooth.asking import SmoothAnswer, SmoothSearch, unasked
+from compsparse.discovery.data.smooth.answer import SmoothAnswer, unasked
+from compsparse.discovery.data.smooth.asking import SmoothSearch
 from compsparse.discovery.data.smooth.channels import _minors
 from compsparse.discovery.data.smooth.maps import has_heavy_tails, maps_of
 from compsparse.discovery.data.smooth.process import Pairs, conditioned, evidence, fit_kernel

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from compsparse.discovery.data.outputs import FoundTree, FoundTrees
 from compsparse.discovery.data.sketch import Support
-from compsparse.discovery.data.smooth.asking import ModuleFigures
+from compsparse.discovery.data.smooth.answer import ModuleFigures
 from compsparse.discovery.data.smooth.limits import HAS_TREND, NEARLY_TURNED, WELL_SPANNED
 from compsparse.discovery.record import DiscoveryStatus, Evidence
 from compsparse.discovery.structure.bundles import Bundle

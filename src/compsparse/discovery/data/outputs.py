@@ -21,7 +21,8 @@ from compsparse.discovery.data.request import TableRequest
 from compsparse.discovery.data.screening import looked_at
 from compsparse.discovery.data.sharing import find_shared_modules
 from compsparse.discovery.data.sketch import Bench, Sketch
-from compsparse.discovery.data.smooth.asking import SmoothAnswer, SmoothSearch
+from compsparse.discovery.data.smooth.answer import SmoothAnswer
+from compsparse.discovery.data.smooth.asking import SmoothSearch
 from compsparse.discovery.data.smooth.limits import (
     FEWEST_LEVELS,
     MOST_COLUMNS,

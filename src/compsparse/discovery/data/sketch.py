@@ -14,7 +14,7 @@ import numpy as np
 
 from compsparse.discovery.data.candidates import Candidate
 from compsparse.discovery.data.limits import UNRESOLVED, Effort
-from compsparse.discovery.data.smooth.asking import SmoothAnswer, unasked
+from compsparse.discovery.data.smooth.answer import SmoothAnswer, unasked
 from compsparse.discovery.data.trials import Trial, TrialTable
 from compsparse.discovery.data.units import Units
 from compsparse.discovery.record import Step
