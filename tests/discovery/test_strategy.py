@@ -124,9 +124,7 @@ def test_a_column_of_a_frame_may_be_named_as_the_target():
         discover(pandas.DataFrame({"t": Y}), "t")
     with pytest.raises(DataError, match=r"got 't': of a data frame give X.drop\(columns='t'\) and X\['t'\]"):
         cs.CompositionalRegressor().fit(pandas.DataFrame(columns), "t")
-    with pytest.raises(
-        DataError, match=r"got 'data.csv'; compsparse.tables.read_table reads a file"
-    ):
+    with pytest.raises(DataError, match=r"got 'data.csv'; compsparse.tables.read_table reads a file"):
         discover("data.csv", "t")
 
 
