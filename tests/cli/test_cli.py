@@ -249,7 +249,11 @@ def test_the_page_of_a_discovery_in_a_browser(discovered, width, dark):
         assert page.locator("article svg.pic image.mark").count() == 6  # three heat maps with their colour bars
         card = page.locator("#float")
         assert not card.is_visible()
-        for name, expected in (("m0", "cuts the error on unseen rows"), ("d <°>", "read by m1"), ("y", "of the variation in rows that the fit had not seen")):
+        for name, expected in (
+            ("m0", "cuts the error on unseen rows"),
+            ("d <°>", "read by m1"),
+            ("y", "of the variation in rows that the fit had not seen"),
+        ):
             node = nodes.filter(has_text=re.compile(f"^{re.escape(name)}$"))
             node.scroll_into_view_if_needed()
             node.hover()
