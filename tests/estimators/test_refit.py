@@ -14,7 +14,7 @@ RNG = np.random.default_rng(0)
 X = pandas.DataFrame(RNG.normal(size=(40, 2)), columns=["a", "b"])
 OTHER = pandas.DataFrame(RNG.normal(size=(40, 3)), columns=["c", "d", "e"])
 Y = X["a"] * X["b"]
-WRONG = r"missing value|one class|contains NaN|has no codes for rows of 3 columns"
+WRONG = r"missing value|missing in every row|one class|contains NaN|has no codes for rows of 3 columns"
 QUICK = {"n_restarts": 1, "n_steps": 1}
 CASES = {
     "GraphRegressor": (cs.GraphRegressor([[0, 1]], **QUICK, refine_iterations=0), Y, Y * np.nan),
@@ -59,5 +59,6 @@ def test_estimators_look_at_every_column_and_models_at_those_they_read():
     model = cs.GraphRegressor("sin(a)", **QUICK).fit(X, X["a"])
     assert model.model_.graph.inert == ("b",)
     np.testing.assert_array_equal(model.model_.predict(X[["a"]]), model.predict(X))
-    with pytest.raises(DataError, match="column 'b' has a missing value"):
-        model.predict(X.assign(b=np.nan))
+    np.testing.assert_array_equal(model.predict(X.assign(b=np.nan)), model.predict(X))
+    with pytest.raises(DataError, match="column 'b'"):
+        model.predict(X.assign(b=[[1]] * len(X)))

@@ -174,7 +174,7 @@ def test_products_of_powers_are_read_as_such(beam, deflection):
     assert found.r2 > 0.9998
     np.testing.assert_allclose(found(X), 4 * X[:, 0] * X[:, 1] ** 3 / X[:, 2])
     assert found.graph.has_functions
-    assert cs.compile(found.graph, domain={"F": (1, 3), "L": (1, 2), "h": (2, 5)}, tol=0.5).certificate
+    assert cs.compile(found.graph, bounds={"F": (1, 3), "L": (1, 2), "h": (2, 5)}, tol=0.5).certificate
     assert "variance unexplained" in str(found)
 
 

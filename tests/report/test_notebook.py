@@ -108,7 +108,7 @@ def test_evidence_is_a_sentence(found):
 
 
 def test_a_compiled_network_begins_with_its_size_and_error():
-    built = cs.compile(FunctionGraph.from_expression("tanh(a*b)"), domain=(-1, 1), tol=0.1, n_points=100)
+    built = cs.compile(FunctionGraph.from_expression("tanh(a*b)"), bounds=(-1, 1), tol=0.1, n_points=100)
     shown = Tags(built._repr_html_())
     assert f"{built.size.units} ReLUs in {built.size.depth} layers" in shown.text
     assert f"error of at most {built.certificate.upper:.3g} anywhere" in shown.text

@@ -6,7 +6,7 @@ import polars
 import pytest
 
 from compsparse.errors import ConfigError, DataError
-from compsparse.tables import NumberColumn, Table, TextColumn, code_for, coded, coded_table, split_table, target_for
+from compsparse.tables import NumberColumn, Table, TextColumn, code_for, coded_table, coding, split_table, target_for
 from compsparse.tables.columns import rows_of
 from compsparse.tables.targets import labels_as_array
 
@@ -123,7 +123,7 @@ def test_rows_of_weight_zero_are_left_out_before_anything_is_looked_at():
 
 def test_a_table_that_cannot_fit_is_refused_before_it_is_coded(monkeypatch):
     monkeypatch.setattr("compsparse.sizes.memory_limit", lambda: 10**6)
-    texts = [str(i % 50) for i in range(1000)]
+    texts = [f"t{i % 50}" for i in range(1000)]
     frame = pandas.DataFrame({"a": np.arange(1000.0), "b": texts, "c": ["x", "y"] * 500, "d": np.ones(1000)})
     with pytest.raises(ConfigError, match=r"1,000 rows of 53 encoded columns do not fit in memory.*part of the rows"):
         coded_table(frame, np.arange(1000.0))
@@ -136,4 +136,4 @@ def test_no_more_memory_is_taken_than_was_estimated():
     coded_table(X, y).without_copies()
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < coded._COPIES * X.nbytes < 2 * peak
+    assert peak < coding._COPIES * X.nbytes < 2 * peak

@@ -65,7 +65,7 @@ EXAMPLES: Mapping[str, Mapping[str, str]] = {
 }
 """Of the commands of a command."""
 
-_WHERE, _WRITES = "Time, place and chance", "What to write"
+_READS, _WHERE, _WRITES = "What to read, and how", "Time, place and chance", "What to write"
 OPTIONS: Mapping[str, Mapping[str, str]] = {
     "": {
         **{"target": "COLUMN", "exclude": "COLUMN", "graph": "GRAPH", "bounds": "SIDES", "tol": "ERROR"},
@@ -73,6 +73,10 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
         **{"confidence": "SHARE", "profile": "PROFILE", "preset": "NAME", "kinds": "FOLDER", "kind": "KIND"},
         **dict.fromkeys(("n_features", "n_classes", "multiplicity", "tuple_size", "n_levels", "n_empty", "n"), "N"),
         **{"placement": "A or B", "n_points": "N", "last": "N"},
+    },
+    _READS: {
+        **{"test": "FILE", "group": "COLUMN", "time_split": "COLUMN"},
+        **{"sep": "SIGN", "decimal": "SIGN", "encoding": "NAME", "na": "WORD"},
     },
     _WHERE: {
         **{"time_limit": "TIME", "effort": "NUMBER", "device": "DEVICE", "random_state": "SEED", "seed": "SEED"},

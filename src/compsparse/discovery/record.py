@@ -282,7 +282,7 @@ class Discovery:
 
         See :func:`compsparse.importances`, which also asks a callable itself: give it ``modules=found.modules``.
         """
-        from compsparse.models.influence import importances
+        from compsparse.models.influence.entry import importances
 
         return importances(self.function, X, bounds=bounds, **options)
 
@@ -294,7 +294,7 @@ class Discovery:
         Raises:
             ConfigError: no model was fitted.
         """
-        from compsparse.models.formulas import read_formula
+        from compsparse.models.formulas.entry import read_formula
 
         if self.model is None:
             raise ConfigError(

@@ -14,13 +14,13 @@ _HOME = {
     "assess": "assessment",
     "FittedGraph": "fitted_graph",
     "fit_model": "fitting",
-    "FittedConstant": "formulas",
-    "FoundFormula": "formulas",
-    "read_formula": "formulas",
-    "Importance": "influence",
-    "Importances": "influence",
-    "PairStrength": "influence",
-    "importances": "influence",
+    "FittedConstant": "formulas.record",
+    "FoundFormula": "formulas.record",
+    "read_formula": "formulas.entry",
+    "Importance": "influence.record",
+    "Importances": "influence.record",
+    "PairStrength": "influence.record",
+    "importances": "influence.entry",
     "learned_nodes": "constituents",
     "LearnedNodes": "pictures",
     "Picture": "pictures",
@@ -63,7 +63,9 @@ if TYPE_CHECKING:
     from compsparse.models.constituents import learned_nodes
     from compsparse.models.fitted_graph import FittedGraph
     from compsparse.models.fitting import fit_model
-    from compsparse.models.formulas import FittedConstant, FoundFormula, read_formula
-    from compsparse.models.influence import Importance, Importances, PairStrength, importances
+    from compsparse.models.formulas.entry import read_formula
+    from compsparse.models.formulas.record import FittedConstant, FoundFormula
+    from compsparse.models.influence.entry import importances
+    from compsparse.models.influence.record import Importance, Importances, PairStrength
     from compsparse.models.pictures import LearnedNodes, Picture
     from compsparse.models.scores import ClassScore, Score

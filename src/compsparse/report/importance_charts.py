@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compsparse.checks import check_kind
-from compsparse.models.influence import Importances
+from compsparse.models.influence.record import Importances
 from compsparse.report.figure import Figure
 
 _MOST_BARS, _MOST_PAIRS = 16, 12

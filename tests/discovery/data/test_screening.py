@@ -11,7 +11,7 @@ from compsparse.discovery.data.request import read_request
 from compsparse.discovery.data.screening import looked_at, use_in_forest
 from compsparse.discovery.data.sketch import Sketch
 from compsparse.errors import GraphError
-from compsparse.graph import compare
+from compsparse.graph import compare_graphs
 from compsparse.graph.drawing import draw_svg
 from compsparse.report.graph_view import graph_sections
 from compsparse.report.summary import summary
@@ -67,7 +67,7 @@ def test_few_columns_are_all_looked_at(monkeypatch):
 
 
 def test_the_tree_is_found_and_what_was_not_looked_at_is_called_so_and_not_inert(found):
-    assert compare(found.graph, TRUE).exact
+    assert compare_graphs(found.graph, TRUE).exact
     unknown = set(found.not_looked_at)
     assert len(unknown) == D - screening.MOST_LOOKED_AT
     assert not unknown & set(found.inert)

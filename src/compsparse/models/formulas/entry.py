@@ -17,6 +17,7 @@ from compsparse.checks import (
     check_text,
     check_time_limit,
     own_seed,
+    suggests_options,
 )
 from compsparse.clock import Deadline
 from compsparse.errors import ConfigError, DataError
@@ -42,6 +43,7 @@ _AS_GOOD = 1.02
 _FUNCTION_NAMES = frozenset({"pi", "exp", "log", "sin", "cos", "tan", "tanh", "sqrt", "arcsin", "arccos", "arctan"})
 
 
+@suggests_options
 @usual_settings()
 def read_formula(
     model: FittedGraph,
@@ -51,7 +53,7 @@ def read_formula(
     symbols: Mapping[str, str] | None = None,
     validation_fraction: float = 0.2,
     time_limit: float | None = None,
-    random_state: RandomState = 0,
+    random_state: RandomState = None,
 ) -> FoundFormula:
     """The formula of a fitted graph: of every node up to its link, links from the node above, constants from y.
 

@@ -13,6 +13,7 @@ from compsparse.graph.formula import Apply, Argument, Constant, Formula, render,
 from compsparse.models.formulas.algebra import arguments_of
 from compsparse.models.formulas.latex import latex_of
 from compsparse.optional import needs
+from compsparse.text import in_a_line
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class FittedConstant:
         return float(f"{self.value:.{digits}g}")
 
 
+@in_a_line
 @dataclass(frozen=True, eq=False)
 class FoundFormula:
     """The formula of a target.

@@ -6,7 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from compsparse.boxes import Bounds, n_sides, read_box
-from compsparse.checks import RandomState, check_count, check_list, check_names, generator_from, input_names
+from compsparse.checks import (
+    RandomState,
+    check_count,
+    check_list,
+    check_names,
+    generator_from,
+    input_names,
+    suggests_options,
+)
 from compsparse.errors import ConfigError
 from compsparse.models.influence.box import over_box
 from compsparse.models.influence.questioned import Questioned, module_sets, questioned_function
@@ -17,6 +25,7 @@ from compsparse.tables.columns import Table
 from compsparse.tables.inputs import LeftOutColumn, NumberColumn
 
 
+@suggests_options
 @usual_settings()
 def importances(
     function: Any,
@@ -26,7 +35,7 @@ def importances(
     modules: Sequence[Any] | None = None,
     names: Sequence[str] | None = None,
     n_evaluations: int = 20_000,
-    random_state: RandomState = 0,
+    random_state: RandomState = None,
 ) -> Importances:
     """Which inputs and modules of a function matter, and which pairs of inputs act together.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from compsparse.checks import check_name_list
 from compsparse.errors import DataError
 from compsparse.optional import needs
+from compsparse.text import in_a_line
 
 if TYPE_CHECKING:
     import pandas
@@ -45,6 +46,7 @@ class PairStrength:
     error: float
 
 
+@in_a_line
 @dataclass(frozen=True)
 class Importances:
     """Importances of inputs, modules and pairs, each with its standard error.
