@@ -111,7 +111,7 @@ def test_a_compiled_network_begins_with_its_size_and_error():
     built = cs.compile(FunctionGraph.from_expression("tanh(a*b)"), bounds=(-1, 1), tol=0.1, n_points=100)
     shown = Tags(built._repr_html_())
     assert f"{built.size.units} ReLUs in {built.size.depth} layers" in shown.text
-    assert f"error of at most {built.certificate.upper:.3g} anywhere" in shown.text
+    assert f"at most {built.certificate.upper:.3g}." in shown.text
     assert f"{built.nodes[0].name}: {built.nodes[0].units} units" in shown.text
     assert built.certificate.rigour.sentence in shown.text
 
