@@ -31,6 +31,8 @@ BENDING = 2e-3
 """What a spline may leave of the logarithm of a slope where nothing acts together."""
 WRONG_SIGNS = 0.01
 """Share of swaps that may change the sign of a slope where the link does not."""
+POLES = (-1.0, -2 / 3)
+"""Strengths of poles that are tried as they are: of a product, and of a cube."""
 STEPS_OF_FIT, NEAR_POLE = 10, 0.01
 """Steps of a fit by absolute errors; distance from a pole, as a share of a swap's change, up to which nothing is
 known, and the share of values between which a pole moves at most in a step."""
@@ -248,13 +250,16 @@ def sets_without_third_order(
 
 
 def _first_scales(swaps: Swaps, n: int) -> Iterator[LinkScale]:
-    """No link at all, and the links of the pairs that a link of their own fits best, with and without a pole."""
+    """No link, poles alone, and the links of pairs that a link of their own fits best, with and without a pole."""
     knots = _knots(swaps, FIRST_KNOTS)
-    yield LinkScale(knots, np.zeros(_columns(knots, None, knots).shape[1]))
+    smooth = np.zeros(_columns(knots, None, knots).shape[1])
+    yield LinkScale(knots, smooth)
     pairs = _pair(swaps, n)
     for pole, flips in ((None, False), (_flattest(swaps), False), (_crossing(swaps), True)):
         if pole is None and flips:
             continue
+        if pole is not None:
+            yield from (LinkScale(knots, np.r_[smooth, strength], pole, flips) for strength in POLES)
         own = []
         for pair in np.unique(pairs):
             rows = swaps.where(pairs == pair)
