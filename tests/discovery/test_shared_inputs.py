@@ -10,7 +10,9 @@ from compsparse.discovery import Discovery
 from compsparse.discovery.structure.forest import Part, grow_forest
 from compsparse.discovery.structure.links import OF_QUERIES, Swaps, find_link, sets_without_third_order
 from compsparse.discovery.structure.parts import conditional_parts
+from compsparse.discovery.structure.turns import TurnAnswer
 from compsparse.graph.modules import ModuleTree
+from compsparse.report.summary import summary
 
 
 def one(letters):
@@ -169,6 +171,7 @@ def test_queries_draw_parts_that_share_inputs(function, expected):
     assert {"".join(sorted(e.members)) for e in found.parts} == expected
     assert all(e.shared <= e.members and not e.approximate for e in found.parts)
     assert Discovery.from_json(found.to_json()) == found
+    assert any(sentence.startswith("Inputs are shared by terms of a sum") for sentence in summary(found))
 
 
 def test_a_program_with_a_shared_input_is_drawn_as_it_was_written():
@@ -181,6 +184,9 @@ def test_a_program_with_a_shared_input_is_drawn_as_it_was_written():
     assert terms(found) == {"abt", "cdt"}
     assert [sorted(e.shared) for e in found.parts] == [["t"], ["t"]]
     assert "other groups" not in str(found.parts[0])
+    assert summary(found)[-1].endswith("{a, b} given t, {c, d} given t.")
+    assert found.turns["y"].answer("a", "b", by="c") is TurnAnswer.NO
+    assert found.turns["y"].answer("a", "b", by="t") is TurnAnswer.YES
 
 
 def test_nothing_is_drawn_inside_a_dense_function():
