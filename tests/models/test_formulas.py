@@ -163,7 +163,7 @@ def beam():
 
 @pytest.fixture(scope="module")
 def deflection(beam):
-    return read_formula(*beam, symbols={"y": "deflection"})
+    return read_formula(*beam, symbols={"y": "deflection"}, random_state=0)
 
 
 def test_products_of_powers_are_read_as_such(beam, deflection):
@@ -188,7 +188,7 @@ def test_what_has_no_formula_stays_learned():
     rough = np.sign(np.sin(7 * X[:, 0] * X[:, 1])) + np.cos(9 * X[:, 0] - 4 * X[:, 1])
     y = 2 * rough * 1.5 + X[:, 2]
     model = fit_model([[0, 1], 2], X, y, config=QUICK, random_state=0)
-    found = read_formula(model, X, y)
+    found = read_formula(model, X, y, random_state=0)
     name = next(iter(found.learned))
     assert name in found.text
     assert "learned, no formula was found" in str(found)
@@ -202,7 +202,7 @@ def test_what_has_no_formula_stays_learned():
 
 def test_symbols(beam):
     model, X, y = beam
-    found = read_formula(model, X, y, symbols={"F": "force"})
+    found = read_formula(model, X, y, symbols={"F": "force"}, random_state=0)
     assert found.inputs == ("force", "L", "h")
     with pytest.raises(ConfigError, match="'F' and 'L' both get the symbol 'L'"):
         read_formula(model, X, y, symbols={"F": "L"})

@@ -85,7 +85,7 @@ def test_friedman_and_its_modules():
     graph = cs.FunctionGraph.from_expression(
         "10*sin(pi*a*b) + 20*(c - 0.5)**2 + 10*d + 5*e", ["a", "b", "c", "d", "e", "f"]
     )
-    found = importances(graph, bounds=(0, 1))
+    found = importances(graph, bounds=(0, 1), random_state=0)
     rng = np.random.default_rng(0)
     product = np.sin(np.pi * rng.random(1_000_000) * rng.random(1_000_000))
     parts = {"ab": 100 * product.var(), "c": 400 / 180, "d": 100 / 12, "e": 25 / 12}
@@ -120,16 +120,18 @@ def test_a_noisy_simulator_is_ranked(seed):
 
 def test_noise_is_taken_out():
     rng = np.random.default_rng(0)
-    found = importances(lambda X: X[:, 0] + rng.standard_normal(len(X)) / np.sqrt(12), bounds=[(0, 1)] * 2)
+    found = importances(
+        lambda X: X[:, 0] + rng.standard_normal(len(X)) / np.sqrt(12), bounds=[(0, 1)] * 2, random_state=0
+    )
     assert abs(found.noise - 0.5) < 0.1
     assert abs(found.of("x0").first - 1) < 4 * found.of("x0").first_error
     assert abs(found.of("x1").total) < 4 * found.of("x1").total_error
 
 
 def test_sums_have_no_pairs_and_products_of_signs_nothing_else():
-    found = importances(lambda X: X[:, 0] + np.exp(X[:, 1]), bounds=[(-1, 1)] * 2)
+    found = importances(lambda X: X[:, 0] + np.exp(X[:, 1]), bounds=[(-1, 1)] * 2, random_state=0)
     assert found.strength("x0", "x1").strength < 1e-12
-    found = importances(lambda X: X[:, 0] * X[:, 1], bounds=[(-1, 1)] * 2)
+    found = importances(lambda X: X[:, 0] * X[:, 1], bounds=[(-1, 1)] * 2, random_state=0)
     assert abs(found.strength("x0", "x1").strength - 1) < 4 * found.strength("x0", "x1").error
     assert all(abs(entry.first) < 4 * entry.first_error for entry in found.inputs)
 
@@ -144,7 +146,7 @@ def correlated_rows(rho, n=4000):
 def test_effects_within_data_of_a_linear_function_of_normal_inputs():
     """Kucherenko et al. 2012, test case 1: with f = a + b + c, V_a = (1 + rho)^2 and T_a = 1 - rho^2."""
     rho = 0.8
-    found = importances(lambda X: X.sum(1), correlated_rows(rho), n_evaluations=60_000)
+    found = importances(lambda X: X.sum(1), correlated_rows(rho), n_evaluations=60_000, random_state=0)
     variance = 3 + 2 * rho
     assert found.meaning == "effects within the data"
     for name in ("x0", "x1"):
@@ -158,7 +160,7 @@ def test_effects_within_data_of_a_linear_function_of_normal_inputs():
 def test_a_copied_column_has_a_first_share_and_no_total_one():
     X = correlated_rows(0.0, 1000)
     X[:, 1] = X[:, 0]
-    found = importances(lambda X: X[:, 0] * 2 + X[:, 2], X)
+    found = importances(lambda X: X[:, 0] * 2 + X[:, 2], X, random_state=0)
     assert found.of("x0").total < 0.01
     assert found.of("x1").first > 0.6
 
@@ -177,10 +179,10 @@ def mixed_model():
 def test_a_fitted_model_of_texts_is_asked_within_its_rows(mixed_model):
     model, table = mixed_model
     assert isinstance(model, FittedGraph)
-    found = importances(model, table)
+    found = importances(model, table, random_state=0)
     assert found.ranking[0] == "b"
     assert found.of("a", "b").total > 0.95
-    assert found == importances(model, table)
+    assert found == importances(model, table, random_state=0)
     with pytest.raises(ConfigError, match="'b' is no number"):
         importances(model, bounds=(0, 1))
     with pytest.raises(DataError, match="needs it"):
@@ -192,17 +194,21 @@ def test_an_estimator_is_asked_for_its_probabilities():
 
     X = np.random.default_rng(0).standard_normal((300, 3))
     model = LogisticRegression().fit(X, X[:, 0] + 0.3 * X[:, 1] > 0)
-    assert importances(model, X).ranking[:2] == ("x0", "x1")
+    assert importances(model, X, random_state=0).ranking[:2] == ("x0", "x1")
 
 
 def test_lost_answers_are_left_out_and_counted():
-    found = importances(lambda X: np.where(X[:, 0] < 0.02, np.nan, X[:, 0] + X[:, 1]), bounds=[(0, 1)] * 2)
+    found = importances(
+        lambda X: np.where(X[:, 0] < 0.02, np.nan, X[:, 0] + X[:, 1]), bounds=[(0, 1)] * 2, random_state=0
+    )
     assert 0 < found.n_lost < 0.1 * found.n_evaluations
     assert abs(found.of("x1").first - 0.5) < 0.05
 
 
 def test_records_show_themselves():
-    found = importances(ishigami, bounds={"a": (-np.pi, np.pi), "b": (-np.pi, np.pi), "c": (-np.pi, np.pi)})
+    found = importances(
+        ishigami, bounds={"a": (-np.pi, np.pi), "b": (-np.pi, np.pi), "c": (-np.pi, np.pi)}, random_state=0
+    )
     assert isinstance(found, Importances)
     assert "a and c" in str(found)
     assert list(found.frame()["name"]) == ["a", "b", "c"]
@@ -220,7 +226,9 @@ def test_discovery_passes_its_function_on():
     if not isinstance(found.function, FittedGraph):
         with pytest.raises(ConfigError, match="structure alone"):
             found.importances(bounds=(-1, 1))
-    asked = cs.importances(lambda X: X[:, 0] * X[:, 1] + X[:, 2], bounds=[(-1, 1)] * 3, modules=found.modules)
+    asked = cs.importances(
+        lambda X: X[:, 0] * X[:, 1] + X[:, 2], bounds=[(-1, 1)] * 3, modules=found.modules, random_state=0
+    )
     assert asked.modules[0].members == ("x0", "x1")
 
 

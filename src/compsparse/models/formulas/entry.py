@@ -80,7 +80,7 @@ def read_formula(
     >>> y = X[:, 0] * X[:, 1] ** 2 / X[:, 2]
     >>> quick = FitConfig(n_restarts=2, training=TrainingConfig(n_steps=100))
     >>> model = cs.models.fit_model(None, X, y, config=quick, random_state=0)
-    >>> print(read_formula(model, X, y).text)
+    >>> print(read_formula(model, X, y, random_state=0).text)
     y = x0*x1**2/x2
     """
     check_number("validation_fraction", validation_fraction, least=0.05, below=0.9)

@@ -58,7 +58,7 @@ def importances(
         DataError: the function is constant, or its answers cannot be used.
 
     >>> import numpy as np
-    >>> found = importances(lambda X: X[:, 0] + X[:, 1] * X[:, 2], bounds=[(-1, 1)] * 4)
+    >>> found = importances(lambda X: X[:, 0] + X[:, 1] * X[:, 2], bounds=[(-1, 1)] * 4, random_state=0)
     >>> x0, pair = found.of("x0"), found.strength("x1", "x2")
     >>> found.ranking[0], abs(x0.first - 0.75) < 3 * x0.first_error, abs(pair.strength - 0.25) < 3 * pair.error
     ('x0', True, True)
