@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -32,11 +32,15 @@ MOST_UNSURE = 0.12
 """Largest error of an exponent that is rounded: beyond it, most numbers would be near some fraction."""
 LEAST_ERROR = 1e-4
 """Of an exponent, relative to the largest: what errors of a slope leave out, such as those of long differences."""
+LARGEST_EXPONENT = 6
+"""Of whole exponents: larger ones are some fraction that happened to be near."""
+SMALL_EXPONENTS, MOST_VECTORS = (3, 2, 1), 600_000
+"""Sizes of whole exponents that are all tried, the largest first that makes no more vectors than this."""
 MOST_INPUTS = 12
 """Inputs up to which bases are compared."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Slopes:
     """Slopes of a function at some points, and how they may differ from what was measured.
 
@@ -80,28 +84,50 @@ class Slopes:
 
 
 def find_groups(
-    slopes: Slopes, names: Sequence[str], threshold: float, form: Form, of_logarithm: Slopes | None = None
+    slopes: Slopes,
+    names: Sequence[str],
+    threshold: float,
+    form: Form,
+    of_logarithm: Slopes | None = None,
+    rank: int | None = None,
 ) -> FoundGroups | None:
-    """The groups of some inputs, where they are fewer than the inputs beyond doubt.
+    """The groups of some inputs, where they are fewer than the inputs beyond doubt, or as many as are asked for.
 
     Args:
         slopes: along the logarithms of the inputs for products, along the inputs for sums.
         threshold: the largest sign that passes for none, in standard errors.
         of_logarithm: slopes of the logarithm of the function, where it keeps its sign.
+        rank: number of groups that is to be taken for true.
     """
     usual = slopes.usual
     if not 1 < len(names) <= MOST_INPUTS or not usual.all():
         return None
-    whole = _Space.spanned(Slopes(slopes.mean / usual, slopes.draws / usual[:, None]).each_of_length_one(), threshold)
+    whole = _Space.spanned(_directions(slopes), threshold, rank)
     if whole is None or whole.rank == len(names):
         return None
     spaces = [whole]
     if of_logarithm is not None and whole.rank > 1:
         scaled = Slopes(of_logarithm.mean / of_logarithm.usual, of_logarithm.draws / of_logarithm.usual[:, None])
-        inner = _Space.spanned(scaled.centred(), threshold)
+        inner = _Space.spanned(
+            scaled.centred(), threshold, None if rank is None else _rank(scaled.centred(), threshold)
+        )
         if inner is not None and inner.rank == whole.rank - 1:
             spaces = [replace(inner, scale=of_logarithm.usual, offset=of_logarithm), whole]
     return _in_basis([replace(s, scale=s.scale if s.scale is not None else usual) for s in spaces], names, form)
+
+
+def fewest_groups(slopes: Slopes, threshold: float) -> int:
+    """How many groups are seen for sure."""
+    return _rank(_directions(slopes), threshold)
+
+
+def _rank(slopes: Slopes, threshold: float) -> int:
+    return int((_signs(slopes, *_principal(slopes.mean)) > threshold).sum())
+
+
+def _directions(slopes: Slopes) -> Slopes:
+    usual = slopes.usual
+    return Slopes(slopes.mean / usual, slopes.draws / usual[:, None]).each_of_length_one()
 
 
 Ask = Callable[[Sequence[str], Form], FoundGroups | None]
@@ -166,18 +192,17 @@ class _Space:
         return len(self.basis)
 
     @classmethod
-    def spanned(cls, slopes: Slopes, threshold: float) -> _Space | None:
-        """The space, where its dimension is beyond doubt."""
+    def spanned(cls, slopes: Slopes, threshold: float, rank: int | None = None) -> _Space | None:
+        """The space, where its dimension is beyond doubt or given."""
         n, d = slopes.mean.shape
         if n < 2 * d:
             return None
         sizes, directions = _principal(slopes.mean)
-        errors = _errors_along(slopes, directions)
-        signs = sizes / np.maximum(errors, np.finfo(float).tiny)
-        rank = int((signs > threshold).sum())
-        unseen = float(threshold * errors[rank:].max(initial=0.0))
+        signs = _signs(slopes, sizes, directions)
+        is_given, rank = rank is not None, int((signs > threshold).sum()) if rank is None else rank
+        unseen = float(threshold * _errors_along(slopes, directions[rank:]).max(initial=0.0))
         last = float(signs[:rank].min(initial=np.inf) / threshold)
-        if not (signs[:rank] > threshold).all() or last < SURELY_ACTS or unseen > LEAST_SEEN:
+        if not is_given and (last < SURELY_ACTS or unseen > LEAST_SEEN):
             return None
         of_draws = np.stack([_principal(slopes.draws[..., k])[1][:rank] for k in range(slopes.draws.shape[2])])
         return cls(slopes, directions[:rank], of_draws, threshold, last, unseen)
@@ -196,6 +221,11 @@ def _principal(slopes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Root mean squares along the principal directions, and these as rows."""
     _, sizes, directions = np.linalg.svd(slopes, full_matrices=False)
     return sizes / math.sqrt(len(slopes)), directions
+
+
+def _signs(slopes: Slopes, sizes: np.ndarray, directions: np.ndarray) -> np.ndarray:
+    """Sizes in units of their errors."""
+    return np.asarray(sizes / np.maximum(_errors_along(slopes, directions), np.finfo(float).tiny))
 
 
 def _errors_along(slopes: Slopes, directions: np.ndarray) -> np.ndarray:
@@ -231,6 +261,8 @@ def _simplest(space: _Space, names: Sequence[str], form: Form) -> list[Group] | 
     """A basis of fewest inputs and smallest exponents; rounded where that leaves nothing to see."""
     assert space.scale is not None
     found = [_group(*circuit, names, form) for circuit in _circuits(space)]
+    if form == "product":
+        found += [_made(names, v, np.full(len(v), error), form) for v, error in _small_whole(space)]
     chosen: list[Group] = []
     for group in sorted(dict.fromkeys(found), key=_effort):
         rows = np.array([_row(g, names) / space.scale for g in (*chosen, group)])
@@ -240,6 +272,26 @@ def _simplest(space: _Space, names: Sequence[str], form: Form) -> list[Group] | 
         if len(chosen) == space.rank:
             return chosen
     return None
+
+
+def _small_whole(space: _Space) -> Iterator[tuple[np.ndarray, float]]:
+    """Small whole exponents that lie in the space as far as can be told, without a common divisor; and their error."""
+    assert space.scale is not None
+    d = len(space.scale)
+    largest = next((size for size in SMALL_EXPONENTS if (2 * size + 1) ** d <= MOST_VECTORS), 0)
+    every = np.array(list(product(range(-largest, largest + 1), repeat=d)), dtype=float)
+    first = every[np.arange(len(every)), (every != 0).argmax(1)]
+    every = every[(np.gcd.reduce(every.astype(int), axis=1) == 1) & (first > 0)]
+    rows = every / space.scale
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    inside = rows @ space.basis.T @ space.basis
+    near = np.linalg.norm(rows - inside, axis=1) < MOST_UNSURE
+    every, rows, inside = every[near], rows[near], inside[near]
+    off = [rows @ basis.T @ basis - inside for basis in space.of_draws]
+    errors = np.sqrt(np.mean([np.square(o).sum(1) for o in off], axis=0)) + LEAST_ERROR
+    for vector, left, error in zip(every, np.linalg.norm(rows - inside, axis=1), errors, strict=True):
+        if left <= WITHIN * error and error < MOST_UNSURE / WITHIN:
+            yield vector if vector.sum() >= 0 else -vector, float(error * np.abs(vector).max())
 
 
 def _circuits(space: _Space) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -291,8 +343,9 @@ def _group(vector: np.ndarray, errors: np.ndarray, names: Sequence[str], form: F
 def _made(
     names: Sequence[str], exponents: Iterable[Any], errors: Iterable[float], form: Form, is_factor: bool = False
 ) -> Group:
-    rounded = tuple(float(f"{error:.2g}") for error in errors)
-    return Group(tuple(names), tuple(map(float, exponents)), rounded, form, is_factor)
+    acting = [(n, float(e), float(f"{error:.2g}")) for n, e, error in zip(names, exponents, errors, strict=True) if e]
+    inputs, powers, rounded = zip(*acting, strict=True)
+    return Group(inputs, powers, rounded, form, is_factor)
 
 
 def _whole(exponents: np.ndarray, errors: np.ndarray) -> np.ndarray | None:
@@ -303,7 +356,8 @@ def _whole(exponents: np.ndarray, errors: np.ndarray) -> np.ndarray | None:
     common = math.lcm(*(f.denominator for f in fractions))
     whole = [int(f * common) for f in fractions]
     divisor = math.gcd(*whole)
-    return np.array([w / divisor for w in whole])
+    found = np.array([w / divisor for w in whole])
+    return found if np.abs(found).max() <= LARGEST_EXPONENT else None
 
 
 def _rounded(exponents: np.ndarray, errors: np.ndarray) -> list[Fraction] | None:
@@ -347,6 +401,6 @@ def _row(group: Group, names: Sequence[str]) -> np.ndarray:
 
 
 def _effort(group: Group) -> tuple[float, ...]:
-    """What a reader has to take in: inputs, then exponents that are not whole, then their size."""
+    """What a reader has to take in: exponents that are not whole, their size, and how many inputs there are."""
     exponents = np.abs(group.exponents)
-    return len(exponents), float((exponents % 1 > 0).sum()), float(exponents.sum())
+    return float((exponents % 1 > 0).sum()), float(exponents.sum()), len(exponents)

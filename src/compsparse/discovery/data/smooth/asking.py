@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
@@ -70,9 +71,9 @@ from compsparse.discovery.shared_inputs import FoundSum, wide_nodes
 from compsparse.discovery.structure.forest import Members
 from compsparse.discovery.structure.groups import FoundGroups
 from compsparse.discovery.structure.links import OF_DATA, find_link, sets_without_third_order
-from compsparse.discovery.structure.statistics import MAY_BE_CHANCE, t_statistic
+from compsparse.discovery.structure.statistics import MAY_BE_CHANCE, NOT_WORSE, t_statistic
 from compsparse.graph.modules import ModuleTree
-from compsparse.tables.scaling import Scale
+from compsparse.tables.scaling import Scale, scale_of
 
 
 class SmoothSearch:
@@ -374,9 +375,30 @@ class SmoothSearch:
         if not nodes:
             return {}
         names, seen = [self.names[i] for i in active], [self.coordinates[i] for i in active]
-        asked = GroupsOfFit(fit, mapped, names, seen, inflation, reading.threshold, self.seed)
+        errors, _ = self._on_fresh_rows(mapped, fit, active)
+
+        def confirms(found: FoundGroups) -> bool:
+            through = self._errors_through(mapped, found, active)
+            return float(t_statistic(through - errors, np.ones(len(errors)))) <= NOT_WORSE
+
+        asked = GroupsOfFit(fit, mapped, names, seen, inflation, reading.threshold, confirms, self.seed)
         found = {node.members: asked.inside(node) for node in nodes}
         return {members: groups for members, groups in found.items() if groups is not None}
+
+    def _errors_through(self, mapped: MappedTarget, found: FoundGroups, active: Sequence[int]) -> np.ndarray:
+        """Squared errors on the outer rows of a fit that sees groups in the place of their inputs."""
+        place = self.names.index
+        own = {n: self.coordinates[place(n)].restored(self.X[:, place(n)].cpu().numpy()) for n in found.inputs}
+        seen = own if found.groups[0].form == "sum" else {name: np.log(column) for name, column in own.items()}
+        columns = [sum(e * seen[n] for n, e in zip(g.inputs, g.exponents, strict=True)) for g in found.groups]
+        columns = [scale_of(column).standardised(column) for column in map(np.asarray, columns)]
+        rest = [self.X[:, i].cpu().numpy() for i in active if self.names[i] not in found.inputs]
+        through = copy(self)
+        through.X = torch.as_tensor(np.stack([*columns, *rest], axis=1)).to(self.X)
+        every = range(through.X.shape[1])
+        return through._on_fresh_rows(
+            mapped, through._fit(mapped, through._kernel(mapped, every), every, self.inner), every
+        )[0]
 
     def _outer_turns(self, mapped: MappedTarget, kernel: Kernel, active: list[int]) -> Turns | None:
         """Turns as the rows that chose nothing see them by themselves, if there are enough."""

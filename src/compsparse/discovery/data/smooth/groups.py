@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import product
 
 import numpy as np
 from torch import Tensor
@@ -11,7 +12,7 @@ from compsparse.discovery.data.smooth.limits import POINTS_OF_GROUPS
 from compsparse.discovery.data.smooth.maps import Coordinate, MappedTarget
 from compsparse.discovery.data.smooth.process import SmoothFit
 from compsparse.discovery.data.smooth.turning import some_rows
-from compsparse.discovery.structure.group_search import Slopes, find_groups, groups_inside
+from compsparse.discovery.structure.group_search import Slopes, fewest_groups, find_groups, groups_inside
 from compsparse.discovery.structure.groups import Form, FoundGroups
 from compsparse.graph.modules import ModuleTree
 
@@ -24,6 +25,7 @@ class GroupsOfFit:
         coordinates: what the fit sees of them.
         inflation: by which the variance of the draws falls short of the errors on fresh rows.
         threshold: the largest sign that passes for none, in standard errors.
+        confirms: whether fresh rows are predicted as well through some groups alone.
     """
 
     def __init__(
@@ -34,9 +36,10 @@ class GroupsOfFit:
         coordinates: Sequence[Coordinate],
         inflation: float,
         threshold: float,
+        confirms: Callable[[FoundGroups], bool],
         seed: int,
     ):
-        self._names, self._threshold = tuple(names), threshold
+        self._names, self._threshold, self._confirms = tuple(names), threshold, confirms
         points = some_rows(fit, np.random.default_rng(seed), POINTS_OF_GROUPS)
         seen, rows = list(zip(coordinates, _array(points).T, strict=True)), _array(fit.rows).T
         lowest = [c.restored(own).min() for c, own in zip(coordinates, rows, strict=True)]
@@ -56,8 +59,16 @@ class GroupsOfFit:
         slopes = self._slopes.of(places)
         if form == "product":
             slopes = slopes.times(self._x[:, places])
-        factor = self._of_logarithm if form == "product" else None
-        return find_groups(slopes, names, self._threshold, form, None if factor is None else slopes.times(factor))
+        few = fewest_groups(slopes, self._threshold)
+        with_factor = None
+        if form == "product" and self._of_logarithm is not None:
+            with_factor = slopes.times(self._of_logarithm)
+        # slopes may be known too poorly to count the groups: then fresh rows do
+        for rank, of_logarithm in product((None, few, few + 1), dict.fromkeys((with_factor, None))):
+            found = find_groups(slopes, names, self._threshold, form, of_logarithm, rank)
+            if found is not None and self._confirms(found):
+                return found
+        return None
 
 
 def _array(values: Tensor) -> np.ndarray:
