@@ -36,15 +36,16 @@ class _Asked:
         self._low, self._width = oracle.low, oracle.width
         self.positive = frozenset(name for name, low in zip(search.names, self._low, strict=True) if low > 0)
         self._threshold = search.limits.clear_gap * search.limits.low
-        points = random_points(POINTS_OF_GROUPS, search.slopes.margin, search.rng)
-        self._points, self._slopes = points, search.slopes(points, np.arange(len(search.names)))
+        measured = [unit.sheets[0] for unit in search.pool.units]
+        self._points = np.concatenate([sheet.points for sheet, _ in measured])
+        self._values = np.concatenate([slopes.values[0][:, output] for _, slopes in measured])
+        self._gradients = np.concatenate([slopes.gradients[0][:, output] for _, slopes in measured])
+        self._errors = np.concatenate([slopes.errors[:, output] for _, slopes in measured])
 
     def groups(self, names: Sequence[str], form: Form) -> FoundGroups | None:
         """The groups of some inputs."""
         places = [self._search.names.index(name) for name in names]
-        mean = self._slopes.gradients[0][:, self._output][:, places]
-        errors = self._slopes.errors[:, self._output][:, places]
-        values = self._slopes.values[0][:, self._output]
+        mean, errors, values = self._gradients[:, places], self._errors[:, places], self._values
         usable = np.isfinite(mean).all(1) & np.isfinite(errors).all(1)
         x = (self._low + self._width * self._points)[usable][:, places]
         slopes = Slopes.with_errors(mean[usable], errors[usable], np.random.default_rng(0))
