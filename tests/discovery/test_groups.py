@@ -9,6 +9,7 @@ import compsparse as cs
 from compsparse.discovery import Discovery
 from compsparse.discovery.structure.group_search import Slopes, find_groups
 from compsparse.discovery.structure.groups import Group
+from compsparse.errors import ConfigError
 from compsparse.models import fit_model
 
 PIPE = {"e": (1e-5, 1e-3), "D": (0.05, 0.5), "rho": (800, 1200), "V": (0.5, 5), "mu": (5e-4, 5e-3)}
@@ -44,6 +45,46 @@ def test_queries_find_reynolds_number(pipe):
     moved = X * np.array([2.0, 2.0, 1.0, 1.0, 2.0])  # keeps e / D and rho V D / mu
     by = _value(pipe, factor.members, moved) / _value(pipe, factor.members, X)
     np.testing.assert_allclose(drop_of_pressure(moved) / drop_of_pressure(X), by, rtol=1e-9)
+
+
+UNITS = {"e": "mm", "D": "m", "rho": "kg/m^3", "V": "m/s", "mu": "Pa s", "y": "Pa/m"}
+
+
+def test_units_choose_pure_numbers_among_the_groups():
+    """Of the powers of rho V^2 and rho V D / mu, V mu / D is simpler than the second, and no pure number."""
+
+    def f(X):
+        rho, V, D, mu = X.T
+        return np.tanh(rho * V**2 / 3) + np.log1p(rho * V * D / mu) * np.exp(-rho * V**2 / 9)
+
+    bounds = dict.fromkeys(["rho", "V", "D", "mu"], (1, 2))
+    plain = cs.discover(f, bounds=bounds, random_state=0)
+    told = cs.discover(f, bounds=bounds, random_state=0, units={n: UNITS[n] for n in bounds})
+    assert formulas(plain) == {"rho V^2", "V mu / D"}
+    assert formulas(told) == {"rho V^2", "rho V D / mu"}
+
+
+def test_units_are_said_and_contradictions_marked():
+    found = cs.discover(drop_of_pressure, bounds=PIPE, units=UNITS, random_state=0)
+    said = {part.formula: part.statement for part in found.parts}
+    assert all("a pure number" in said[name] for name in ("e / D", "D rho V / mu"))
+    wrong = cs.discover(drop_of_pressure, bounds=PIPE, units={**UNITS, "mu": "Pa"}, random_state=0)
+    (doubted,) = (part for part in wrong.parts if any("no pure number" in doubt for doubt in part.doubts))
+    assert doubted.formula == "D rho V / mu"
+
+
+@pytest.mark.parametrize(
+    ("units", "told"),
+    [
+        ({"rho": "kg/q"}, "there is no unit 'q'"),
+        ({"roh": "kg"}, "no input or output; did you mean 'rho'"),
+        ({"rho": 3}, "must be a text"),
+        ("kg", "must be a mapping"),
+    ],
+)
+def test_units_that_cannot_be_read_are_refused(units, told):
+    with pytest.raises(ConfigError, match=told):
+        cs.discover(drop_of_pressure, bounds=PIPE, units=units)
 
 
 def _value(found, members, X):

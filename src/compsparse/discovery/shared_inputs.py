@@ -15,6 +15,7 @@ from compsparse.discovery.structure.groups import FoundGroups, Group, part_of_gr
 from compsparse.discovery.structure.links import LinkedSum, linked_parts
 from compsparse.discovery.structure.parts import conditional_parts
 from compsparse.discovery.structure.turns import TurnTable, three_inputs
+from compsparse.discovery.structure.units import as_text
 from compsparse.graph.modules import ModuleTree
 
 NEARLY = 0.7
@@ -147,15 +148,22 @@ def _of_group(group: Group, output: str, found: FoundGroups) -> Evidence:
         parts=len(group.inputs),
         shared=others & set(group.inputs),
         formula=group.formula,
-        statement=f"form {group.formula}, {role}",
+        statement=f"form {group.formula}{_unit_words(group)}, {role}",
         figures=f"the largest sign of one number more is {found.beyond:.2g} of what rounding or chance gives; the "
         f"{'exponents' if group.form == 'product' else 'weights'} were measured to {max(group.errors):.1g}",
         doubts=(
             *(f"one number more that matters {found.unseen:.0%} as much as all inputs do would not have been seen",)
             * (found.unseen > SEEN_WELL),
             *("the largest sign comes close to that",) * (found.beyond > NEARLY),
+            *("by its unit it is no pure number",) * (bool(group.unit) and not group.is_factor),
         ),
     )
+
+
+def _unit_words(group: Group) -> str:
+    if group.unit is None:
+        return ""
+    return f" in {as_text(group.unit)}" if group.unit else ", a pure number"
 
 
 def _of_turns(part: Part, output: str, between: TurnTable, children: Sequence[Members], statistic: str) -> Evidence:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -12,14 +12,17 @@ from compsparse.discovery.queries.search import QuerySearch
 from compsparse.discovery.queries.sheets import random_points
 from compsparse.discovery.structure.group_search import Slopes, find_groups, groups_inside
 from compsparse.discovery.structure.groups import Form, FoundGroups
+from compsparse.discovery.structure.units import Dimension
 from compsparse.graph.modules import ModuleTree
 
 
-def find_query_groups(search: QuerySearch, output: int, node: ModuleTree) -> FoundGroups | None:
+def find_query_groups(
+    search: QuerySearch, output: int, node: ModuleTree, units: Mapping[str, Dimension]
+) -> FoundGroups | None:
     """The groups through which a node acts; None where there are none, or the budget does not suffice."""
     if search.pool.noisy:
         return None
-    asked = _Asked(search, output)
+    asked = _Asked(search, output, units)
     try:
         found = groups_inside(node, search.names, asked.positive, asked.groups)
         return found if found is None or asked.confirms(found) else None
@@ -30,8 +33,8 @@ def find_query_groups(search: QuerySearch, output: int, node: ModuleTree) -> Fou
 class _Asked:
     """What is asked of one output."""
 
-    def __init__(self, search: QuerySearch, output: int):
-        self._search, self._output = search, output
+    def __init__(self, search: QuerySearch, output: int, units: Mapping[str, Dimension]):
+        self._search, self._output, self._units = search, output, units
         oracle = search.oracle
         self._low, self._width = oracle.low, oracle.width
         self.positive = frozenset(name for name, low in zip(search.names, self._low, strict=True) if low > 0)
@@ -52,7 +55,7 @@ class _Asked:
         slopes = slopes.times((x if form == "product" else np.ones_like(x)) / self._width[places])
         keeps_sign = values[usable].min(initial=np.inf) > 0 or values[usable].max(initial=-np.inf) < 0
         of_logarithm = slopes.times(1 / values[usable]) if form == "product" and keeps_sign else None
-        return find_groups(slopes, names, self._threshold, form, of_logarithm)
+        return find_groups(slopes, names, self._threshold, form, of_logarithm, units=self._units)
 
     def confirms(self, found: FoundGroups) -> bool:
         """Whether the function stays the same, up to its factor, where inputs change and no group does."""
