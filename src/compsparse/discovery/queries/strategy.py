@@ -38,6 +38,7 @@ class QuerySettings(TypedDict, total=False):
         random_state: a seed, or a generator of random numbers.
         progress: hears how much of the budget is spent.
         time_limit: seconds.
+        units: of inputs and outputs, such as ``{"rho": "kg/m^3"}``: groups that are pure numbers are preferred.
     """
 
     budget: int | None
@@ -45,6 +46,7 @@ class QuerySettings(TypedDict, total=False):
     random_state: RandomState
     progress: Progress | None
     time_limit: float | None
+    units: Mapping[str, str] | None
 
 
 class QueryOptions(QuerySettings, total=False):
@@ -54,13 +56,11 @@ class QueryOptions(QuerySettings, total=False):
         bounds: (low, high) of every input, in order or by name, or one pair for all that are named.
         names: of the inputs; x0, x1, … by default.
         outputs: names of the outputs; y, or y0, y1, … by default.
-        units: of inputs and outputs, such as ``{"rho": "kg/m^3"}``: groups that are pure numbers are preferred.
     """
 
     bounds: Required[Bounds]
     names: Sequence[str] | None
     outputs: Sequence[str] | str | None
-    units: Mapping[str, str] | None
 
 
 @usual_settings()
