@@ -28,7 +28,7 @@ from compsparse.tables.notation import DECIMALS
 from compsparse.training import TrainingStatus
 
 MODEL_FORMAT = "compsparse.model"
-MODEL_VERSION = 2
+MODEL_VERSION = 3
 _KINDS = {
     "number": NumberColumn,
     "levels": TextColumn,
@@ -36,7 +36,8 @@ _KINDS = {
     "date": DateColumn,
     "left out": LeftOutColumn,
 }
-_DAMAGE = (KeyError, TypeError, ValueError, AttributeError, IndexError, RuntimeError, OverflowError, CompsparseError)
+_STORED = {"float32": "<f4", "float64": "<f8", "int32": "<i4"}
+_DAMAGE = (KeyError, StopIteration, TypeError, ValueError, AttributeError, IndexError, RuntimeError, OverflowError, CompsparseError)
 
 
 def model_to_dict(model: FittedGraph) -> dict[str, Any]:
@@ -53,7 +54,7 @@ def model_to_dict(model: FittedGraph) -> dict[str, Any]:
             "treatments": [asdict(treatment) for treatment in model.code.treatments],
             "na": list(model.code.na),
             "shape": {**asdict(config), "n_replicas": model.network.n_replicas},
-            "weights": {name: _packed(value) for name, value in model.network.state_dict().items()},
+            "weights": {name: packed(value.cpu().numpy()) for name, value in model.network.state_dict().items()},
             "targets": list(model.targets),
             "centre": list(model.centre),
             "scale": list(model.scale),
@@ -97,14 +98,17 @@ def model_from_text(text: str, source: str) -> FittedGraph:
 def _model(data: Mapping[str, Any]) -> FittedGraph:
     code = _code(data)
     graph = graph_from_dict(data["graph"])
-    weights = {name: _unpacked(name, value) for name, value in data["weights"].items()}
+    weights = {name: torch.as_tensor(unpacked(name, value)) for name, value in data["weights"].items()}
     columns = over_columns(graph, code)
     _check_shapes(columns, data["shape"], weights)
     network = mirror(columns, random_state=0, dtype=torch.float64, **data["shape"])
     network.load_state_dict(weights)
     targets, centre, scale = tuple(data["targets"]), tuple(data["centre"]), tuple(data["scale"])
     classes = None if data["classes"] is None else tuple(data["classes"])
-    given = [len(classes)] if classes is not None else [len(targets), len(centre), len(scale)]
+    given = [len(targets), len(centre), len(scale)]
+    if classes is not None:  # those of versions before 3 have no centre and no scale
+        centre, scale = centre or (0.0,) * len(classes), scale or (1.0,) * len(classes)
+        given = [len(classes), len(centre), len(scale)]
     if given != [network.n_outputs] * len(given):
         raise DataError(f"the network has {network.n_outputs} outputs, the record speaks of {max(given)}")
     return FittedGraph(
@@ -122,12 +126,13 @@ def _model(data: Mapping[str, Any]) -> FittedGraph:
     )
 
 
-def _packed(values: torch.Tensor) -> dict[str, Any]:
+def packed(values: np.ndarray) -> dict[str, Any]:
+    """An array as its shape and base64, in as few bytes as hold it exactly."""
+    whole = values.dtype.kind in "iu"
     # float32 is what is fitted; half the size of what predicts
-    array = values.detach().cpu().numpy().astype("<f8")
-    kind = "float32" if (array.astype("<f4") == array).all() else "float64"
-    stored = array.astype("<f4" if kind == "float32" else "<f8")
-    return {"shape": list(array.shape), kind: base64.b64encode(stored.tobytes()).decode("ascii")}
+    kind = "int32" if whole else "float32" if (values.astype("<f4") == values).all() else "float64"
+    stored = np.asarray(values, dtype=_STORED[kind])
+    return {"shape": list(values.shape), kind: base64.b64encode(stored.tobytes()).decode("ascii")}
 
 
 def _check_shapes(graph: FunctionGraph, shape: Mapping[str, Any], weights: Mapping[str, torch.Tensor]) -> None:
@@ -160,13 +165,14 @@ def _spread(what: str, value: Any) -> float:
     return float(value)
 
 
-def _unpacked(name: str, entry: Mapping[str, Any]) -> torch.Tensor:
-    kind = "float32" if "float32" in entry else "float64"
+def unpacked(name: str, entry: Mapping[str, Any]) -> np.ndarray:
+    """The array that :func:`packed` wrote."""
+    kind = next(kind for kind in _STORED if kind in entry)
     content = base64.b64decode(entry[kind], validate=True)
-    array = np.frombuffer(content, dtype="<f4" if kind == "float32" else "<f8").reshape(entry["shape"])
+    array = np.frombuffer(content, dtype=_STORED[kind]).reshape(entry["shape"])
     if not np.isfinite(array).all():
         raise DataError(f"the weights {name!r} hold numbers that are not finite")
-    return torch.as_tensor(array.astype(np.float64))
+    return array.astype(np.int64 if kind == "int32" else np.float64)
 
 
 # ---- columns --------------------------------------------------------------------------------------
@@ -211,6 +217,9 @@ def _column(entry: Mapping[str, Any]) -> Input:
         raise DataError(f"{what} names a decimal sign that is not known")
     for name in {"mean", "low", "high"} & set(values):
         values[name] = _finite(f"the {name} of {what}", values[name])
+    values["knots"] = tuple(_finite(f"a knot of {what}", knot) for knot in values.get("knots", ()))
+    if any(not a < b for a, b in pairwise(values["knots"])):
+        raise DataError(f"the knots of {what} must rise")
     return NumberColumn(**(values | {"scale": _spread(f"the scale of {what}", values["scale"])}))
 
 

@@ -1,0 +1,215 @@
+"""What predicts best: a fitted graph, and beside it models that know nothing of the graph, weighed by honest rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from scipy.optimize import minimize_scalar, nnls
+from scipy.special import log_softmax, softmax
+
+from compsparse.checks import check_choice, check_number
+from compsparse.errors import DataError
+from compsparse.models.boosting import BoostedTrees
+from compsparse.models.fitted_graph import FittedGraph
+from compsparse.tables.targets import labels_as_array
+
+PredictWith = Literal["graph", "blend"]
+"""Whether the graph predicts alone, or with what it leaves to other models."""
+_FEWEST_TO_WEIGH, _MOST_ROUNDS = 1e-3, 500
+_LEAST_SHARE = 1e-6
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a model did on rows that none of its members had seen.
+
+    Attributes:
+        unexplained: what it leaves of the target's variance, or of the log loss of the classes' shares.
+        difference, spread: of that and what the graph leaves, with its standard error; above 0, the graph does better.
+    """
+
+    name: str
+    unexplained: float
+    difference: float = 0.0
+    spread: float = 0.0
+
+    @property
+    def measured(self) -> str:
+        """What is left, in words."""
+        return f"{self.name} {self.unexplained:.2%}"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Blend:
+    """A fitted graph and other models of the same rows, which predict together.
+
+    Inputs beyond the rows of the fit are moved to their ends.
+
+    Attributes:
+        graph: the fitted graph.
+        others: those of the other models that have a weight.
+        weights: (1 + others, outputs) of the models; for classes the first column holds the shares of a mixture, and
+            what they lack of one is the share of ``class_shares``.
+        class_shares: how often each class stood in the rows of the fit; empty for numbers.
+        standings: of all models that were fitted, the graph first and the blend last.
+        misses: (sizes, outputs) what the blend missed rows by that its members had not seen, from 0 up, in the units
+            of the targets; empty for classes.
+    """
+
+    graph: FittedGraph
+    others: tuple[FittedGraph | BoostedTrees, ...]
+    weights: np.ndarray
+    class_shares: np.ndarray
+    standings: tuple[Standing, ...]
+    misses: np.ndarray
+
+    # ---- predicting ----------------------------------------------------------------------
+
+    def predict(self, X: Any, predict_with: PredictWith = "blend") -> np.ndarray:
+        """Numbers, flat where there is one target; or the likeliest class of each row."""
+        if self.graph.classes is not None:
+            labels: np.ndarray = labels_as_array(self.graph.classes)[self.predict_proba(X, predict_with).argmax(1)]
+            return labels
+        values = self._numbers(X, predict_with)
+        return values[:, 0] if values.shape[1] == 1 else values
+
+    def predict_proba(self, X: Any, predict_with: PredictWith = "blend") -> np.ndarray:
+        """Probability of every class, (rows, classes)."""
+        if self.graph.classes is None:
+            raise DataError("the model predicts numbers, not classes")
+        if check_choice("predict_with", predict_with, ("graph", "blend")) == "graph":
+            return self.inside.predict_proba(X)
+        shares = self.weights[:, 0]
+        each = np.stack([softmax(model.outputs(X), -1) for model in (self.inside, *self.others)])
+        return np.asarray(np.tensordot(shares, each, 1) + (1 - shares.sum()) * self.class_shares)
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
+        """The ends of intervals around the predictions that hold so large a share of new rows like those of the fit.
+
+        Their width is a quantile of what rows were missed by that the members had not seen (cross-conformal
+        prediction: Vovk, 2015), so it is the same for all rows.
+        """
+        check_number("coverage", coverage, above=0, below=1)
+        if self.graph.classes is not None:
+            raise DataError("intervals are of numbers, and the model predicts classes: predict_proba says how sure it is")
+        values = self._numbers(X, "blend")
+        n = len(self.misses)
+        width = self.misses[min(n - 1, int(np.ceil((n + 1) * coverage)) - 1)]
+        ends = values - width, values + width
+        return (ends[0][:, 0], ends[1][:, 0]) if values.shape[1] == 1 else ends
+
+    def outside(self, X: Any) -> dict[str, np.ndarray]:
+        """The rows, counted from 0, in which a number lies beyond those of the fit, by column."""
+        return self.graph.code.outside(X, () if self.others else self.graph.graph.unread)
+
+    @cached_property
+    def inside(self) -> FittedGraph:
+        """The graph's model, with inputs moved to the ends of the rows of the fit."""
+        return replace(self.graph, code=self.graph.code.clipping())
+
+    def _numbers(self, X: Any, predict_with: PredictWith) -> np.ndarray:
+        own = self.inside.outputs(X)
+        if check_choice("predict_with", predict_with, ("graph", "blend")) == "graph":
+            return own
+        centre, each = np.array(self.graph.centre), [own, *(model.outputs(X) for model in self.others)]
+        parts = [weight * (values - centre) for weight, values in zip(self.weights, each, strict=True)]
+        return np.asarray(np.sum(parts, axis=0) + centre)
+
+    # ---- telling -------------------------------------------------------------------------
+
+    @property
+    def best(self) -> Standing:
+        """The model that leaves least."""
+        return min(self.standings, key=lambda standing: standing.unexplained)
+
+    @property
+    def sentence(self) -> str:
+        """Who predicts best, and what the graph costs or gains, with its standard error."""
+        graph, *others = self.standings
+        target = ", ".join(self.graph.targets)
+        left = f"of rows that no member had seen, the graph leaves {graph.unexplained:.2%} of {target} unexplained"
+        listed = ", ".join(other.measured for other in others)
+        if graph.unexplained >= 1:
+            verdict = "the graph predicts no better than a constant"
+        elif self.best is graph:
+            rival = min(others, key=lambda other: other.unexplained)
+            verdict = f"the graph predicts best, by {rival.difference:.2%} ± {rival.spread:.2%}"
+        else:
+            best = self.best
+            verdict = f"{best.name} predicts best; the graph alone costs {-best.difference:.2%} ± {best.spread:.2%}"
+        return f"{left}, {listed}: {verdict}"
+
+
+# ---- weighing ------------------------------------------------------------------------------------
+
+
+def calibrated_numbers(predicted: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """What each output's standardised predictions are multiplied by so that they are no worse than the mean."""
+    w = weight[:, None]
+    power = (w * predicted**2).sum(0)
+    slope = (w * predicted * y).sum(0) / np.where(power > 0, power, 1.0)
+    return np.asarray(np.clip(slope, _LEAST_SHARE, 1.0))
+
+
+def calibrated_logits(logits: np.ndarray, y: np.ndarray, weight: np.ndarray) -> float:
+    """What logits are multiplied by, the rest being the log of the classes' shares: least log loss, by one number."""
+    prior = np.log(shares_of(y, logits.shape[1], weight))
+    rows = np.arange(len(y))
+
+    def loss(factor: float) -> float:
+        given = log_softmax(factor * logits + (1 - factor) * prior, -1)[rows, y]
+        return float(-np.average(given, weights=weight))
+
+    return max(float(minimize_scalar(loss, bounds=(0.0, 2.0), method="bounded").x), _LEAST_SHARE)
+
+
+def shares_of(y: np.ndarray, n_classes: int, weight: np.ndarray) -> np.ndarray:
+    """How often each class stands in the rows."""
+    counts = np.bincount(y, weights=weight, minlength=n_classes)
+    return np.asarray(np.maximum(counts / counts.sum(), _LEAST_SHARE))
+
+
+def weigh_numbers(each: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Weights >= 0 of (models, rows, outputs) predictions by least squares, (models, outputs)."""
+    root = np.sqrt(weight)[:, None]
+    found = [nnls(root * each[:, :, i].T, root[:, 0] * y[:, i])[0] for i in range(y.shape[1])]
+    return np.stack(found, axis=1)
+
+
+def weigh_classes(each: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Shares of a mixture of (models, rows, classes) probabilities by likelihood, (models, 1): EM steps."""
+    given = each[:, np.arange(len(y)), y]
+    shares = np.full(len(each), 1 / len(each))
+    for _ in range(_MOST_ROUNDS):
+        parts = shares[:, None] * given
+        shares = np.average(parts / parts.sum(0), axis=1, weights=weight)
+    return np.asarray(shares[:, None])
+
+
+def out_of_fold_blend(
+    each: np.ndarray, y: np.ndarray, weight: np.ndarray, fold: np.ndarray, is_classes: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """The weights by all rows, and predictions of every row with weights by rows of other folds."""
+    weigh = weigh_classes if is_classes else weigh_numbers
+    blended = np.empty(each.shape[1:])
+    for k in np.unique(fold):
+        learned = fold != k
+        own = weigh(each[:, learned], y[learned], weight[learned])
+        blended[~learned] = (own[:, None] * each[:, ~learned]).sum(0)
+    return weigh(each, y, weight), blended
+
+
+def losses(predicted: np.ndarray, y: np.ndarray, is_classes: bool) -> np.ndarray:
+    """The loss of every row: squared error of standardised numbers, or minus the log of the probability given."""
+    if is_classes:
+        return np.asarray(-np.log(np.maximum(predicted[np.arange(len(y)), y], _LEAST_SHARE)))
+    return np.asarray(((predicted - y) ** 2).mean(1))
+
+
+def kept(weights: np.ndarray) -> Sequence[int]:
+    """The models whose weight matters."""
+    return [i for i, own in enumerate(weights) if own.max() > _FEWEST_TO_WEIGH]

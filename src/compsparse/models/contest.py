@@ -1,0 +1,242 @@
+"""The final models of a table: a graph by several recipes, beside models that know nothing of it, on the same folds."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+import torch
+from scipy.special import softmax
+
+from compsparse.clock import Deadline, TimeIsOver
+from compsparse.graph import FunctionGraph
+from compsparse.models.blending import (
+    Blend,
+    Standing,
+    calibrated_logits,
+    calibrated_numbers,
+    kept,
+    losses,
+    out_of_fold_blend,
+    shares_of,
+)
+from compsparse.models.boosting import BoostedTrees, cross_fit_trees
+from compsparse.models.cross_fitting import Recipe, cross_fit, fold_numbers, standardised
+from compsparse.models.fitted_graph import FittedGraph
+from compsparse.models.fitting import out_channels_of, over_every_input
+from compsparse.progress import Progress, begin_stage
+from compsparse.tables.coded import CodedTable
+from compsparse.training.config import TrainingConfig
+from compsparse.training.recipes import FitConfig, usual_steps
+from compsparse.training.record import TrainingStatus
+
+FEWEST_ROWS = 40
+"""Rows below which folds are too small to tell models apart."""
+MOST_ROWS = 20_000
+"""Rows that are enough to tell models apart; the others enter the graph's own fit alone."""
+LITTLE_NOISE = 0.002
+"""Share of the variance below which the usual fit of a graph is left as it is: there is no noise to learn by heart."""
+PIECES, PIECES_WIDTH, PIECES_STEPS, PIECES_RATE, PIECES_DECAY = 16, 64, 2000, 3e-3, 1e-2
+"""Pieces of a column, and how networks over them are trained: at small rates, all steps."""
+CLEARLY_BETTER = 2.0
+"""Standard errors by which a graph over pieces must be better than one over plain numbers, which is easier to read."""
+_GRAPH, _FREE, _OTHER_FREE = "the graph", "a dense network", "a dense network by another recipe"
+_BOOSTING, _BLEND = "gradient boosting", "a blend of them"
+_MOST_MISSES = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class Entrant:
+    """A calibrated model with what it says of rows that its members have not seen.
+
+    Attributes:
+        said: (rows, outputs) standardised numbers, or probabilities.
+    """
+
+    name: str
+    model: FittedGraph | BoostedTrees
+    said: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Contest:
+    """Fits models to the folds of a table, as time allows."""
+
+    table: CodedTable
+    config: FitConfig | None
+    width: int
+    seed: int
+    device: torch.device
+    deadline: Deadline
+    progress: Progress
+    entrants: list[Entrant] = field(default_factory=list)
+
+    @cached_property
+    def fold(self) -> np.ndarray:
+        """The fold of every row."""
+        return fold_numbers(self.table.target, self.seed)
+
+    @cached_property
+    def y(self) -> np.ndarray:
+        """Standardised numbers, or class numbers."""
+        return np.asarray(standardised(self.table)[0].numpy())
+
+    @property
+    def weight(self) -> np.ndarray:
+        """One number for each row."""
+        given = self.table.sample_weight
+        return np.ones(len(self.table.X)) if given is None else given / given.mean()
+
+    @property
+    def is_classes(self) -> bool:
+        """Whether the target holds classes."""
+        return self.table.target.classes is not None
+
+    def recipes(self) -> tuple[Recipe, Recipe]:
+        """One for laws with noise, one for steps and much noise; no longer than the fit that was asked for."""
+        config = self.config
+        most = usual_steps(len(self.table.X)) if config is None else config.training.n_steps
+        restarts = 3 if config is None else min(3, max(2, config.n_restarts))
+        smooth = TrainingConfig(n_steps=most, batch_size=128)
+        pieces = TrainingConfig(
+            n_steps=min(most, PIECES_STEPS), batch_size=128, learning_rate=PIECES_RATE, weight_decay=PIECES_DECAY
+        )
+        return (
+            Recipe("plain", smooth, width=self.width, restarts=restarts, kept=1, iterations=30),
+            Recipe("pieces", pieces, pieces=PIECES, width=PIECES_WIDTH),
+        )
+
+    # ---- entering ------------------------------------------------------------------------
+
+    def enter(self, name: str, graph: FunctionGraph, recipe: Recipe, share: float) -> Entrant | None:
+        """Fits a graph by a recipe in a share of the time that is left; None where that was not enough to begin."""
+        if self.deadline.is_over:
+            return None
+        fit = cross_fit(
+            graph,
+            self.table,
+            self.fold,
+            recipe,
+            out_channels=out_channels_of(graph, self.table.target),
+            seed=self.seed,
+            device=self.device,
+            deadline=self.deadline.within(share * self.deadline.left) if self.deadline.is_set else self.deadline,
+            progress=self.progress,
+        )
+        if fit.model.status is TrainingStatus.INTERRUPTED:
+            raise KeyboardInterrupt
+        return self._calibrated(name, fit.model, fit.out_of_fold)
+
+    def enter_boosting(self) -> Entrant | None:
+        """Fits boosted trees, where there is time for all folds."""
+        begin_stage(self.progress, "fitting boosted trees")
+        try:
+            trees, said = cross_fit_trees(self.table, self.fold, self.y, self.seed % 2**32, self.deadline)
+        except TimeIsOver:
+            return None
+        _, centre, scale = standardised(self.table)
+        model = BoostedTrees(code=self.table.code, trees=trees, centre=centre, scale=scale)
+        return self._calibrated(_BOOSTING, model, said)
+
+    def _calibrated(self, name: str, model: FittedGraph | BoostedTrees, said: np.ndarray) -> Entrant:
+        """A model that is no worse than a constant on rows that its members have not seen."""
+        if self.is_classes:
+            factor = calibrated_logits(said, self.y, self.weight)
+            prior = np.log(shares_of(self.y, said.shape[1], self.weight))
+            said = softmax(factor * said + (1 - factor) * prior, -1)
+            scale, centre = np.full(len(prior), factor), (1 - factor) * prior
+        else:
+            slope = calibrated_numbers(said, self.y, self.weight)
+            said, scale, centre = slope * said, slope * np.array(model.scale), np.array(model.centre)
+        model = replace(model, scale=tuple(scale.tolist()), centre=tuple(centre.tolist()))
+        loss = float(np.average(losses(said, self.y, self.is_classes), weights=self.weight))
+        if isinstance(model, FittedGraph):
+            model = replace(model, validation_loss=loss)
+        return Entrant(name, model, said)
+
+    # ---- judging -------------------------------------------------------------------------
+
+    def standing(self, name: str, said: np.ndarray, graph: np.ndarray) -> Standing:
+        """How predictions of rows did, beside those of the graph."""
+        own, theirs = (losses(p, self.y, self.is_classes) for p in (said, graph))
+        whole = self._constant_loss
+        difference = (own - theirs) / whole
+        mean = float(np.average(difference, weights=self.weight))
+        spread = float(np.sqrt(np.sum((self.weight * (difference - mean)) ** 2)) / self.weight.sum())
+        return Standing(name, float(np.average(own, weights=self.weight)) / whole, mean, spread)
+
+    @cached_property
+    def _constant_loss(self) -> float:
+        if not self.is_classes:
+            return float(np.average((self.y**2).mean(1), weights=self.weight))
+        shares = shares_of(self.y, int(self.y.max()) + 1, self.weight)
+        return float(-np.average(np.log(shares[self.y]), weights=self.weight))
+
+    def better(self, plain: Entrant | None, pieces: Entrant | None) -> Entrant | None:
+        """The recipe that predicts better; plain numbers unless pieces are clearly better."""
+        if plain is None or pieces is None:
+            return plain or pieces
+        found = self.standing("", pieces.said, plain.said)
+        return pieces if -found.difference > CLEARLY_BETTER * found.spread else plain
+
+    def blend(self, graph: Entrant, others: list[Entrant]) -> Blend:
+        """All of them, weighed by the rows that their members have not seen."""
+        entrants = [graph, *others]
+        each = np.stack([entrant.said for entrant in entrants])
+        shares = np.empty(0)
+        if self.is_classes:
+            shares = shares_of(self.y, each.shape[2], self.weight)
+            each = np.concatenate([each, np.broadcast_to(shares, (1, *each.shape[1:]))])
+        weights, blended = out_of_fold_blend(each, self.y, self.weight, self.fold, self.is_classes)
+        used = [i for i in kept(weights[1 : len(entrants)])]
+        models = tuple(others[i].model for i in used)
+        standings = [self.standing(entrant.name, entrant.said, graph.said) for entrant in entrants]
+        assert isinstance(graph.model, FittedGraph)
+        return Blend(
+            graph=graph.model,
+            others=models,
+            weights=weights[[0, *(1 + i for i in used)]],
+            class_shares=shares,
+            standings=(*standings, self.standing(_BLEND, blended, graph.said)),
+            misses=np.empty((0, 0)) if self.is_classes else self._misses(blended),
+        )
+
+    def _misses(self, blended: np.ndarray) -> np.ndarray:
+        """What rows were missed by, from least to most, in the units of the targets."""
+        _, _, scale = standardised(self.table)
+        sizes = np.sort(np.abs(blended - self.y), axis=0) * np.array(scale)
+        if len(sizes) <= _MOST_MISSES:
+            return sizes
+        return np.asarray(np.quantile(sizes, np.linspace(0, 1, _MOST_MISSES), axis=0))
+
+
+def fit_rivals(contest: Contest, graph: FunctionGraph, alone: bool = False) -> Blend | None:
+    """The graph by the recipe that suits it, and what predicts beside it; None where there was no time for it.
+
+    Args:
+        alone: whether nothing but the graph is fitted.
+    """
+    plain, pieces = contest.recipes()
+    free = over_every_input(contest.table.code)
+    is_free = len(graph.nodes) == 1 and set(graph.nodes[0].parents) == set(free.nodes[0].parents)
+    of_graph: dict[str, Entrant | None] = {}
+    others: list[Entrant | None] = []
+    try:
+        of_graph[pieces.name] = contest.enter(_GRAPH, graph, pieces, 0.3)
+        if not alone:
+            others.append(contest.enter_boosting())
+        if not (alone or is_free):
+            others.append(contest.enter(_FREE, free, pieces, 0.4))
+        of_graph[plain.name] = contest.enter(_GRAPH, graph, plain, 1.0 if alone or is_free else 0.6)
+        if not (alone or is_free):
+            others.append(contest.enter(_OTHER_FREE, free, plain, 1.0))
+    except KeyboardInterrupt:
+        pass
+    chosen = contest.better(of_graph.get(plain.name), of_graph.get(pieces.name))
+    if chosen is None:
+        return None
+    if is_free and not alone:  # the other recipe of the same node is a rival of its own
+        others += [e and replace(e, name=_OTHER_FREE) for e in of_graph.values() if e is not chosen]
+    return contest.blend(chosen, [entrant for entrant in others if entrant is not None])
