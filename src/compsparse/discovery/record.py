@@ -22,7 +22,7 @@ from compsparse.text import in_a_line, notebook_html
 if TYPE_CHECKING:
     from compsparse.boxes import Bounds
     from compsparse.construct import Compiled, CompileMethod
-    from compsparse.models import FittedGraph, FoundFormula, Importances
+    from compsparse.models import Blend, FittedGraph, FoundFormula, Importances
 
 _FORMAT = "compsparse.discovery"
 _VERSION = 4
@@ -210,6 +210,7 @@ class Discovery:
         turns: by output, which inputs change how every pair of others acts together, where that was measured. The
             tree follows from it; what is drawn inside wide nodes is one choice of several where parts overlap.
         model: the fitted network with its scaling, if one was fitted.
+        blend: the model and others of the same rows, which predict together; None where nothing was fitted beside it.
     """
 
     graph: FunctionGraph
@@ -224,6 +225,7 @@ class Discovery:
     advice: tuple[str, ...] = ()
     turns: Tables = field(default_factory=dict, repr=False)
     model: FittedGraph | None = field(default=None, compare=False, repr=False)
+    blend: Blend | None = field(default=None, compare=False, repr=False)
 
     @property
     def modules(self) -> frozenset[frozenset[str]]:
@@ -336,6 +338,7 @@ class Discovery:
                 "advice": list(self.advice),
                 "turns": {output: table.to_dict() for output, table in self.turns.items()},
                 "model": None if self.model is None else self.model.to_dict(),
+                "blend": None if self.blend is None else self.blend.to_dict(),
             }
         )
 
@@ -365,6 +368,7 @@ class Discovery:
             )
         data = check_seal(data, "the discovery")
         try:
+            model = _model(data["model"])
             return cls(
                 graph=graph_from_dict(data["graph"]),
                 evidence=tuple(_evidence(e) for e in data["evidence"]),
@@ -377,7 +381,8 @@ class Discovery:
                 caveats=tuple(_text(s) for s in data["caveats"]),
                 advice=tuple(_text(s) for s in data["advice"]),
                 turns={_text(output): TurnTable.from_dict(table) for output, table in data["turns"].items()},
-                model=_model(data["model"]),
+                model=model,
+                blend=_blend(data.get("blend"), model),
             )
         except KeyError as error:
             raise DataError(f"the discovery's JSON is damaged or incomplete: there is no {error}") from None
@@ -446,3 +451,11 @@ def _model(data: dict[str, Any] | None) -> FittedGraph | None:
     from compsparse.models import FittedGraph
 
     return FittedGraph.from_dict(data)
+
+
+def _blend(data: dict[str, Any] | None, model: FittedGraph | None) -> Blend | None:
+    if data is None or model is None:
+        return None
+    from compsparse.models import Blend
+
+    return Blend.from_dict(data, model)

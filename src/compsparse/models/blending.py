@@ -95,7 +95,9 @@ class Blend:
         """
         check_number("coverage", coverage, above=0, below=1)
         if self.graph.classes is not None:
-            raise DataError("intervals are of numbers, and the model predicts classes: predict_proba says how sure it is")
+            raise DataError(
+                "intervals are of numbers, and the model predicts classes: predict_proba says how sure it is"
+            )
         values = self._numbers(X, "blend")
         n = len(self.misses)
         width = self.misses[min(n - 1, int(np.ceil((n + 1) * coverage)) - 1)]
@@ -142,6 +144,25 @@ class Blend:
             best = self.best
             verdict = f"{best.name} predicts best; the graph alone costs {-best.difference:.2%} ± {best.spread:.2%}"
         return f"{left}, {listed}: {verdict}"
+
+    # ---- files ---------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """All but the graph as JSON values, with their digest."""
+        from compsparse.models.blend_format import blend_to_dict
+
+        return blend_to_dict(self)
+
+    @classmethod
+    def from_dict(cls, data: Any, graph: FittedGraph) -> Blend:
+        """Reads what :meth:`to_dict` made, for the graph of the same record.
+
+        Raises:
+            DataError: the values are damaged, or were changed.
+        """
+        from compsparse.models.blend_format import blend_from_dict
+
+        return blend_from_dict(data, graph)
 
 
 # ---- weighing ------------------------------------------------------------------------------------

@@ -179,9 +179,7 @@ class Constituents:
             return [_Wire(Axis(name, column.shown), codes, _commonest(carried.T))]
         if isinstance(column, NumberColumn) and column.width > 1:
             shown = self._number_wire(name, 0, self._label(name))
-            codes, typical = (
-                column.codes(self.readable(name, 0, raw)) for raw in (shown.codes[:, 0], shown.typical)
-            )
+            codes, typical = (column.codes(self.readable(name, 0, raw)) for raw in (shown.codes[:, 0], shown.typical))
             return [_Wire(shown.axis, codes, typical[0])]
         one = len(carried) == 1
         labels = [self._label(name)] if one else [f"{name}, channel {c + 1}" for c in range(len(carried))]

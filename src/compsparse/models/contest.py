@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -10,10 +9,12 @@ import numpy as np
 import torch
 from scipy.special import softmax
 
+from compsparse.checks import check_device
 from compsparse.clock import Deadline, TimeIsOver
 from compsparse.graph import FunctionGraph
 from compsparse.models.blending import (
     Blend,
+    PredictWith,
     Standing,
     calibrated_logits,
     calibrated_numbers,
@@ -40,6 +41,8 @@ LITTLE_NOISE = 0.002
 """Share of the variance below which the usual fit of a graph is left as it is: there is no noise to learn by heart."""
 PIECES, PIECES_WIDTH, PIECES_STEPS, PIECES_RATE, PIECES_DECAY = 16, 64, 2000, 3e-3, 1e-2
 """Pieces of a column, and how networks over them are trained: at small rates, all steps."""
+RESTARTS = 4
+"""Networks over plain numbers that start for every fold; the better half stays, since some end in poor minima."""
 CLEARLY_BETTER = 2.0
 """Standard errors by which a graph over pieces must be better than one over plain numbers, which is easier to read."""
 _GRAPH, _FREE, _OTHER_FREE = "the graph", "a dense network", "a dense network by another recipe"
@@ -98,13 +101,13 @@ class Contest:
         """One for laws with noise, one for steps and much noise; no longer than the fit that was asked for."""
         config = self.config
         most = usual_steps(len(self.table.X)) if config is None else config.training.n_steps
-        restarts = 3 if config is None else min(3, max(2, config.n_restarts))
+        restarts = RESTARTS if config is None else min(RESTARTS, config.n_restarts)
         smooth = TrainingConfig(n_steps=most, batch_size=128)
         pieces = TrainingConfig(
             n_steps=min(most, PIECES_STEPS), batch_size=128, learning_rate=PIECES_RATE, weight_decay=PIECES_DECAY
         )
         return (
-            Recipe("plain", smooth, width=self.width, restarts=restarts, kept=1, iterations=30),
+            Recipe("plain", smooth, width=self.width, restarts=restarts, kept=max(1, restarts // 2)),
             Recipe("pieces", pieces, pieces=PIECES, width=PIECES_WIDTH),
         )
 
@@ -212,31 +215,64 @@ class Contest:
         return np.asarray(np.quantile(sizes, np.linspace(0, 1, _MOST_MISSES), axis=0))
 
 
-def fit_rivals(contest: Contest, graph: FunctionGraph, alone: bool = False) -> Blend | None:
+def fit_rivals(contest: Contest, graph: FunctionGraph, predict_with: PredictWith) -> Blend | None:
     """The graph by the recipe that suits it, and what predicts beside it; None where there was no time for it.
 
     Args:
-        alone: whether nothing but the graph is fitted.
+        predict_with: with "graph", nothing but the graph is fitted.
     """
     plain, pieces = contest.recipes()
     free = over_every_input(contest.table.code)
+    has_rivals = predict_with == "blend"
     is_free = len(graph.nodes) == 1 and set(graph.nodes[0].parents) == set(free.nodes[0].parents)
     of_graph: dict[str, Entrant | None] = {}
     others: list[Entrant | None] = []
     try:
         of_graph[pieces.name] = contest.enter(_GRAPH, graph, pieces, 0.3)
-        if not alone:
+        if has_rivals:
             others.append(contest.enter_boosting())
-        if not (alone or is_free):
+        if has_rivals and not is_free:
             others.append(contest.enter(_FREE, free, pieces, 0.4))
-        of_graph[plain.name] = contest.enter(_GRAPH, graph, plain, 1.0 if alone or is_free else 0.6)
-        if not (alone or is_free):
+        of_graph[plain.name] = contest.enter(_GRAPH, graph, plain, 0.6)
+        if has_rivals and not is_free:
             others.append(contest.enter(_OTHER_FREE, free, plain, 1.0))
     except KeyboardInterrupt:
         pass
     chosen = contest.better(of_graph.get(plain.name), of_graph.get(pieces.name))
     if chosen is None:
         return None
-    if is_free and not alone:  # the other recipe of the same node is a rival of its own
+    if has_rivals and is_free:  # the other recipe of the same node is a rival of its own
         others += [e and replace(e, name=_OTHER_FREE) for e in of_graph.values() if e is not chosen]
     return contest.blend(chosen, [entrant for entrant in others if entrant is not None])
+
+
+def is_settled(usual: FittedGraph, n_rows: int) -> bool:
+    """Whether the usual fit of a graph is left as it is: it leaves next to nothing, was broken off, or has few rows."""
+    explains = usual.classes is None and usual.validation_loss < LITTLE_NOISE
+    return explains or n_rows < FEWEST_ROWS or usual.status is TrainingStatus.INTERRUPTED
+
+
+def contest_of(
+    graph: FunctionGraph,
+    table: CodedTable,
+    predict_with: PredictWith,
+    *,
+    config: FitConfig | None,
+    width: int,
+    seed: int,
+    device: str | None,
+    deadline: Deadline,
+    progress: Progress,
+) -> Blend | None:
+    """The graph and its rivals on the rows of a table, or on as many as are enough."""
+    rows = np.random.default_rng(seed).permutation(len(table.X))[:MOST_ROWS]
+    contest = Contest(
+        table=table.rows(np.sort(rows)),
+        config=config,
+        width=width,
+        seed=seed,
+        device=check_device(device),
+        deadline=deadline,
+        progress=progress,
+    )
+    return fit_rivals(contest, graph, predict_with)

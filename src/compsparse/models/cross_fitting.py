@@ -22,11 +22,9 @@ from compsparse.tables.scaling import scale_of
 from compsparse.tables.targets import Target
 from compsparse.training.config import TrainingConfig
 from compsparse.training.data import TrainingData
-from compsparse.training.levenberg_marquardt import refine
 from compsparse.training.loop import train
 from compsparse.training.losses import CrossEntropy, Loss, SquaredLoss
-from compsparse.training.recipes import affordable_iterations
-from compsparse.training.record import Training, TrainingStatus
+from compsparse.training.record import Training
 
 N_FOLDS = 8
 _FEWEST_TO_CUT = 3
@@ -43,7 +41,6 @@ class Recipe:
         pieces: into how many of equally many rows each numeric column is cut; 0 leaves numbers as they are.
         restarts, kept: networks that start for every fold, and those of them that predict. Where fewer are kept than
             start, one more fold is spared: its rows choose among them, and among the steps of each.
-        iterations: most steps of the second-order finish.
     """
 
     name: str
@@ -53,7 +50,6 @@ class Recipe:
     depth: int = 2
     restarts: int = 2
     kept: int = 2
-    iterations: int = 0
 
     @property
     def chooses(self) -> bool:
@@ -127,21 +123,10 @@ def cross_fit(
     data = replace(data, **_parts(fold, owner, recipe))
     loss: Loss = SquaredLoss() if table.target.classes is None else CrossEntropy()
     begin_stage(progress, f"fitting {len(owner)} networks, each to a part of the rows")
-    left = deadline.time_limit
-    training = train(
-        network,
-        data,
-        recipe.training,
-        loss=loss,
-        seeds=seeds,
-        progress=progress,
-        time_limit=left if left is None or not recipe.iterations else 0.7 * left,
-    )
+    limit = deadline.time_limit
+    training = train(network, data, recipe.training, loss=loss, seeds=seeds, progress=progress, time_limit=limit)
     chosen = _best_of_each(training, owner, recipe.kept)
-    members, data = select(network, chosen), data.for_replicas(chosen)
-    n_steps = affordable_iterations(members, data, recipe.iterations) if isinstance(loss, SquaredLoss) else 0
-    if n_steps and training.status is not TrainingStatus.INTERRUPTED:
-        refine(members, data, n_steps, time_limit=deadline.time_limit, progress=progress)
+    members = select(network, chosen)
     _, centre, scale = standardised(table)
     model = FittedGraph(
         graph=graph,
@@ -159,19 +144,15 @@ def cross_fit(
 
 
 def _parts(fold: np.ndarray, owner: np.ndarray, recipe: Recipe) -> dict[str, tuple[Tensor, ...]]:
-    """The rows of every replica; equally many of each, as the second-order finish wants them."""
-    n_folds = int(fold.max()) + 1
-    judges = (owner + 1) % n_folds
-    spared = [np.flatnonzero(fold == k) for k in judges]
-    rest = [(fold != k) & ~(recipe.chooses & (fold == j)) for k, j in zip(owner, judges, strict=True)]
-    train_rows = [np.flatnonzero(r) for r in rest]
-    parts = {"train": _equally_many(train_rows)}
-    return parts | {"validation": _equally_many(spared)} if recipe.chooses else parts
+    """The rows that every replica learns from, and those that choose where some are spared for that."""
+    judges = (owner + 1) % (int(fold.max()) + 1)
+    learned = [(fold != k) & ~(recipe.chooses & (fold == j)) for k, j in zip(owner, judges, strict=True)]
+    parts = {"train": _numbers(learned)}
+    return parts | {"validation": _numbers([fold == j for j in judges])} if recipe.chooses else parts
 
 
-def _equally_many(rows: list[np.ndarray]) -> tuple[Tensor, ...]:
-    least = min(map(len, rows))
-    return tuple(torch.as_tensor(r[np.linspace(0, len(r) - 1, least).astype(int)]) for r in rows)
+def _numbers(masks: list[np.ndarray]) -> tuple[Tensor, ...]:
+    return tuple(torch.as_tensor(np.flatnonzero(mask)) for mask in masks)
 
 
 def _best_of_each(training: Training, owner: np.ndarray, kept: int) -> list[int]:

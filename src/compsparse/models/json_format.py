@@ -37,7 +37,11 @@ _KINDS = {
     "left out": LeftOutColumn,
 }
 _STORED = {"float32": "<f4", "float64": "<f8", "int32": "<i4"}
-_DAMAGE = (KeyError, StopIteration, TypeError, ValueError, AttributeError, IndexError, RuntimeError, OverflowError, CompsparseError)
+DAMAGE = (
+    *(KeyError, StopIteration, TypeError, ValueError, AttributeError, IndexError, RuntimeError, OverflowError),
+    CompsparseError,
+)
+"""What reading values that are damaged may raise."""
 
 
 def model_to_dict(model: FittedGraph) -> dict[str, Any]:
@@ -50,9 +54,7 @@ def model_to_dict(model: FittedGraph) -> dict[str, Any]:
             "format": MODEL_FORMAT,
             "version": MODEL_VERSION,
             "graph": graph_to_dict(model.graph),
-            "inputs": [column_to_dict(column) for column in model.code.inputs],
-            "treatments": [asdict(treatment) for treatment in model.code.treatments],
-            "na": list(model.code.na),
+            **code_to_dict(model.code),
             "shape": {**asdict(config), "n_replicas": model.network.n_replicas},
             "weights": {name: packed(value.cpu().numpy()) for name, value in model.network.state_dict().items()},
             "targets": list(model.targets),
@@ -78,8 +80,8 @@ def model_from_dict(data: Any, source: str = "the model") -> FittedGraph:
     content = check_seal(data, source)
     try:
         return _model(content)
-    except _DAMAGE as error:
-        raise DataError(f"the model's JSON is damaged or incomplete: {_first_line(error)}") from None
+    except DAMAGE as error:
+        raise DataError(f"the model's JSON is damaged or incomplete: {first_line(error)}") from None
 
 
 def model_from_text(text: str, source: str) -> FittedGraph:
@@ -92,11 +94,11 @@ def model_from_text(text: str, source: str) -> FittedGraph:
             data = check_seal(data, "it")["model"]
         return model_from_dict(data, "it")
     except DataError as error:
-        raise DataError(f"{source} holds no model that compsparse wrote: {_first_line(error)}") from None
+        raise DataError(f"{source} holds no model that compsparse wrote: {first_line(error)}") from None
 
 
 def _model(data: Mapping[str, Any]) -> FittedGraph:
-    code = _code(data)
+    code = code_from_dict(data)
     graph = graph_from_dict(data["graph"])
     weights = {name: torch.as_tensor(unpacked(name, value)) for name, value in data["weights"].items()}
     columns = over_columns(graph, code)
@@ -116,7 +118,7 @@ def _model(data: Mapping[str, Any]) -> FittedGraph:
         code=code,
         network=network,
         targets=targets,
-        centre=tuple(_finite("the centre of a target", value) for value in centre),
+        centre=tuple(finite("the centre of a target", value) for value in centre),
         scale=tuple(_spread("the scale of a target", value) for value in scale),
         classes=classes,
         status=TrainingStatus[data["status"]],
@@ -152,7 +154,12 @@ def _check_shapes(graph: FunctionGraph, shape: Mapping[str, Any], weights: Mappi
         raise DataError("the weights are not those of the network that is described")
 
 
-def _finite(what: str, value: Any) -> float:
+def finite(what: str, value: Any) -> float:
+    """A number that is finite.
+
+    Raises:
+        DataError: it is not.
+    """
     number = float(value)
     if not math.isfinite(number):
         raise DataError(f"{what} must be a finite number, got {value!r}")
@@ -160,7 +167,7 @@ def _finite(what: str, value: Any) -> float:
 
 
 def _spread(what: str, value: Any) -> float:
-    if not _finite(what, value) > 0:
+    if not finite(what, value) > 0:
         raise DataError(f"{what} must be above zero, got {value!r}")
     return float(value)
 
@@ -186,7 +193,17 @@ def column_to_dict(column: Input) -> dict[str, Any]:
     return {"kind": kind, **asdict(column)}
 
 
-def _code(data: Mapping[str, Any]) -> TableCode:
+def code_to_dict(code: TableCode) -> dict[str, Any]:
+    """How a table is read, as JSON values."""
+    return {
+        "inputs": [column_to_dict(column) for column in code.inputs],
+        "treatments": [asdict(treatment) for treatment in code.treatments],
+        "na": list(code.na),
+    }
+
+
+def code_from_dict(data: Mapping[str, Any]) -> TableCode:
+    """What :func:`code_to_dict` wrote."""
     treatments = (
         Treatment(str(t["column"]), tuple(map(str, t["inputs"])), str(t["sentence"]))
         for t in data.get("treatments", ())
@@ -210,14 +227,14 @@ def _column(entry: Mapping[str, Any]) -> Input:
             raise DataError(f"{what} must be coded as a number or as levels")
         if values["part"] not in ("days", *ROUNDS) or values["order"] not in ("", *ORDERS):
             raise DataError(f"{what} names a part of a date that is not known")
-        return DateColumn(**(values | {"start": _finite(f"the start of {what}", values["start"]), "coded": coded}))
+        return DateColumn(**(values | {"start": finite(f"the start of {what}", values["start"]), "coded": coded}))
     if kind == "means":
         return _mean_column(values, what)
     if values.get("decimal", ".") not in DECIMALS:
         raise DataError(f"{what} names a decimal sign that is not known")
     for name in {"mean", "low", "high"} & set(values):
-        values[name] = _finite(f"the {name} of {what}", values[name])
-    values["knots"] = tuple(_finite(f"a knot of {what}", knot) for knot in values.get("knots", ()))
+        values[name] = finite(f"the {name} of {what}", values[name])
+    values["knots"] = tuple(finite(f"a knot of {what}", knot) for knot in values.get("knots", ()))
     if any(not a < b for a, b in pairwise(values["knots"])):
         raise DataError(f"the knots of {what} must rise")
     return NumberColumn(**(values | {"scale": _spread(f"the scale of {what}", values["scale"])}))
@@ -225,7 +242,7 @@ def _column(entry: Mapping[str, Any]) -> Input:
 
 def _mean_column(values: Mapping[str, Any], what: str) -> MeanColumn:
     rows = [
-        [_finite(f"a code of {what}", x) for x in row] for row in (*values["means"], values["rare"], values["missing"])
+        [finite(f"a code of {what}", x) for x in row] for row in (*values["means"], values["rare"], values["missing"])
     ]
     levels = tuple(map(str, values["levels"]))
     if len({len(row) for row in rows}) != 1 or len(rows) != len(levels) + 2:
@@ -234,7 +251,8 @@ def _mean_column(values: Mapping[str, Any], what: str) -> MeanColumn:
     return MeanColumn(values["name"], levels, tuple(means), rare, missing)
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
+    """An error in one line."""
     if isinstance(error, KeyError):
         return f"there is no {error}"
     return next(iter(str(error).strip().splitlines()), type(error).__name__)

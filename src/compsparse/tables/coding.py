@@ -109,7 +109,11 @@ class TableCode:
         """The rows, counted from 0, in which a number lies beyond those of the fit, by column."""
         table = self.chosen(X, unused)
         values = dict(zip(table.names or (), table.columns, strict=True))
-        found = {c.name: c.is_outside(values[c.name]) for c in self.inputs if isinstance(c, NumberColumn) and c.name in values}
+        found = {
+            c.name: c.is_outside(values[c.name])
+            for c in self.inputs
+            if isinstance(c, NumberColumn) and c.name in values
+        }
         return {name: np.flatnonzero(is_outside) for name, is_outside in found.items() if is_outside.any()}
 
     def only(self, names: Sequence[str]) -> TableCode:

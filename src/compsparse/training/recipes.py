@@ -203,7 +203,7 @@ def fit_graph(
     best = select(network, [i for i in training.ranking.tolist() if finite[i]][: config.n_keep])
     data = fit.data.for_replicas(range(best.n_replicas))
     refinement = None
-    iterations = affordable_iterations(best, data, config.refine_iterations)
+    iterations = _finish_iterations(best, data, config)
     squared = isinstance(fit.loss, SquaredLoss)
     if iterations and squared and not plugged and training.status is not TrainingStatus.INTERRUPTED:
         begin_stage(progress, f"sharpening the best {best.n_replicas}")
@@ -286,14 +286,14 @@ def _data(
     return TrainingData(X, y, sample_weight, (rest,) * n_replicas, (held_out,) * n_replicas)
 
 
-def affordable_iterations(network: MirrorNetwork, data: TrainingData, most: int) -> int:
+def _finish_iterations(network: MirrorNetwork, data: TrainingData, config: FitConfig) -> int:
     """Levenberg-Marquardt steps that the work allowed pays for; 0 where they would be too few to matter."""
     n = len(data.train_rows(network.n_replicas)[0]) * network.n_outputs
     p = sum(weights[0].numel() for weights in network.parameters())
     if n * p > _LARGEST_JACOBIAN:
         return 0
     affordable = int(_FINISH_WORK / (network.n_replicas * n * p * min(n, p)))
-    return min(most, affordable) if affordable >= _FEWEST_ITERATIONS else 0
+    return min(config.refine_iterations, affordable) if affordable >= _FEWEST_ITERATIONS else 0
 
 
 @torch.no_grad()

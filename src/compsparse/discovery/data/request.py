@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from compsparse.checks import check_count, check_device, check_flag, check_number, seed_from
+from compsparse.checks import check_choice, check_count, check_device, check_flag, check_number, seed_from
 from compsparse.clock import Deadline, now
 from compsparse.discovery.data.limits import (
     FEWEST_ROWS,
@@ -27,6 +27,7 @@ from compsparse.tables.scaling import scale_of
 
 if TYPE_CHECKING:
     from compsparse.discovery.data.strategy import DataOptions
+    from compsparse.models.blending import PredictWith
     from compsparse.training import FitConfig
 
 
@@ -38,7 +39,7 @@ class TableRequest:
         table: the rows as numbers, with their target and weights.
         left_out: inputs that can only be inert.
         caveats: what was left out, and why.
-        fit: whether a model is to be fitted at the end, of nodes of this width.
+        fit: whether a model is to be fitted at the end, of nodes of this width, and whether others beside it.
         resamples: on how many parts of the rows modules are looked for again; None decides by the rows.
         started, deadline, search_deadline: when the work began, and until when all of it and the search may take.
     """
@@ -56,6 +57,7 @@ class TableRequest:
     fit: bool
     fit_config: FitConfig | None
     width: int
+    predict_with: PredictWith
     resamples: int | None
 
     def columns(self) -> dict[str, np.ndarray]:
@@ -97,6 +99,7 @@ def read_request(X: Any, y: Any, options: DataOptions) -> TableRequest:
     deadline = Deadline.after(options.get("time_limit"))
     effort = check_number("effort", options.get("effort", USUAL_EFFORT), above=0)
     width = check_count("width", options.get("width", USUAL_WIDTH))
+    predict_with = check_choice("predict_with", options.get("predict_with", "blend"), ("graph", "blend"))
     resamples = options.get("resamples")
     if resamples is not None:
         resamples = check_count("resamples", resamples, least=0, most=MOST_RESAMPLES)
@@ -134,6 +137,7 @@ def read_request(X: Any, y: Any, options: DataOptions) -> TableRequest:
         fit=fit,
         fit_config=options.get("fit_config"),
         width=width,
+        predict_with=predict_with,
         resamples=resamples,
     )
 

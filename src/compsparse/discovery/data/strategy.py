@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from compsparse.checks import RandomState
 from compsparse.clock import now
+from compsparse.discovery.data.limits import USUAL_FIT_SHARE
 from compsparse.discovery.data.request import TableRequest, read_request
 from compsparse.discovery.record import Cost, Discovery
 from compsparse.discovery.strategy import Findings, assembled, is_function, known_options
@@ -16,7 +17,8 @@ from compsparse.progress import Progress
 from compsparse.surroundings import usual_settings
 
 if TYPE_CHECKING:
-    from compsparse.models.fitted_graph import FittedGraph
+    from compsparse.discovery.strategy import Fitted
+    from compsparse.models.blending import PredictWith
     from compsparse.training import FitConfig
 
 
@@ -32,6 +34,8 @@ class DataOptions(TypedDict, total=False):
         fit: whether to fit the final model; True by default.
         fit_config: how the final model is fitted.
         width: of the nodes of the final model; 24 by default.
+        predict_with: ``blend`` (the default) also fits models that know nothing of the graph, for the best
+            predictions; with ``graph`` the graph predicts alone.
         effort: multiplies the training steps of every trial in the search; 1 by default.
         random_state: a seed, or a generator of random numbers.
         device: where networks are trained; None is the CPU.
@@ -49,6 +53,7 @@ class DataOptions(TypedDict, total=False):
     fit: bool
     fit_config: FitConfig | None
     width: int
+    predict_with: PredictWith
     effort: float
     random_state: RandomState
     device: str | None
@@ -121,11 +126,13 @@ class DataStrategy:
 DATA = DataStrategy()
 
 
-def _fitted(graph: FunctionGraph, request: TableRequest) -> FittedGraph:
-    """The final model, in the time that the search has left."""
+def _fitted(graph: FunctionGraph, request: TableRequest) -> Fitted:
+    """The final models, in the time that the search has left."""
     from compsparse.models import fit_model
+    from compsparse.models.contest import contest_of, is_settled
 
-    return fit_model(
+    share = USUAL_FIT_SHARE if request.deadline.is_set else 1.0
+    usual = fit_model(
         graph,
         request.table,
         config=request.fit_config,
@@ -133,5 +140,19 @@ def _fitted(graph: FunctionGraph, request: TableRequest) -> FittedGraph:
         random_state=request.seed,
         device=request.device,
         progress=request.progress,
-        time_limit=request.time_for_fit,
+        time_limit=None if request.time_for_fit is None else share * request.time_for_fit,
     )
+    if is_settled(usual, len(request.table.X)):
+        return usual, None
+    blend = contest_of(
+        graph,
+        request.table,
+        request.predict_with,
+        config=request.fit_config,
+        width=request.width,
+        seed=request.seed,
+        device=request.device,
+        progress=request.progress,
+        deadline=request.deadline,
+    )
+    return (usual, None) if blend is None else (blend.graph, blend)

@@ -1,0 +1,97 @@
+"""Blends as JSON: what predicts beside a fitted graph. Reading one cannot run code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from compsparse.digest import check_seal, sealed
+from compsparse.errors import DataError
+from compsparse.models.blending import Blend, Standing
+from compsparse.models.boosting import BoostedTrees, Trees, checked_trees
+from compsparse.models.fitted_graph import FittedGraph
+from compsparse.models.json_format import (
+    DAMAGE,
+    code_from_dict,
+    code_to_dict,
+    finite,
+    first_line,
+    model_from_dict,
+    model_to_dict,
+    packed,
+    unpacked,
+)
+
+
+def blend_to_dict(blend: Blend) -> dict[str, Any]:
+    """All but the graph, with its digest."""
+    return sealed(
+        {
+            "others": [_other_to_dict(model) for model in blend.others],
+            "weights": packed(blend.weights),
+            "class_shares": packed(blend.class_shares),
+            "standings": [asdict(standing) for standing in blend.standings],
+            "misses": packed(blend.misses),
+        }
+    )
+
+
+def blend_from_dict(data: Any, graph: FittedGraph) -> Blend:
+    """The blend that :func:`blend_to_dict` wrote."""
+    if not isinstance(data, Mapping):
+        raise DataError("expected a JSON object for what predicts beside the graph")
+    content = check_seal(data, "what predicts beside the graph")
+    try:
+        return _blend(content, graph)
+    except DAMAGE as error:
+        raise DataError(f"what predicts beside the graph is damaged or incomplete: {first_line(error)}") from None
+
+
+def _blend(data: Mapping[str, Any], graph: FittedGraph) -> Blend:
+    others = tuple(_other(entry) for entry in data["others"])
+    weights, misses = unpacked("of models", data["weights"]), unpacked("of misses", data["misses"])
+    shares = unpacked("of classes", data["class_shares"])
+    n_outputs = len(graph.scale)
+    n_columns = n_outputs if graph.classes is None else 1
+    if weights.shape != (1 + len(others), n_columns) or (weights < 0).any():
+        raise DataError("there must be one weight >= 0 for each model")
+    if (graph.classes is None and misses.shape[1:] != (n_outputs,)) or (graph.classes and shares.shape != (n_outputs,)):
+        raise DataError("the record speaks of other outputs than the graph has")
+    if any(len(model.scale) != n_outputs for model in others):
+        raise DataError("the models beside the graph have other outputs")
+    standings = tuple(
+        Standing(str(s["name"]), *(finite("a standing", s[n]) for n in ("unexplained", "difference", "spread")))
+        for s in data["standings"]
+    )
+    return Blend(graph=graph, others=others, weights=weights, class_shares=shares, standings=standings, misses=misses)
+
+
+def _other_to_dict(model: FittedGraph | BoostedTrees) -> dict[str, Any]:
+    if isinstance(model, FittedGraph):
+        return {"network": model_to_dict(model)}
+    kept = [
+        {name: packed(values) if isinstance(values, np.ndarray) else values for name, values in vars(trees).items()}
+        for trees in model.trees
+    ]
+    return {"trees": kept, "code": code_to_dict(model.code), "centre": list(model.centre), "scale": list(model.scale)}
+
+
+def _other(entry: Mapping[str, Any]) -> FittedGraph | BoostedTrees:
+    if "network" in entry:
+        return model_from_dict(entry["network"])
+    code = code_from_dict(entry["code"])
+    width = sum(column.width for column in code.inputs)
+    trees = tuple(
+        checked_trees(
+            Trees(**{name: unpacked(name, v) if isinstance(v, Mapping) else finite(name, v) for name, v in t.items()}),
+            width,
+        )
+        for t in entry["trees"]
+    )
+    centre, scale = (tuple(finite(f"the {name} of a target", v) for v in entry[name]) for name in ("centre", "scale"))
+    if len(trees) != len(scale) or len(centre) != len(scale):
+        raise DataError("the trees are of other outputs")
+    return BoostedTrees(code=code, trees=trees, centre=centre, scale=scale)
