@@ -96,9 +96,9 @@ def test_text_columns_and_text_classes():
 def test_the_record_keeps_the_labels():
     y = np.where(SAMPLE.y > 0, 5, 2)
     found = CompositionalClassifier(**{**QUICKER, "n_steps": 30}).fit(FRAME[:100], y[:100])
-    read_back = Discovery.from_json(found.discovery_.to_json()).model
-    assert read_back.classes == found.discovery_.model.classes == (2, 5)
-    np.testing.assert_array_equal(read_back.predict(FRAME), found.predict(FRAME))
+    read_back = Discovery.from_json(found.discovery_.to_json())
+    assert read_back.model.classes == found.discovery_.model.classes == (2, 5)
+    np.testing.assert_array_equal(read_back.blend.predict(FRAME), found.predict(FRAME))
     assert set(found.predict(FRAME)) <= {2, 5}
     assert read_back.predict(FRAME).dtype.kind == "i"
 

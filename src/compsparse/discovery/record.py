@@ -20,6 +20,8 @@ from compsparse.graph.json_format import to_dict as graph_to_dict
 from compsparse.text import in_a_line, notebook_html
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from compsparse.boxes import Bounds
     from compsparse.construct import Compiled, CompileMethod
     from compsparse.models import Blend, FittedGraph, FoundFormula, Importances
@@ -268,6 +270,29 @@ class Discovery:
     def function(self) -> FunctionGraph | FittedGraph:
         """What stands for the function: the fitted model, or a graph that was read off a formula or a table."""
         return self.graph if self.model is None else self.model
+
+    @property
+    def predictor(self) -> Blend | FittedGraph:
+        """What predicts best: the fitted model with what was fitted beside it, if anything was.
+
+        Raises:
+            ConfigError: no model was fitted.
+        """
+        if self.model is None:
+            raise ConfigError("this discovery has no fitted model: discover with fit=True")
+        return self.blend or self.model
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
+        """The ends of intervals around what is predicted; see :meth:`compsparse.models.Blend.predict_interval`.
+
+        Raises:
+            ConfigError: no model was judged by rows that its members had not seen.
+        """
+        if self.blend is None:
+            from compsparse.models.blending import no_misses
+
+            raise no_misses()
+        return self.blend.predict_interval(X, coverage)
 
     def compile(self, bounds: Bounds, tol: float = 1e-3, method: CompileMethod = "auto") -> Compiled:
         """The function that was found as an explicit sparse ReLU network, with a certificate on a box.

@@ -162,7 +162,7 @@ def assembled(findings: Findings) -> Discovery:
     seconds = findings.cost.seconds + time.perf_counter() - started
     return Discovery(
         graph=graph,
-        evidence=findings.evidence,
+        evidence=findings.evidence if blend is None else _doubted(findings.evidence, blend),
         status=_status(findings.status, model),
         cost=replace(findings.cost, seconds=seconds),
         source=findings.source,
@@ -175,6 +175,15 @@ def assembled(findings: Findings) -> Discovery:
         model=model,
         blend=blend,
     )
+
+
+def _doubted(evidence: tuple[Evidence, ...], blend: Blend) -> tuple[Evidence, ...]:
+    """The evidence; modules of a graph that loses to a model which knows nothing of it hold nearly at best."""
+    lost = blend.regret
+    if lost is None:
+        return evidence
+    doubt = f"the graph explains {-lost.difference:.2%} ± {lost.spread:.2%} less of rows not seen than {lost.name}"
+    return tuple(replace(e, doubts=(*e.doubts, doubt)) for e in evidence)
 
 
 def _kinds_not_examined(findings: Findings) -> Findings:

@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-import numpy as np
-
-from compsparse.digest import check_seal, sealed
+from compsparse.digest import check_seal, parse_json, sealed
 from compsparse.errors import DataError
 from compsparse.models.blending import Blend, Standing
 from compsparse.models.boosting import BoostedTrees, Trees, checked_trees
@@ -24,6 +22,8 @@ from compsparse.models.json_format import (
     packed,
     unpacked,
 )
+
+_PARTS = ("roots", "feature", "threshold", "low", "high", "value")
 
 
 def blend_to_dict(blend: Blend) -> dict[str, Any]:
@@ -50,6 +50,12 @@ def blend_from_dict(data: Any, graph: FittedGraph) -> Blend:
         raise DataError(f"what predicts beside the graph is damaged or incomplete: {first_line(error)}") from None
 
 
+def blend_from_text(text: str, graph: FittedGraph) -> Blend | None:
+    """What predicts beside a graph, from the text of the record of both; None where nothing does."""
+    data = parse_json(text).get("blend")
+    return None if data is None else blend_from_dict(data, graph)
+
+
 def _blend(data: Mapping[str, Any], graph: FittedGraph) -> Blend:
     others = tuple(_other(entry) for entry in data["others"])
     weights, misses = unpacked("of models", data["weights"]), unpacked("of misses", data["misses"])
@@ -72,10 +78,7 @@ def _blend(data: Mapping[str, Any], graph: FittedGraph) -> Blend:
 def _other_to_dict(model: FittedGraph | BoostedTrees) -> dict[str, Any]:
     if isinstance(model, FittedGraph):
         return {"network": model_to_dict(model)}
-    kept = [
-        {name: packed(values) if isinstance(values, np.ndarray) else values for name, values in vars(trees).items()}
-        for trees in model.trees
-    ]
+    kept = [{"start": t.start, **{name: packed(getattr(t, name)) for name in _PARTS}} for t in model.trees]
     return {"trees": kept, "code": code_to_dict(model.code), "centre": list(model.centre), "scale": list(model.scale)}
 
 
@@ -86,7 +89,7 @@ def _other(entry: Mapping[str, Any]) -> FittedGraph | BoostedTrees:
     width = sum(column.width for column in code.inputs)
     trees = tuple(
         checked_trees(
-            Trees(**{name: unpacked(name, v) if isinstance(v, Mapping) else finite(name, v) for name, v in t.items()}),
+            Trees(finite("the start of trees", t["start"]), *(unpacked(name, t[name]) for name in _PARTS)),
             width,
         )
         for t in entry["trees"]

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar, nnls
 from scipy.special import log_softmax, softmax
 
-from compsparse.checks import check_choice, check_number
-from compsparse.errors import DataError
+from compsparse.checks import check_number
+from compsparse.errors import ConfigError, DataError
+from compsparse.files import read_text
 from compsparse.models.boosting import BoostedTrees
 from compsparse.models.fitted_graph import FittedGraph
+from compsparse.models.json_format import model_from_text
+from compsparse.models.scores import PredictWith
+from compsparse.tables.coding import TableCode
 from compsparse.tables.targets import labels_as_array
 
-PredictWith = Literal["graph", "blend"]
-"""Whether the graph predicts alone, or with what it leaves to other models."""
 _FEWEST_TO_WEIGH, _MOST_ROUNDS = 1e-3, 500
 _LEAST_SHARE = 1e-6
+_CLEARLY, _REGRET = 3.0, 0.002
+"""Standard errors, and share of the variance, by which a graph that loses is wrong somewhere."""
+FREE = "a dense network"
 
 
 @dataclass(frozen=True)
@@ -36,6 +42,11 @@ class Standing:
     unexplained: float
     difference: float = 0.0
     spread: float = 0.0
+
+    @property
+    def may_be_chance(self) -> bool:
+        """Whether the difference is no more than two standard errors."""
+        return abs(self.difference) <= 2 * self.spread
 
     @property
     def measured(self) -> str:
@@ -69,20 +80,18 @@ class Blend:
 
     # ---- predicting ----------------------------------------------------------------------
 
-    def predict(self, X: Any, predict_with: PredictWith = "blend") -> np.ndarray:
+    def predict(self, X: Any) -> np.ndarray:
         """Numbers, flat where there is one target; or the likeliest class of each row."""
-        if self.graph.classes is not None:
-            labels: np.ndarray = labels_as_array(self.graph.classes)[self.predict_proba(X, predict_with).argmax(1)]
+        if self.classes is not None:
+            labels: np.ndarray = labels_as_array(self.classes)[self.predict_proba(X).argmax(1)]
             return labels
-        values = self._numbers(X, predict_with)
+        values = self._numbers(X)
         return values[:, 0] if values.shape[1] == 1 else values
 
-    def predict_proba(self, X: Any, predict_with: PredictWith = "blend") -> np.ndarray:
+    def predict_proba(self, X: Any) -> np.ndarray:
         """Probability of every class, (rows, classes)."""
-        if self.graph.classes is None:
+        if self.classes is None:
             raise DataError("the model predicts numbers, not classes")
-        if check_choice("predict_with", predict_with, ("graph", "blend")) == "graph":
-            return self.inside.predict_proba(X)
         shares = self.weights[:, 0]
         each = np.stack([softmax(model.outputs(X), -1) for model in (self.inside, *self.others)])
         return np.asarray(np.tensordot(shares, each, 1) + (1 - shares.sum()) * self.class_shares)
@@ -98,28 +107,43 @@ class Blend:
             raise DataError(
                 "intervals are of numbers, and the model predicts classes: predict_proba says how sure it is"
             )
-        values = self._numbers(X, "blend")
+        values = self._numbers(X)
         n = len(self.misses)
         width = self.misses[min(n - 1, int(np.ceil((n + 1) * coverage)) - 1)]
         ends = values - width, values + width
         return (ends[0][:, 0], ends[1][:, 0]) if values.shape[1] == 1 else ends
 
-    def outside(self, X: Any) -> dict[str, np.ndarray]:
-        """The rows, counted from 0, in which a number lies beyond those of the fit, by column."""
-        return self.graph.code.outside(X, () if self.others else self.graph.graph.unread)
+    def _numbers(self, X: Any) -> np.ndarray:
+        centre, each = np.array(self.graph.centre), [model.outputs(X) for model in (self.inside, *self.others)]
+        parts = [weight * (values - centre) for weight, values in zip(self.weights, each, strict=True)]
+        return np.asarray(np.sum(parts, axis=0) + centre)
+
+    # ---- what it is of -------------------------------------------------------------------
 
     @cached_property
     def inside(self) -> FittedGraph:
-        """The graph's model, with inputs moved to the ends of the rows of the fit."""
+        """The graph's model alone, with inputs moved to the ends of the rows of the fit."""
         return replace(self.graph, code=self.graph.code.clipping())
 
-    def _numbers(self, X: Any, predict_with: PredictWith) -> np.ndarray:
-        own = self.inside.outputs(X)
-        if check_choice("predict_with", predict_with, ("graph", "blend")) == "graph":
-            return own
-        centre, each = np.array(self.graph.centre), [own, *(model.outputs(X) for model in self.others)]
-        parts = [weight * (values - centre) for weight, values in zip(self.weights, each, strict=True)]
-        return np.asarray(np.sum(parts, axis=0) + centre)
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """Names of what is predicted."""
+        return self.graph.targets
+
+    @property
+    def classes(self) -> tuple[Any, ...] | None:
+        """Labels in the order of the outputs, or None for numbers."""
+        return self.graph.classes
+
+    @property
+    def code(self) -> TableCode:
+        """How the table becomes numbers, for the graph."""
+        return self.inside.code
+
+    @property
+    def unread(self) -> frozenset[str]:
+        """Inputs that no model reads."""
+        return frozenset() if self.others else self.inside.unread
 
     # ---- telling -------------------------------------------------------------------------
 
@@ -127,6 +151,14 @@ class Blend:
     def best(self) -> Standing:
         """The model that leaves least."""
         return min(self.standings, key=lambda standing: standing.unexplained)
+
+    @property
+    def regret(self) -> Standing | None:
+        """The network without the graph that clearly does better, if one does; a blend always may."""
+        free = [s for s in self.standings[1:-1] if s.name.startswith(FREE)]
+        lost = min(free, key=lambda standing: standing.difference, default=None)
+        is_clear = lost is not None and -lost.difference > max(_CLEARLY * lost.spread, _REGRET)
+        return lost if is_clear else None
 
     @property
     def sentence(self) -> str:
@@ -137,13 +169,16 @@ class Blend:
         listed = ", ".join(other.measured for other in others)
         if graph.unexplained >= 1:
             verdict = "the graph predicts no better than a constant"
+        elif not others:
+            return left
         elif self.best is graph:
             rival = min(others, key=lambda other: other.unexplained)
             verdict = f"the graph predicts best, by {rival.difference:.2%} ± {rival.spread:.2%}"
         else:
             best = self.best
-            verdict = f"{best.name} predicts best; the graph alone costs {-best.difference:.2%} ± {best.spread:.2%}"
-        return f"{left}, {listed}: {verdict}"
+            cost = f"{-best.difference:.2%} ± {best.spread:.2%}" + ", which may be chance" * best.may_be_chance
+            verdict = f"{best.name} predicts best; the graph alone costs {cost}"
+        return f"{left}{', ' * bool(listed)}{listed}: {verdict}"
 
     # ---- files ---------------------------------------------------------------------------
 
@@ -163,6 +198,33 @@ class Blend:
         from compsparse.models.blend_format import blend_from_dict
 
         return blend_from_dict(data, graph)
+
+
+def load_predictor(path: str | os.PathLike[str], predict_with: PredictWith = "blend") -> FittedGraph | Blend:
+    """What predicts, from the file of a model or of a discovery.
+
+    Args:
+        predict_with: ``blend`` takes what is there beside the graph, if anything is; ``graph`` the graph alone.
+
+    Raises:
+        DataError: there is no such file, or it holds no model.
+    """
+    from compsparse.models.blend_format import blend_from_text
+
+    text = read_text(path)
+    graph = model_from_text(text, str(path))
+    blend = blend_from_text(text, graph)
+    if blend is None:
+        return graph
+    return blend if predict_with == "blend" else blend.inside
+
+
+def no_misses() -> ConfigError:
+    """The error where intervals are asked of a model that was not judged by rows not seen."""
+    return ConfigError(
+        "intervals need a model that was judged by rows not seen: this one leaves next to nothing unexplained, had too "
+        "few rows or too little time, or is the graph alone; predict_with='blend' takes all that was fitted"
+    )
 
 
 # ---- weighing ------------------------------------------------------------------------------------

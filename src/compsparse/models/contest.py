@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -13,8 +13,8 @@ from compsparse.checks import check_device
 from compsparse.clock import Deadline, TimeIsOver
 from compsparse.graph import FunctionGraph
 from compsparse.models.blending import (
+    FREE,
     Blend,
-    PredictWith,
     Standing,
     calibrated_logits,
     calibrated_numbers,
@@ -27,6 +27,7 @@ from compsparse.models.boosting import BoostedTrees, cross_fit_trees
 from compsparse.models.cross_fitting import Recipe, cross_fit, fold_numbers, standardised
 from compsparse.models.fitted_graph import FittedGraph
 from compsparse.models.fitting import out_channels_of, over_every_input
+from compsparse.models.scores import PredictWith
 from compsparse.progress import Progress, begin_stage
 from compsparse.tables.coded import CodedTable
 from compsparse.training.config import TrainingConfig
@@ -37,7 +38,7 @@ FEWEST_ROWS = 40
 """Rows below which folds are too small to tell models apart."""
 MOST_ROWS = 20_000
 """Rows that are enough to tell models apart; the others enter the graph's own fit alone."""
-LITTLE_NOISE = 0.002
+LITTLE_NOISE = 0.0005
 """Share of the variance below which the usual fit of a graph is left as it is: there is no noise to learn by heart."""
 PIECES, PIECES_WIDTH, PIECES_STEPS, PIECES_RATE, PIECES_DECAY = 16, 64, 2000, 3e-3, 1e-2
 """Pieces of a column, and how networks over them are trained: at small rates, all steps."""
@@ -45,7 +46,7 @@ RESTARTS = 4
 """Networks over plain numbers that start for every fold; the better half stays, since some end in poor minima."""
 CLEARLY_BETTER = 2.0
 """Standard errors by which a graph over pieces must be better than one over plain numbers, which is easier to read."""
-_GRAPH, _FREE, _OTHER_FREE = "the graph", "a dense network", "a dense network by another recipe"
+_GRAPH, _OTHER_FREE = "the graph", f"{FREE} by another recipe"
 _BOOSTING, _BLEND = "gradient boosting", "a blend of them"
 _MOST_MISSES = 1000
 
@@ -71,10 +72,9 @@ class Contest:
     config: FitConfig | None
     width: int
     seed: int
-    device: torch.device
+    device: torch.device | None
     deadline: Deadline
     progress: Progress
-    entrants: list[Entrant] = field(default_factory=list)
 
     @cached_property
     def fold(self) -> np.ndarray:
@@ -192,24 +192,28 @@ class Contest:
         if self.is_classes:
             shares = shares_of(self.y, each.shape[2], self.weight)
             each = np.concatenate([each, np.broadcast_to(shares, (1, *each.shape[1:]))])
-        weights, blended = out_of_fold_blend(each, self.y, self.weight, self.fold, self.is_classes)
-        used = [i for i in kept(weights[1 : len(entrants)])]
+        if others:
+            weights, blended = out_of_fold_blend(each, self.y, self.weight, self.fold, self.is_classes)
+        else:
+            weights, blended = np.ones((1, 1 if self.is_classes else each.shape[2])), graph.said
+        used = kept(weights[1 : len(entrants)])
         models = tuple(others[i].model for i in used)
         standings = [self.standing(entrant.name, entrant.said, graph.said) for entrant in entrants]
+        standings += [self.standing(_BLEND, blended, graph.said)] * bool(others)
         assert isinstance(graph.model, FittedGraph)
         return Blend(
             graph=graph.model,
             others=models,
             weights=weights[[0, *(1 + i for i in used)]],
             class_shares=shares,
-            standings=(*standings, self.standing(_BLEND, blended, graph.said)),
+            standings=tuple(standings),
             misses=np.empty((0, 0)) if self.is_classes else self._misses(blended),
         )
 
     def _misses(self, blended: np.ndarray) -> np.ndarray:
         """What rows were missed by, from least to most, in the units of the targets."""
         _, _, scale = standardised(self.table)
-        sizes = np.sort(np.abs(blended - self.y), axis=0) * np.array(scale)
+        sizes: np.ndarray = np.sort(np.abs(blended - self.y), axis=0) * np.array(scale)
         if len(sizes) <= _MOST_MISSES:
             return sizes
         return np.asarray(np.quantile(sizes, np.linspace(0, 1, _MOST_MISSES), axis=0))
@@ -232,7 +236,7 @@ def fit_rivals(contest: Contest, graph: FunctionGraph, predict_with: PredictWith
         if has_rivals:
             others.append(contest.enter_boosting())
         if has_rivals and not is_free:
-            others.append(contest.enter(_FREE, free, pieces, 0.4))
+            others.append(contest.enter(FREE, free, pieces, 0.4))
         of_graph[plain.name] = contest.enter(_GRAPH, graph, plain, 0.6)
         if has_rivals and not is_free:
             others.append(contest.enter(_OTHER_FREE, free, plain, 1.0))

@@ -92,7 +92,7 @@ def standardised(table: CodedTable) -> tuple[Tensor, tuple[float, ...], tuple[fl
     return target, tuple(s.centre for s in scales), tuple(s.spread for s in scales)
 
 
-def training_data_of(table: CodedTable, device: torch.device) -> TrainingData:
+def training_data_of(table: CodedTable, device: torch.device | None) -> TrainingData:
     """A table as networks learn from it."""
     weight = None
     if table.sample_weight is not None:
@@ -109,7 +109,7 @@ def cross_fit(
     *,
     out_channels: int,
     seed: int,
-    device: torch.device,
+    device: torch.device | None,
     deadline: Deadline,
     progress: Progress,
 ) -> CrossFit:
@@ -120,7 +120,8 @@ def cross_fit(
     owner = np.repeat(np.unique(fold), recipe.restarts)
     seeds = replica_seeds(seed, len(owner))
     network = MirrorNetwork(over_columns(graph, table.code), shape, len(owner), seeds).to(device)
-    data = replace(data, **_parts(fold, owner, recipe))
+    train_rows, judging = _parts(fold, owner, recipe)
+    data = replace(data, train=train_rows, validation=judging)
     loss: Loss = SquaredLoss() if table.target.classes is None else CrossEntropy()
     begin_stage(progress, f"fitting {len(owner)} networks, each to a part of the rows")
     limit = deadline.time_limit
@@ -143,12 +144,11 @@ def cross_fit(
     return CrossFit(model, _out_of_fold(model.network, table.X, fold, owner[chosen]))
 
 
-def _parts(fold: np.ndarray, owner: np.ndarray, recipe: Recipe) -> dict[str, tuple[Tensor, ...]]:
+def _parts(fold: np.ndarray, owner: np.ndarray, recipe: Recipe) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...] | None]:
     """The rows that every replica learns from, and those that choose where some are spared for that."""
     judges = (owner + 1) % (int(fold.max()) + 1)
     learned = [(fold != k) & ~(recipe.chooses & (fold == j)) for k, j in zip(owner, judges, strict=True)]
-    parts = {"train": _numbers(learned)}
-    return parts | {"validation": _numbers([fold == j for j in judges])} if recipe.chooses else parts
+    return _numbers(learned), _numbers([fold == j for j in judges]) if recipe.chooses else None
 
 
 def _numbers(masks: list[np.ndarray]) -> tuple[Tensor, ...]:

@@ -56,6 +56,11 @@ class FittedGraph:
     n_iter: int = 0
 
     @property
+    def unread(self) -> frozenset[str]:
+        """Inputs that the graph does not read."""
+        return frozenset(self.graph.unread)
+
+    @property
     def size(self) -> NetworkSize:
         """Parameters and multiplications of one of the networks."""
         return count(self.network)
@@ -74,7 +79,7 @@ class FittedGraph:
         with torch.no_grad():
             codes = torch.as_tensor(self.code.encoded(X, self.graph.unread))
             mean: np.ndarray = self.network(codes).mean(0).numpy()
-        return mean * np.array(self.scale) + np.array(self.centre)
+        return np.asarray(mean * np.array(self.scale) + np.array(self.centre))
 
     def predict(self, X: Any) -> np.ndarray:
         """Numbers, flat where there is one target; or the likeliest class of each row."""

@@ -14,7 +14,15 @@ from compsparse.errors import DataError
 from compsparse.sizes import check_size
 from compsparse.tables.columns import SEPARATOR, Table
 from compsparse.tables.copies import copies_in
-from compsparse.tables.inputs import Input, LeftOutColumn, MeanColumn, NumberColumn, TextColumn, changed_numbers
+from compsparse.tables.inputs import (
+    Input,
+    LeftOutColumn,
+    MeanColumn,
+    NumberColumn,
+    TextColumn,
+    changed_numbers,
+    readable,
+)
 from compsparse.tables.levels import honest_codes
 from compsparse.tables.looking import Rows, Treatment, left_out_treatment, look_at
 from compsparse.tables.problems import Problems
@@ -99,6 +107,12 @@ class TableCode:
         else:
             chosen = table.named(self.sources).chosen(kept)
         return chosen.without(self.na)
+
+    @property
+    def clips(self) -> bool:
+        """Whether numbers beyond those of the fit are moved to their ends."""
+        numbers = [c for c in map(readable, self.inputs) if isinstance(c, NumberColumn)]
+        return all(number.clips for number in numbers)
 
     def clipping(self) -> TableCode:
         """The code that moves numbers beyond those of the fit to their ends."""

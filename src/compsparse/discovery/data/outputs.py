@@ -221,9 +221,8 @@ def _cut_short(sketch: Sketch, status: DiscoveryStatus) -> FoundTree:
     """One node over what a sketch has, which went no further: nothing is said of its kinds."""
     units = sketch.units
     is_whole = len(units) == 1 and units.trees[0].children
-    return FoundTree(
-        tree=without_kinds(units.trees[0] if is_whole else units.joined(units.trees)), sketch=sketch, status=status
-    )
+    tree = without_kinds(units.trees[0] if is_whole else units.joined(units.trees))
+    return FoundTree(tree=hung_on_root(tree, frozenset(sketch.parked)), sketch=sketch, status=status)
 
 
 # ---- two ways to a tree --------------------------------------------------------------------------
@@ -450,13 +449,13 @@ def _about_unknown(names: Members, request: TableRequest) -> tuple[str, ...]:
 
 
 def _caveats(name: str, found: FoundTree, request: TableRequest, has_parts: bool) -> list[str]:
-    tree, n_rows = found.tree, len(request.table.X)
+    n_rows = len(request.table.X)
     if n_rows < limits.FEWEST_ROWS:
         return [f"{n_rows} rows are too few to look for structure (at least {limits.FEWEST_ROWS})"]
     if found.status is not DiscoveryStatus.FINISHED:
-        unused = sorted(set(request.table.code.columns) - request.left_out - tree.members)
-        early = f"the search for {name!r} ended early: inputs that seemed inert by then may act: "
-        return [early + ", ".join(unused)] if unused else []
+        idle = ", ".join(sorted(found.sketch.parked))
+        early = f"the search for {name!r} ended early: the root of the graph reads inputs that seemed inert by then: "
+        return [early + idle] if idle else []
     if found.gate is not None and found.gate.given_up:
         gone = "; ".join("{" + ", ".join(sorted(m)) + "}" for m in found.gate.given_up)
         return [

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from compsparse.checks import check_choice, check_count, check_device, check_flag, check_number, seed_from
+from compsparse.checks import check_count, check_device, check_flag, check_number, seed_from
 from compsparse.clock import Deadline, now
 from compsparse.discovery.data.limits import (
     FEWEST_ROWS,
@@ -20,6 +20,7 @@ from compsparse.discovery.data.limits import (
 )
 from compsparse.discovery.data.smooth.maps import has_heavy_tails, normal_scores
 from compsparse.errors import DataError
+from compsparse.models.scores import check_predict_with
 from compsparse.progress import Progress, check_progress
 from compsparse.tables import CodedTable, coded_table
 from compsparse.tables.coded import rows_without_target
@@ -27,7 +28,7 @@ from compsparse.tables.scaling import scale_of
 
 if TYPE_CHECKING:
     from compsparse.discovery.data.strategy import DataOptions
-    from compsparse.models.blending import PredictWith
+    from compsparse.models.scores import PredictWith
     from compsparse.training import FitConfig
 
 
@@ -99,7 +100,7 @@ def read_request(X: Any, y: Any, options: DataOptions) -> TableRequest:
     deadline = Deadline.after(options.get("time_limit"))
     effort = check_number("effort", options.get("effort", USUAL_EFFORT), above=0)
     width = check_count("width", options.get("width", USUAL_WIDTH))
-    predict_with = check_choice("predict_with", options.get("predict_with", "blend"), ("graph", "blend"))
+    predict_with = check_predict_with(options.get("predict_with"))
     resamples = options.get("resamples")
     if resamples is not None:
         resamples = check_count("resamples", resamples, least=0, most=MOST_RESAMPLES)

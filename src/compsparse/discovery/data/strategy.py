@@ -18,7 +18,7 @@ from compsparse.surroundings import usual_settings
 
 if TYPE_CHECKING:
     from compsparse.discovery.strategy import Fitted
-    from compsparse.models.blending import PredictWith
+    from compsparse.models.scores import PredictWith
     from compsparse.training import FitConfig
 
 
