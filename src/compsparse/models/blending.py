@@ -247,7 +247,8 @@ def calibrated_logits(logits: np.ndarray, y: np.ndarray, weight: np.ndarray) -> 
         given = log_softmax(factor * logits + (1 - factor) * prior, -1)[rows, y]
         return float(-np.average(given, weights=weight))
 
-    return max(float(minimize_scalar(loss, bounds=(0.0, 2.0), method="bounded").x), _LEAST_SHARE)
+    found = minimize_scalar(loss, bounds=(0.0, 2.0), method="bounded", options={"xatol": 1e-9})
+    return max(float(found.x), _LEAST_SHARE)
 
 
 def shares_of(y: np.ndarray, n_classes: int, weight: np.ndarray) -> np.ndarray:

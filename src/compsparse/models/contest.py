@@ -24,7 +24,7 @@ from compsparse.models.blending import (
     shares_of,
 )
 from compsparse.models.boosting import BoostedTrees, cross_fit_trees
-from compsparse.models.cross_fitting import Recipe, cross_fit, fold_numbers, standardised
+from compsparse.models.cross_fitting import CrossFit, Recipe, cross_fit, fold_numbers, standardised
 from compsparse.models.fitted_graph import FittedGraph
 from compsparse.models.fitting import out_channels_of, over_every_input
 from compsparse.models.scores import PredictWith
@@ -49,6 +49,8 @@ CLEARLY_BETTER = 2.0
 _GRAPH, _OTHER_FREE = "the graph", f"{FREE} by another recipe"
 _BOOSTING, _BLEND = "gradient boosting", "a blend of them"
 _MOST_MISSES = 1000
+_STEPS_TO_TIME, _FEWEST_STEPS = 30, 100
+"""Steps that tell how long one takes, where the time is limited, and below which networks are left out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +119,17 @@ class Contest:
         """Fits a graph by a recipe in a share of the time that is left; None where that was not enough to begin."""
         if self.deadline.is_over:
             return None
+        if self.deadline.is_set:
+            deadline = self.deadline.within(share * self.deadline.left)
+            pace = self._fit(graph, recipe.with_steps(_STEPS_TO_TIME), deadline).model.seconds / _STEPS_TO_TIME
+            n_steps = int(deadline.left / pace)
+            if n_steps < _FEWEST_STEPS:
+                return None
+            recipe = recipe.with_steps(min(n_steps, recipe.training.n_steps))
+        fit = self._fit(graph, recipe, self.deadline)
+        return self._calibrated(name, fit.model, fit.out_of_fold)
+
+    def _fit(self, graph: FunctionGraph, recipe: Recipe, deadline: Deadline) -> CrossFit:
         fit = cross_fit(
             graph,
             self.table,
@@ -125,18 +138,19 @@ class Contest:
             out_channels=out_channels_of(graph, self.table.target),
             seed=self.seed,
             device=self.device,
-            deadline=self.deadline.within(share * self.deadline.left) if self.deadline.is_set else self.deadline,
+            deadline=deadline,
             progress=self.progress,
         )
         if fit.model.status is TrainingStatus.INTERRUPTED:
             raise KeyboardInterrupt
-        return self._calibrated(name, fit.model, fit.out_of_fold)
+        return fit
 
-    def enter_boosting(self) -> Entrant | None:
-        """Fits boosted trees, where there is time for all folds."""
+    def enter_boosting(self, share: float) -> Entrant | None:
+        """Fits boosted trees, where a share of the time that is left is enough for all folds."""
         begin_stage(self.progress, "fitting boosted trees")
         try:
-            trees, said = cross_fit_trees(self.table, self.fold, self.y, self.seed % 2**32, self.deadline)
+            deadline = self.deadline.within(share * self.deadline.left) if self.deadline.is_set else self.deadline
+            trees, said = cross_fit_trees(self.table, self.fold, self.y, self.seed % 2**32, deadline)
         except TimeIsOver:
             return None
         _, centre, scale = standardised(self.table)
@@ -197,7 +211,7 @@ class Contest:
         else:
             weights, blended = np.ones((1, 1 if self.is_classes else each.shape[2])), graph.said
         used = kept(weights[1 : len(entrants)])
-        models = tuple(others[i].model for i in used)
+        models = tuple(_clipping(others[i].model) for i in used)
         standings = [self.standing(entrant.name, entrant.said, graph.said) for entrant in entrants]
         standings += [self.standing(_BLEND, blended, graph.said)] * bool(others)
         assert isinstance(graph.model, FittedGraph)
@@ -219,6 +233,11 @@ class Contest:
         return np.asarray(np.quantile(sizes, np.linspace(0, 1, _MOST_MISSES), axis=0))
 
 
+def _clipping(model: FittedGraph | BoostedTrees) -> FittedGraph | BoostedTrees:
+    """The model with inputs moved to the ends of the rows of the fit."""
+    return replace(model, code=model.code.clipping())
+
+
 def fit_rivals(contest: Contest, graph: FunctionGraph, predict_with: PredictWith) -> Blend | None:
     """The graph by the recipe that suits it, and what predicts beside it; None where there was no time for it.
 
@@ -232,12 +251,12 @@ def fit_rivals(contest: Contest, graph: FunctionGraph, predict_with: PredictWith
     of_graph: dict[str, Entrant | None] = {}
     others: list[Entrant | None] = []
     try:
-        of_graph[pieces.name] = contest.enter(_GRAPH, graph, pieces, 0.3)
         if has_rivals:
-            others.append(contest.enter_boosting())
+            others.append(contest.enter_boosting(0.2))
+        of_graph[pieces.name] = contest.enter(_GRAPH, graph, pieces, 0.6 if is_free else 0.3)
         if has_rivals and not is_free:
             others.append(contest.enter(FREE, free, pieces, 0.4))
-        of_graph[plain.name] = contest.enter(_GRAPH, graph, plain, 0.6)
+        of_graph[plain.name] = contest.enter(_GRAPH, graph, plain, 1.0 if is_free else 0.6)
         if has_rivals and not is_free:
             others.append(contest.enter(_OTHER_FREE, free, plain, 1.0))
     except KeyboardInterrupt:
@@ -250,10 +269,10 @@ def fit_rivals(contest: Contest, graph: FunctionGraph, predict_with: PredictWith
     return contest.blend(chosen, [entrant for entrant in others if entrant is not None])
 
 
-def is_settled(usual: FittedGraph, n_rows: int) -> bool:
-    """Whether the usual fit of a graph is left as it is: it leaves next to nothing, was broken off, or has few rows."""
+def is_settled(usual: FittedGraph) -> bool:
+    """Whether the usual fit of a graph is left as it is: it leaves next to nothing, or the user ended it."""
     explains = usual.classes is None and usual.validation_loss < LITTLE_NOISE
-    return explains or n_rows < FEWEST_ROWS or usual.status is TrainingStatus.INTERRUPTED
+    return explains or usual.status is TrainingStatus.INTERRUPTED
 
 
 def contest_of(
@@ -268,7 +287,9 @@ def contest_of(
     deadline: Deadline,
     progress: Progress,
 ) -> Blend | None:
-    """The graph and its rivals on the rows of a table, or on as many as are enough."""
+    """The graph and its rivals on the rows of a table, or on as many as are enough; None where they are too few."""
+    if len(table.X) < FEWEST_ROWS:
+        return None
     rows = np.random.default_rng(seed).permutation(len(table.X))[:MOST_ROWS]
     contest = Contest(
         table=table.rows(np.sort(rows)),

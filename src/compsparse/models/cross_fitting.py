@@ -51,6 +51,10 @@ class Recipe:
     restarts: int = 2
     kept: int = 2
 
+    def with_steps(self, n_steps: int) -> Recipe:
+        """The same with other steps."""
+        return replace(self, training=replace(self.training, n_steps=n_steps))
+
     @property
     def chooses(self) -> bool:
         """Whether rows are spared to choose by."""

@@ -148,6 +148,11 @@ class FoundTrees:
         return {name: smaller(f.tree, f.insides(name), f.bundles) for name, f in self.of.items()}
 
     @property
+    def left(self) -> float:
+        """What the searches left of rows that their fits had not seen, as a share of the variance; the most of them."""
+        return max(f.sketch.path[-1].error if f.sketch.path else 1.0 for f in self.of.values())
+
+    @property
     def status(self) -> DiscoveryStatus:
         """How the first search that did not run to its end has ended."""
         ends = [found.status for found in self.of.values() if found.status is not DiscoveryStatus.FINISHED]

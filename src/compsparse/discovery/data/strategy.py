@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from compsparse.checks import RandomState
 from compsparse.clock import now
-from compsparse.discovery.data.limits import USUAL_FIT_SHARE
+from compsparse.discovery.data.limits import MUCH_LEFT, USUAL_FIT_SHARE
 from compsparse.discovery.data.request import TableRequest, read_request
 from compsparse.discovery.record import Cost, Discovery
 from compsparse.discovery.strategy import Findings, assembled, is_function, known_options
@@ -18,6 +18,7 @@ from compsparse.surroundings import usual_settings
 
 if TYPE_CHECKING:
     from compsparse.discovery.strategy import Fitted
+    from compsparse.models.fitted_graph import FittedGraph
     from compsparse.models.scores import PredictWith
     from compsparse.training import FitConfig
 
@@ -119,30 +120,36 @@ class DataStrategy:
                 "A graph from data is a hypothesis: it predicts held-out rows well, which is no proof of cause.",
                 "Inert means without an effect that these rows can show; more rows or less noise may show one.",
             ),
-            fit=(lambda graph: _fitted(graph, request)) if request.fit else None,
+            fit=(lambda graph: _fitted(graph, request, found.left)) if request.fit else None,
         )
 
 
 DATA = DataStrategy()
 
 
-def _fitted(graph: FunctionGraph, request: TableRequest) -> Fitted:
-    """The final models, in the time that the search has left."""
+def _fitted(graph: FunctionGraph, request: TableRequest, left: float) -> Fitted:
+    """The final models, in the time that the search has left.
+
+    Args:
+        left: what the search left of rows that its fits had not seen; where that is much, no fit will leave nothing.
+    """
     from compsparse.models import fit_model
     from compsparse.models.contest import contest_of, is_settled
 
-    share = USUAL_FIT_SHARE if request.deadline.is_set else 1.0
-    usual = fit_model(
-        graph,
-        request.table,
-        config=request.fit_config,
-        width=request.width,
-        random_state=request.seed,
-        device=request.device,
-        progress=request.progress,
-        time_limit=None if request.time_for_fit is None else share * request.time_for_fit,
-    )
-    if is_settled(usual, len(request.table.X)):
+    def usual_fit(share: float) -> FittedGraph:
+        return fit_model(
+            graph,
+            request.table,
+            config=request.fit_config,
+            width=request.width,
+            random_state=request.seed,
+            device=request.device,
+            progress=request.progress,
+            time_limit=None if request.time_for_fit is None else share * request.time_for_fit,
+        )
+
+    usual = usual_fit(USUAL_FIT_SHARE) if left < MUCH_LEFT else None
+    if usual is not None and is_settled(usual):
         return usual, None
     blend = contest_of(
         graph,
@@ -155,4 +162,4 @@ def _fitted(graph: FunctionGraph, request: TableRequest) -> Fitted:
         progress=request.progress,
         deadline=request.deadline,
     )
-    return (usual, None) if blend is None else (blend.graph, blend)
+    return (usual or usual_fit(1.0), None) if blend is None else (blend.graph, blend)
