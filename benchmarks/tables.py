@@ -19,7 +19,7 @@ import sys
 import time
 import tomllib
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,20 +28,14 @@ import numpy as np
 import pandas
 from _report import finish, print_table
 from sklearn import datasets
-from sklearn.compose import TransformedTargetRegressor
-from sklearn.ensemble import (
-    ExtraTreesClassifier,
-    ExtraTreesRegressor,
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-)
+from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.model_selection import train_test_split
-from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import compsparse as cs
+from compsparse.models.comparison import dense_baselines, dense_classifiers
 
 CLASS_TABLES = ("breast_cancer", "iris", "wine", "digits")
 GRAPH, BLEND = "graph", "blend"
@@ -95,36 +89,24 @@ def _targets(folder: Path) -> Mapping[str, Any]:
 # ---- models --------------------------------------------------------------------------------------
 
 
-def peers(has_classes: bool, seed: int) -> dict[str, Callable[[], Any]]:
-    """Untuned models, by name."""
+def peers(y: np.ndarray, has_classes: bool, seed: int) -> dict[str, Any]:
+    """Untuned models for a target, by name."""
     if has_classes:
-        found: dict[str, Callable[[], Any]] = {
-            "boosting": lambda: HistGradientBoostingClassifier(random_state=seed),
-            "extra trees": lambda: ExtraTreesClassifier(500, min_samples_leaf=2, random_state=seed),
-            "MLP": lambda: make_pipeline(
-                StandardScaler(), MLPClassifier((128, 128), early_stopping=True, max_iter=1000, random_state=seed)
-            ),
-            "linear": lambda: make_pipeline(StandardScaler(), LogisticRegression(max_iter=5000)),
-        }
+        found = dense_classifiers(seed, len(y), int(np.bincount(y).min()))
+        found["extra trees"] = ExtraTreesClassifier(500, min_samples_leaf=2, random_state=seed)
+        found["linear"] = make_pipeline(StandardScaler(), LogisticRegression(max_iter=5000))
     else:
-        found = {
-            "boosting": lambda: HistGradientBoostingRegressor(random_state=seed),
-            "extra trees": lambda: ExtraTreesRegressor(500, random_state=seed),
-            "MLP": lambda: TransformedTargetRegressor(
-                make_pipeline(
-                    StandardScaler(), MLPRegressor((128, 128), early_stopping=True, max_iter=2000, random_state=seed)
-                ),
-                transformer=StandardScaler(),
-            ),
-            "linear": lambda: make_pipeline(StandardScaler(), RidgeCV()),
-        }
+        found = dense_baselines(seed, len(y))
+        found["extra trees"] = ExtraTreesRegressor(500, random_state=seed)
+        found["linear"] = make_pipeline(StandardScaler(), RidgeCV())
+    found = {name.split(" (")[0]: model for name, model in found.items()}
     for name, (module, of_numbers, of_classes, options) in PEERS.items():
         try:
             made = getattr(importlib.import_module(module), of_classes if has_classes else of_numbers)
         except ImportError:
             continue
         seeded = {"random_seed" if name == "CatBoost" else "random_state": seed}
-        found[name] = lambda made=made, options=options, seeded=seeded: made(**options, **seeded)
+        found[name] = made(**options, **seeded)
     return found
 
 
@@ -148,10 +130,10 @@ def run(case: Case, seed: int, args: argparse.Namespace) -> dict[str, Any]:
         GRAPH: losses(case, found.model, X_test, y_test, y),
         BLEND: losses(case, found.predictor, X_test, y_test, y),
     }
-    for name, make in peers(case.has_classes, seed).items():
+    for name, model in peers(y, case.has_classes, seed).items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            each[name] = losses(case, make().fit(X, y), X_test, y_test, y)
+            each[name] = losses(case, model.fit(X, y), X_test, y_test, y)
     record |= {name: float(loss.mean()) for name, loss in each.items()}
     if found.blend is not None:
         spread = each[BLEND].std() / np.sqrt(len(y_test))
@@ -224,7 +206,7 @@ def main() -> None:
     if not records:
         raise SystemExit("there is no table")
     first = next(iter(records.values()))[0]
-    summary(records, "CatBoost" if "CatBoost" in first else "boosting")
+    summary(records, "CatBoost" if "CatBoost" in first else "gradient boosting")
 
 
 if __name__ == "__main__":

@@ -458,9 +458,9 @@ def _caveats(name: str, found: FoundTree, request: TableRequest, has_parts: bool
     if n_rows < limits.FEWEST_ROWS:
         return [f"{n_rows} rows are too few to look for structure (at least {limits.FEWEST_ROWS})"]
     if found.status is not DiscoveryStatus.FINISHED:
-        idle = ", ".join(sorted(found.sketch.parked))
-        early = f"the search for {name!r} ended early: the root of the graph reads inputs that seemed inert by then: "
-        return [early + idle] if idle else []
+        unused = sorted(set(request.table.code.columns) - request.left_out - found.tree.members)
+        early = f"the search for {name!r} ended early: inputs that seemed inert by then may act: "
+        return [early + ", ".join(unused)] if unused else []
     if found.gate is not None and found.gate.given_up:
         gone = "; ".join("{" + ", ".join(sorted(m)) + "}" for m in found.gate.given_up)
         return [
