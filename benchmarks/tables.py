@@ -137,7 +137,7 @@ def run(case: Case, seed: int, args: argparse.Namespace) -> dict[str, Any]:
     record |= {name: float(loss.mean()) for name, loss in each.items()}
     if found.blend is not None:
         spread = each[BLEND].std() / np.sqrt(len(y_test))
-        record["gap"] = (record[BLEND] - found.blend.standings[-1].unexplained) / spread
+        record["gap"] = (record[BLEND] - found.blend.scores[-1].unexplained) / spread
         if not case.has_classes:
             low, high = found.blend.predict_interval(X_test)
             record["covered"] = float(((y_test >= low) & (y_test <= high)).mean())

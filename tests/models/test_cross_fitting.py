@@ -169,10 +169,10 @@ def test_calibrated_models_are_no_worse_than_a_constant():
 
 def test_a_blend_is_no_worse_than_the_models_in_it(numbers, classes):
     for blend in (numbers, classes):
-        *models, both = blend.standings
+        *models, both = blend.scores
         assert both.unexplained < 1.02 * min(model.unexplained for model in models)
-        assert all(standing.unexplained <= 1 + 1e-6 for standing in models)
-        assert blend.standings[0].difference == 0
+        assert all(score.unexplained <= 1 + 1e-6 for score in models)
+        assert blend.scores[0].difference == 0
 
 
 def test_intervals_hold_the_share_of_new_rows_that_was_asked_for(numbers):
@@ -197,13 +197,13 @@ def test_the_graph_alone_fits_nothing_else(monkeypatch):
     monkeypatch.setattr(contest, "cross_fit_trees", None)
     alone = blended(rows()[1], predict_with="graph")
     assert not alone.others
-    assert len(alone.standings) == 1
+    assert len(alone.scores) == 1
     np.testing.assert_allclose(alone.predict(rows()[0]), alone.inside.predict(rows()[0]))
 
 
 def test_one_sentence_says_who_predicts_best_and_what_the_graph_costs(numbers):
-    graph, other = blending.Standing("the graph", 0.2), blending.Standing("boosting", 0.1, -0.1, 0.02)
-    told = replace(numbers, standings=(graph, other)).sentence
+    graph, other = blending.HonestScore("the graph", 0.2), blending.HonestScore("boosting", 0.1, -0.1, 0.02)
+    told = replace(numbers, scores=(graph, other)).sentence
     assert told == (
         "of rows that no member had seen, the graph leaves 20.00% of y unexplained, boosting 10.00%: "
         "boosting predicts best; the graph alone costs 10.00% ± 2.00%"
@@ -211,9 +211,9 @@ def test_one_sentence_says_who_predicts_best_and_what_the_graph_costs(numbers):
 
 
 def test_a_graph_that_clearly_loses_to_a_network_without_it_is_told_so(numbers):
-    graph = blending.Standing("the graph", 0.2)
-    worse = blending.Standing(blending.FREE, 0.1, -0.1, 0.02)
-    blend = blending.Standing("a blend", 0.1, -0.1, 0.02)
-    assert replace(numbers, standings=(graph, worse, blend)).regret is worse
-    even = blending.Standing(blending.FREE, 0.19, -0.01, 0.02)
-    assert replace(numbers, standings=(graph, even, blend)).regret is None
+    graph = blending.HonestScore("the graph", 0.2)
+    worse = blending.HonestScore(blending.FREE, 0.1, -0.1, 0.02)
+    blend = blending.HonestScore("a blend", 0.1, -0.1, 0.02)
+    assert replace(numbers, scores=(graph, worse, blend)).regret is worse
+    even = blending.HonestScore(blending.FREE, 0.19, -0.01, 0.02)
+    assert replace(numbers, scores=(graph, even, blend)).regret is None

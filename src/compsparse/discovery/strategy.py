@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from compsparse.models.blending import Blend
     from compsparse.models.fitted_graph import FittedGraph
 
-    Fitted = tuple[FittedGraph, Blend | None]
+    Fitted = FittedGraph | Blend
 
 Completion = Callable[[FunctionGraph], tuple[FunctionGraph, tuple[str, ...]]]
 """Puts functions into the nodes of a graph, and says what is to be known of them."""
@@ -158,7 +158,7 @@ def assembled(findings: Findings) -> Discovery:
     if findings.complete is not None:
         graph, of_graph = findings.complete(graph)
     graph = graph.without_looking_at(findings.not_looked_at).from_origin(Origin.DISCOVERED)
-    model, blend = (None, None) if findings.fit is None else findings.fit(graph)
+    model, blend = (None, None) if findings.fit is None else _parts(findings.fit(graph))
     seconds = findings.cost.seconds + time.perf_counter() - started
     return Discovery(
         graph=graph,
@@ -175,6 +175,13 @@ def assembled(findings: Findings) -> Discovery:
         model=model,
         blend=blend,
     )
+
+
+def _parts(fitted: Fitted) -> tuple[FittedGraph, Blend | None]:
+    """The model of the graph, and what predicts beside it."""
+    from compsparse.models.blending import Blend
+
+    return (fitted.graph, fitted) if isinstance(fitted, Blend) else (fitted, None)
 
 
 def _doubted(evidence: tuple[Evidence, ...], blend: Blend) -> tuple[Evidence, ...]:

@@ -13,7 +13,7 @@ _HOME = {
     "Assessment": "assessment",
     "assess": "assessment",
     "Blend": "blending",
-    "Standing": "blending",
+    "HonestScore": "blending",
     "FittedGraph": "fitted_graph",
     "fit_model": "fitting",
     "FittedConstant": "formulas.record",
@@ -37,13 +37,13 @@ __all__ = [
     "FittedConstant",
     "FittedGraph",
     "FoundFormula",
+    "HonestScore",
     "Importance",
     "Importances",
     "LearnedNodes",
     "PairStrength",
     "Picture",
     "Score",
-    "Standing",
     "assess",
     "fit_model",
     "importances",
@@ -64,7 +64,7 @@ def __dir__() -> list[str]:
 
 if TYPE_CHECKING:
     from compsparse.models.assessment import Assessment, assess
-    from compsparse.models.blending import Blend, Standing
+    from compsparse.models.blending import Blend, HonestScore
     from compsparse.models.constituents import learned_nodes
     from compsparse.models.fitted_graph import FittedGraph
     from compsparse.models.fitting import fit_model

@@ -8,19 +8,19 @@ from typing import Any
 
 from compsparse.digest import check_seal, parse_json, sealed
 from compsparse.errors import DataError
-from compsparse.models.blending import Blend, Standing
+from compsparse.models.blending import Blend, HonestScore
 from compsparse.models.boosting import BoostedTrees, Trees, checked_trees
 from compsparse.models.fitted_graph import FittedGraph
 from compsparse.models.json_format import (
     DAMAGE,
     code_from_dict,
     code_to_dict,
-    finite,
+    finite_number,
     first_line,
     model_from_dict,
     model_to_dict,
-    packed,
-    unpacked,
+    packed_array,
+    unpacked_array,
 )
 
 _PARTS = ("roots", "feature", "threshold", "low", "high", "value")
@@ -31,10 +31,10 @@ def blend_to_dict(blend: Blend) -> dict[str, Any]:
     return sealed(
         {
             "others": [_other_to_dict(model) for model in blend.others],
-            "weights": packed(blend.weights),
-            "class_shares": packed(blend.class_shares),
-            "standings": [asdict(standing) for standing in blend.standings],
-            "misses": packed(blend.misses),
+            "weights": packed_array(blend.model_weights),
+            "class_shares": packed_array(blend.class_shares),
+            "scores": [asdict(score) for score in blend.scores],
+            "misses": packed_array(blend.misses),
         }
     )
 
@@ -58,8 +58,8 @@ def blend_from_text(text: str, graph: FittedGraph) -> Blend | None:
 
 def _blend(data: Mapping[str, Any], graph: FittedGraph) -> Blend:
     others = tuple(_other(entry) for entry in data["others"])
-    weights, misses = unpacked("of models", data["weights"]), unpacked("of misses", data["misses"])
-    shares = unpacked("of classes", data["class_shares"])
+    weights, misses = unpacked_array("of models", data["weights"]), unpacked_array("of misses", data["misses"])
+    shares = unpacked_array("of classes", data["class_shares"])
     n_outputs = len(graph.scale)
     n_columns = n_outputs if graph.classes is None else 1
     if weights.shape != (1 + len(others), n_columns) or (weights < 0).any():
@@ -68,17 +68,17 @@ def _blend(data: Mapping[str, Any], graph: FittedGraph) -> Blend:
         raise DataError("the record speaks of other outputs than the graph has")
     if any(len(model.scale) != n_outputs for model in others):
         raise DataError("the models beside the graph have other outputs")
-    standings = tuple(
-        Standing(str(s["name"]), *(finite("a standing", s[n]) for n in ("unexplained", "difference", "spread")))
-        for s in data["standings"]
+    scores = tuple(
+        HonestScore(str(s["name"]), *(finite_number("a score", s[n]) for n in ("unexplained", "difference", "spread")))
+        for s in data["scores"]
     )
-    return Blend(graph=graph, others=others, weights=weights, class_shares=shares, standings=standings, misses=misses)
+    return Blend(graph=graph, others=others, model_weights=weights, class_shares=shares, scores=scores, misses=misses)
 
 
 def _other_to_dict(model: FittedGraph | BoostedTrees) -> dict[str, Any]:
     if isinstance(model, FittedGraph):
         return {"network": model_to_dict(model)}
-    kept = [{"start": t.start, **{name: packed(getattr(t, name)) for name in _PARTS}} for t in model.trees]
+    kept = [{"start": t.start, **{name: packed_array(getattr(t, name)) for name in _PARTS}} for t in model.trees]
     return {"trees": kept, "code": code_to_dict(model.code), "centre": list(model.centre), "scale": list(model.scale)}
 
 
@@ -89,12 +89,14 @@ def _other(entry: Mapping[str, Any]) -> FittedGraph | BoostedTrees:
     width = sum(column.width for column in code.inputs)
     trees = tuple(
         checked_trees(
-            Trees(finite("the start of trees", t["start"]), *(unpacked(name, t[name]) for name in _PARTS)),
+            Trees(finite_number("the start of trees", t["start"]), *(unpacked_array(name, t[name]) for name in _PARTS)),
             width,
         )
         for t in entry["trees"]
     )
-    centre, scale = (tuple(finite(f"the {name} of a target", v) for v in entry[name]) for name in ("centre", "scale"))
+    centre, scale = (
+        tuple(finite_number(f"the {name} of a target", v) for v in entry[name]) for name in ("centre", "scale")
+    )
     if len(trees) != len(scale) or len(centre) != len(scale):
         raise DataError("the trees are of other outputs")
     return BoostedTrees(code=code, trees=trees, centre=centre, scale=scale)

@@ -21,6 +21,7 @@ from compsparse.models.json_format import model_from_text
 from compsparse.models.scores import PredictWith
 from compsparse.tables.coding import TableCode
 from compsparse.tables.targets import labels_as_array
+from compsparse.text import in_a_line
 
 _FEWEST_TO_WEIGH, _MOST_ROUNDS = 1e-3, 500
 _LEAST_SHARE = 1e-6
@@ -30,7 +31,7 @@ FREE = "a dense network"
 
 
 @dataclass(frozen=True)
-class Standing:
+class HonestScore:
     """How a model did on rows that none of its members had seen.
 
     Attributes:
@@ -54,6 +55,7 @@ class Standing:
         return f"{self.name} {self.unexplained:.2%}"
 
 
+@in_a_line
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Blend:
     """A fitted graph and other models of the same rows, which predict together.
@@ -63,19 +65,19 @@ class Blend:
     Attributes:
         graph: the fitted graph.
         others: those of the other models that have a weight.
-        weights: (1 + others, outputs) of the models; for classes the first column holds the shares of a mixture, and
-            what they lack of one is the share of ``class_shares``.
+        model_weights: (1 + others, outputs); for classes one column, the shares of a mixture, and what they lack of
+            one is the share of ``class_shares``.
         class_shares: how often each class stood in the rows of the fit; empty for numbers.
-        standings: of all models that were fitted, the graph first and the blend last.
+        scores: of all models that were fitted, the graph first and the blend last.
         misses: (sizes, outputs) what the blend missed rows by that its members had not seen, from 0 up, in the units
             of the targets; empty for classes.
     """
 
     graph: FittedGraph
     others: tuple[FittedGraph | BoostedTrees, ...]
-    weights: np.ndarray
+    model_weights: np.ndarray
     class_shares: np.ndarray
-    standings: tuple[Standing, ...]
+    scores: tuple[HonestScore, ...]
     misses: np.ndarray
 
     # ---- predicting ----------------------------------------------------------------------
@@ -92,7 +94,7 @@ class Blend:
         """Probability of every class, (rows, classes)."""
         if self.classes is None:
             raise DataError("the model predicts numbers, not classes")
-        shares = self.weights[:, 0]
+        shares = self.model_weights[:, 0]
         each = np.stack([softmax(model.outputs(X), -1) for model in (self.inside, *self.others)])
         return np.asarray(np.tensordot(shares, each, 1) + (1 - shares.sum()) * self.class_shares)
 
@@ -115,7 +117,7 @@ class Blend:
 
     def _numbers(self, X: Any) -> np.ndarray:
         centre, each = np.array(self.graph.centre), [model.outputs(X) for model in (self.inside, *self.others)]
-        parts = [weight * (values - centre) for weight, values in zip(self.weights, each, strict=True)]
+        parts = [weight * (values - centre) for weight, values in zip(self.model_weights, each, strict=True)]
         return np.asarray(np.sum(parts, axis=0) + centre)
 
     # ---- what it is of -------------------------------------------------------------------
@@ -148,22 +150,22 @@ class Blend:
     # ---- telling -------------------------------------------------------------------------
 
     @property
-    def best(self) -> Standing:
+    def best(self) -> HonestScore:
         """The model that leaves least."""
-        return min(self.standings, key=lambda standing: standing.unexplained)
+        return min(self.scores, key=lambda score: score.unexplained)
 
     @property
-    def regret(self) -> Standing | None:
+    def regret(self) -> HonestScore | None:
         """The network without the graph that clearly does better, if one does; a blend always may."""
-        free = [s for s in self.standings[1:-1] if s.name.startswith(FREE)]
-        lost = min(free, key=lambda standing: standing.difference, default=None)
+        free = [s for s in self.scores[1:-1] if s.name.startswith(FREE)]
+        lost = min(free, key=lambda score: score.difference, default=None)
         is_clear = lost is not None and -lost.difference > max(_CLEARLY * lost.spread, _REGRET)
         return lost if is_clear else None
 
     @property
     def sentence(self) -> str:
         """Who predicts best, and what the graph costs or gains, with its standard error."""
-        graph, *others = self.standings
+        graph, *others = self.scores
         target = ", ".join(self.graph.targets)
         left = f"of rows that no member had seen, the graph leaves {graph.unexplained:.2%} of {target} unexplained"
         listed = ", ".join(other.measured for other in others)
@@ -294,6 +296,6 @@ def losses(predicted: np.ndarray, y: np.ndarray, is_classes: bool) -> np.ndarray
     return np.asarray(((predicted - y) ** 2).mean(1))
 
 
-def kept(weights: np.ndarray) -> Sequence[int]:
+def weighty(weights: np.ndarray) -> Sequence[int]:
     """The models whose weight matters."""
     return [i for i, own in enumerate(weights) if own.max() > _FEWEST_TO_WEIGH]

@@ -15,13 +15,13 @@ from compsparse.graph import FunctionGraph
 from compsparse.models.blending import (
     FREE,
     Blend,
-    Standing,
+    HonestScore,
     calibrated_logits,
     calibrated_numbers,
-    kept,
     losses,
     out_of_fold_blend,
     shares_of,
+    weighty,
 )
 from compsparse.models.boosting import BoostedTrees, cross_fit_trees
 from compsparse.models.cross_fitting import CrossFit, Recipe, cross_fit, fold_numbers, standardised
@@ -34,9 +34,9 @@ from compsparse.training.config import TrainingConfig
 from compsparse.training.recipes import FitConfig, usual_steps
 from compsparse.training.record import TrainingStatus
 
-FEWEST_ROWS = 40
+FEWEST_ROWS_TO_COMPARE = 40
 """Rows below which folds are too small to tell models apart."""
-MOST_ROWS = 20_000
+MOST_ROWS_TO_COMPARE = 20_000
 """Rows that are enough to tell models apart; the others enter the graph's own fit alone."""
 LITTLE_NOISE = 0.0005
 """Share of the variance below which the usual fit of a graph is left as it is: there is no noise to learn by heart."""
@@ -121,6 +121,7 @@ class Contest:
             return None
         if self.deadline.is_set:
             deadline = self.deadline.within(share * self.deadline.left)
+            self._fit(graph, recipe.with_steps(1), deadline)  # loads what steps need, which is not to be timed
             pace = self._fit(graph, recipe.with_steps(_STEPS_TO_TIME), deadline).model.seconds / _STEPS_TO_TIME
             n_steps = int(deadline.left / pace)
             if n_steps < _FEWEST_STEPS:
@@ -175,14 +176,14 @@ class Contest:
 
     # ---- judging -------------------------------------------------------------------------
 
-    def standing(self, name: str, said: np.ndarray, graph: np.ndarray) -> Standing:
+    def score(self, name: str, said: np.ndarray, graph: np.ndarray) -> HonestScore:
         """How predictions of rows did, beside those of the graph."""
         own, theirs = (losses(p, self.y, self.is_classes) for p in (said, graph))
         whole = self._constant_loss
         difference = (own - theirs) / whole
         mean = float(np.average(difference, weights=self.weight))
         spread = float(np.sqrt(np.sum((self.weight * (difference - mean)) ** 2)) / self.weight.sum())
-        return Standing(name, float(np.average(own, weights=self.weight)) / whole, mean, spread)
+        return HonestScore(name, float(np.average(own, weights=self.weight)) / whole, mean, spread)
 
     @cached_property
     def _constant_loss(self) -> float:
@@ -195,7 +196,7 @@ class Contest:
         """The recipe that predicts better; plain numbers unless pieces are clearly better."""
         if plain is None or pieces is None:
             return plain or pieces
-        found = self.standing("", pieces.said, plain.said)
+        found = self.score("", pieces.said, plain.said)
         return pieces if -found.difference > CLEARLY_BETTER * found.spread else plain
 
     def blend(self, graph: Entrant, others: list[Entrant]) -> Blend:
@@ -210,17 +211,17 @@ class Contest:
             weights, blended = out_of_fold_blend(each, self.y, self.weight, self.fold, self.is_classes)
         else:
             weights, blended = np.ones((1, 1 if self.is_classes else each.shape[2])), graph.said
-        used = kept(weights[1 : len(entrants)])
+        used = weighty(weights[1 : len(entrants)])
         models = tuple(_clipping(others[i].model) for i in used)
-        standings = [self.standing(entrant.name, entrant.said, graph.said) for entrant in entrants]
-        standings += [self.standing(_BLEND, blended, graph.said)] * bool(others)
+        scores = [self.score(entrant.name, entrant.said, graph.said) for entrant in entrants]
+        scores += [self.score(_BLEND, blended, graph.said)] * bool(others)
         assert isinstance(graph.model, FittedGraph)
         return Blend(
             graph=graph.model,
             others=models,
-            weights=weights[[0, *(1 + i for i in used)]],
+            model_weights=weights[[0, *(1 + i for i in used)]],
             class_shares=shares,
-            standings=tuple(standings),
+            scores=tuple(scores),
             misses=np.empty((0, 0)) if self.is_classes else self._misses(blended),
         )
 
@@ -288,9 +289,9 @@ def contest_of(
     progress: Progress,
 ) -> Blend | None:
     """The graph and its rivals on the rows of a table, or on as many as are enough; None where they are too few."""
-    if len(table.X) < FEWEST_ROWS:
+    if len(table.X) < FEWEST_ROWS_TO_COMPARE:
         return None
-    rows = np.random.default_rng(seed).permutation(len(table.X))[:MOST_ROWS]
+    rows = np.random.default_rng(seed).permutation(len(table.X))[:MOST_ROWS_TO_COMPARE]
     contest = Contest(
         table=table.rows(np.sort(rows)),
         config=config,

@@ -56,7 +56,7 @@ def model_to_dict(model: FittedGraph) -> dict[str, Any]:
             "graph": graph_to_dict(model.graph),
             **code_to_dict(model.code),
             "shape": {**asdict(config), "n_replicas": model.network.n_replicas},
-            "weights": {name: packed(value.cpu().numpy()) for name, value in model.network.state_dict().items()},
+            "weights": {name: packed_array(value.cpu().numpy()) for name, value in model.network.state_dict().items()},
             "targets": list(model.targets),
             "centre": list(model.centre),
             "scale": list(model.scale),
@@ -100,7 +100,7 @@ def model_from_text(text: str, source: str) -> FittedGraph:
 def _model(data: Mapping[str, Any]) -> FittedGraph:
     code = code_from_dict(data)
     graph = graph_from_dict(data["graph"])
-    weights = {name: torch.as_tensor(unpacked(name, value)) for name, value in data["weights"].items()}
+    weights = {name: torch.as_tensor(unpacked_array(name, value)) for name, value in data["weights"].items()}
     columns = over_columns(graph, code)
     _check_shapes(columns, data["shape"], weights)
     network = mirror(columns, random_state=0, dtype=torch.float64, **data["shape"])
@@ -118,7 +118,7 @@ def _model(data: Mapping[str, Any]) -> FittedGraph:
         code=code,
         network=network,
         targets=targets,
-        centre=tuple(finite("the centre of a target", value) for value in centre),
+        centre=tuple(finite_number("the centre of a target", value) for value in centre),
         scale=tuple(_spread("the scale of a target", value) for value in scale),
         classes=classes,
         status=TrainingStatus[data["status"]],
@@ -128,7 +128,7 @@ def _model(data: Mapping[str, Any]) -> FittedGraph:
     )
 
 
-def packed(values: np.ndarray) -> dict[str, Any]:
+def packed_array(values: np.ndarray) -> dict[str, Any]:
     """An array as its shape and base64, in as few bytes as hold it exactly."""
     whole = values.dtype.kind in "iu"
     # float32 is what is fitted; half the size of what predicts
@@ -154,7 +154,7 @@ def _check_shapes(graph: FunctionGraph, shape: Mapping[str, Any], weights: Mappi
         raise DataError("the weights are not those of the network that is described")
 
 
-def finite(what: str, value: Any) -> float:
+def finite_number(what: str, value: Any) -> float:
     """A number that is finite.
 
     Raises:
@@ -167,13 +167,13 @@ def finite(what: str, value: Any) -> float:
 
 
 def _spread(what: str, value: Any) -> float:
-    if not finite(what, value) > 0:
+    if not finite_number(what, value) > 0:
         raise DataError(f"{what} must be above zero, got {value!r}")
     return float(value)
 
 
-def unpacked(name: str, entry: Mapping[str, Any]) -> np.ndarray:
-    """The array that :func:`packed` wrote."""
+def unpacked_array(name: str, entry: Mapping[str, Any]) -> np.ndarray:
+    """The array that :func:`packed_array` wrote."""
     kind = next(kind for kind in _STORED if kind in entry)
     content = base64.b64decode(entry[kind], validate=True)
     array = np.frombuffer(content, dtype=_STORED[kind]).reshape(entry["shape"])
@@ -227,14 +227,16 @@ def _column(entry: Mapping[str, Any]) -> Input:
             raise DataError(f"{what} must be coded as a number or as levels")
         if values["part"] not in ("days", *ROUNDS) or values["order"] not in ("", *ORDERS):
             raise DataError(f"{what} names a part of a date that is not known")
-        return DateColumn(**(values | {"start": finite(f"the start of {what}", values["start"]), "coded": coded}))
+        return DateColumn(
+            **(values | {"start": finite_number(f"the start of {what}", values["start"]), "coded": coded})
+        )
     if kind == "means":
         return _mean_column(values, what)
     if values.get("decimal", ".") not in DECIMALS:
         raise DataError(f"{what} names a decimal sign that is not known")
     for name in {"mean", "low", "high"} & set(values):
-        values[name] = finite(f"the {name} of {what}", values[name])
-    values["knots"] = tuple(finite(f"a knot of {what}", knot) for knot in values.get("knots", ()))
+        values[name] = finite_number(f"the {name} of {what}", values[name])
+    values["knots"] = tuple(finite_number(f"a knot of {what}", knot) for knot in values.get("knots", ()))
     if any(not a < b for a, b in pairwise(values["knots"])):
         raise DataError(f"the knots of {what} must rise")
     return NumberColumn(**(values | {"scale": _spread(f"the scale of {what}", values["scale"])}))
@@ -242,7 +244,8 @@ def _column(entry: Mapping[str, Any]) -> Input:
 
 def _mean_column(values: Mapping[str, Any], what: str) -> MeanColumn:
     rows = [
-        [finite(f"a code of {what}", x) for x in row] for row in (*values["means"], values["rare"], values["missing"])
+        [finite_number(f"a code of {what}", x) for x in row]
+        for row in (*values["means"], values["rare"], values["missing"])
     ]
     levels = tuple(map(str, values["levels"]))
     if len({len(row) for row in rows}) != 1 or len(rows) != len(levels) + 2:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from compsparse.checks import RandomState
-from compsparse.clock import now
+from compsparse.clock import Deadline, now
 from compsparse.discovery.data.limits import MUCH_LEFT, USUAL_FIT_SHARE
 from compsparse.discovery.data.request import TableRequest, read_request
 from compsparse.discovery.record import Cost, Discovery
@@ -150,7 +150,7 @@ def _fitted(graph: FunctionGraph, request: TableRequest, left: float) -> Fitted:
 
     usual = usual_fit(USUAL_FIT_SHARE) if left < MUCH_LEFT else None
     if usual is not None and is_settled(usual):
-        return usual, None
+        return usual
     blend = contest_of(
         graph,
         request.table,
@@ -160,6 +160,6 @@ def _fitted(graph: FunctionGraph, request: TableRequest, left: float) -> Fitted:
         seed=request.seed,
         device=request.device,
         progress=request.progress,
-        deadline=request.deadline,
+        deadline=Deadline.after(request.time_for_fit),
     )
-    return (usual or usual_fit(1.0), None) if blend is None else (blend.graph, blend)
+    return blend or usual or usual_fit(1.0)
