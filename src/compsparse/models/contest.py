@@ -40,6 +40,8 @@ MOST_ROWS_TO_COMPARE = 20_000
 """Rows that are enough to tell models apart; the others enter the graph's own fit alone."""
 LITTLE_NOISE = 0.0005
 """Share of the variance below which the usual fit of a graph is left as it is: there is no noise to learn by heart."""
+NEARLY_ALL = 0.002
+"""Share of the variance that a graph leaves below which no rivals are fitted."""
 PIECES, PIECES_WIDTH, PIECES_STEPS, PIECES_RATE, PIECES_DECAY = 16, 64, 2000, 3e-3, 1e-2
 """Pieces of a column, and how networks over them are trained: at small rates, all steps."""
 RESTARTS = 4
@@ -192,6 +194,12 @@ class Contest:
         shares = shares_of(self.y, int(self.y.max()) + 1, self.weight)
         return float(-np.average(np.log(shares[self.y]), weights=self.weight))
 
+    def explains_nearly_all(self, entrant: Entrant | None) -> bool:
+        """Whether a model of numbers leaves so little that no other can be much better."""
+        if entrant is None or self.is_classes:
+            return False
+        return self.score(entrant.name, entrant.said, entrant.said).unexplained < NEARLY_ALL
+
     def better(self, plain: Entrant | None, pieces: Entrant | None) -> Entrant | None:
         """The recipe that predicts better; plain numbers unless pieces are clearly better."""
         if plain is None or pieces is None:
@@ -252,13 +260,15 @@ def fit_rivals(contest: Contest, graph: FunctionGraph, predict_with: PredictWith
     of_graph: dict[str, Entrant | None] = {}
     others: list[Entrant | None] = []
     try:
+        of_graph[plain.name] = contest.enter(_GRAPH, graph, plain, 0.3)
+        if contest.explains_nearly_all(of_graph[plain.name]):
+            has_rivals = False
+        else:
+            of_graph[pieces.name] = contest.enter(_GRAPH, graph, pieces, 0.6 if is_free else 0.4)
         if has_rivals:
-            others.append(contest.enter_boosting(0.2))
-        of_graph[pieces.name] = contest.enter(_GRAPH, graph, pieces, 0.6 if is_free else 0.3)
+            others.append(contest.enter_boosting(0.4))
         if has_rivals and not is_free:
-            others.append(contest.enter(FREE, free, pieces, 0.4))
-        of_graph[plain.name] = contest.enter(_GRAPH, graph, plain, 1.0 if is_free else 0.6)
-        if has_rivals and not is_free:
+            others.append(contest.enter(FREE, free, pieces, 0.6))
             others.append(contest.enter(_OTHER_FREE, free, plain, 1.0))
     except KeyboardInterrupt:
         pass
