@@ -1,5 +1,6 @@
 """Members of folds, what their rows say of them, and how they are blended."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -9,11 +10,15 @@ from scipy.special import log_softmax
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
 from compsparse.clock import Deadline
+from compsparse.digest import sealed
+from compsparse.discovery.data import from_data
+from compsparse.errors import ConfigError, DataError
 from compsparse.models import blending, contest
 from compsparse.models.boosting import cross_fit_trees
 from compsparse.models.contest import contest_of
 from compsparse.models.cross_fitting import Recipe, cross_fit, fold_numbers, in_pieces, standardised
 from compsparse.models.fitting import over_every_input
+from compsparse.models.json_format import packed_array
 from compsparse.progress import check_progress
 from compsparse.tables import Target, coded_table
 from compsparse.training import FitConfig, TrainingConfig
@@ -217,3 +222,59 @@ def test_a_graph_that_clearly_loses_to_a_network_without_it_is_told_so(numbers):
     assert replace(numbers, scores=(graph, worse, blend)).regret is worse
     even = blending.HonestScore(blending.FREE, 0.19, -0.01, 0.02)
     assert replace(numbers, scores=(graph, even, blend)).regret is None
+
+
+# ---- files ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["numbers", "classes"])
+def test_a_file_holds_the_whole_blend(kind, request):
+    blend, X = request.getfixturevalue(kind), rows()[0]
+    read = blending.Blend.from_dict(json.loads(json.dumps(blend.to_dict())), blend.graph)
+    np.testing.assert_array_equal(read.predict(X), blend.predict(X))
+    assert read.scores == blend.scores
+    np.testing.assert_array_equal(read.misses, blend.misses)
+    assert blend.others
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda data: data.pop("misses"),
+        lambda data: data["others"].pop(),
+        lambda data: data["weights"].update(shape=[1]),
+        lambda data: data["others"][0].update(scale=[]),
+        lambda data: next(o for o in data["others"] if "trees" in o)["trees"][0].update(feature=_numbers(10**6)),
+        lambda data: next(o for o in data["others"] if "trees" in o)["trees"][0].update(low=_numbers(0)),
+    ],
+    ids=["misses", "a model", "weights", "outputs", "columns", "a circle"],
+)
+def test_damaged_blends_get_one_sentence(numbers, change):
+    data = numbers.to_dict()
+    data.pop("digest")
+    change(data)
+    with pytest.raises(DataError, match=r"damaged or incomplete|other outputs"):
+        blending.Blend.from_dict(sealed(data), numbers.graph)
+    with pytest.raises(DataError, match="changed"):
+        blending.Blend.from_dict({**numbers.to_dict(), "scores": []}, numbers.graph)
+
+
+def _numbers(value):
+    return packed_array(np.full(5, value))
+
+
+def test_a_discovery_keeps_what_predicts(tmp_path):
+    X, y = rows()
+    found = from_data(X, y, effort=0.01, fit_config=QUICK, width=8, random_state=0)
+    (tmp_path / "found.json").write_text(found.to_json())
+    best, alone = (blending.load_predictor(tmp_path / "found.json", way) for way in ("blend", "graph"))
+    np.testing.assert_array_equal(best.predict(X), found.predictor.predict(X))
+    np.testing.assert_array_equal(alone.predict(X), found.model.predict(X))
+    assert found.blend.sentence in found.caveats
+    low, high = found.predict_interval(X)
+    assert (low < high).all()
+    found.model.save(tmp_path / "model.json")
+    model = blending.load_predictor(tmp_path / "model.json")
+    np.testing.assert_array_equal(model.predict(X), found.model.predict(X))
+    with pytest.raises(ConfigError, match="intervals need a model that was judged"):
+        replace(found, blend=None).predict_interval(X)

@@ -40,7 +40,7 @@ MOST_ROWS_TO_COMPARE = 20_000
 """Rows that are enough to tell models apart; the others enter the graph's own fit alone."""
 LITTLE_NOISE = 0.0005
 """Share of the variance below which the usual fit of a graph is left as it is: there is no noise to learn by heart."""
-NEARLY_ALL = 0.002
+LEAST_FOR_RIVALS = 0.002
 """Share of the variance that a graph leaves below which no rivals are fitted."""
 PIECES, PIECES_WIDTH, PIECES_STEPS, PIECES_RATE, PIECES_DECAY = 16, 64, 2000, 3e-3, 1e-2
 """Pieces of a column, and how networks over them are trained: at small rates, all steps."""
@@ -198,7 +198,7 @@ class Contest:
         """Whether a model of numbers leaves so little that no other can be much better."""
         if entrant is None or self.is_classes:
             return False
-        return self.score(entrant.name, entrant.said, entrant.said).unexplained < NEARLY_ALL
+        return self.score(entrant.name, entrant.said, entrant.said).unexplained < LEAST_FOR_RIVALS
 
     def better(self, plain: Entrant | None, pieces: Entrant | None) -> Entrant | None:
         """The recipe that predicts better; plain numbers unless pieces are clearly better."""
