@@ -70,7 +70,7 @@ def test_no_member_that_speaks_of_a_row_has_seen_it():
     by_heart = [
         cross_fit(
             over_every_input(table.code), table, fold, by_heart,
-            out_channels=1, seed=0, device=None, deadline=Deadline(), progress=check_progress(None),
+            out_channels=1, seed=0, device=None, progress=check_progress(None),
         )
     ][0]  # fmt: skip
     seen = by_heart.model.predict(X)

@@ -367,3 +367,5 @@ class Discovery:
                 in it is missing or wrong.
         """
         from compsparse.discovery.json_format import discovery_from_dict
+
+        return discovery_from_dict(data)

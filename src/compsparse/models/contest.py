@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -34,6 +34,8 @@ from compsparse.training.config import TrainingConfig
 from compsparse.training.recipes import FitConfig, usual_steps
 from compsparse.training.record import TrainingStatus
 
+LEAST_SECONDS = 1.0
+"""What a fit that was begun gets in any case."""
 FEWEST_ROWS_TO_COMPARE = 40
 """Rows below which folds are too small to tell models apart."""
 MOST_ROWS_TO_COMPARE = 20_000
@@ -70,7 +72,11 @@ class Entrant:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Contest:
-    """Fits models to the folds of a table, as time allows."""
+    """Fits models to the folds of a table, as time allows.
+
+    Attributes:
+        statuses: how the fits so far have ended.
+    """
 
     table: CodedTable
     config: FitConfig | None
@@ -79,6 +85,7 @@ class Contest:
     device: torch.device | None
     deadline: Deadline
     progress: Progress
+    statuses: list[TrainingStatus] = field(default_factory=list)
 
     @cached_property
     def fold(self) -> np.ndarray:
@@ -117,23 +124,38 @@ class Contest:
 
     # ---- entering ------------------------------------------------------------------------
 
-    def enter(self, name: str, graph: FunctionGraph, recipe: Recipe, share: float) -> Entrant | None:
-        """Fits a graph by a recipe in a share of the time that is left; None where that was not enough to begin."""
-        if self.deadline.is_over:
+    def enter(
+        self, name: str, graph: FunctionGraph, recipe: Recipe, share: float, *, needed: bool = False
+    ) -> Entrant | None:
+        """Fits a graph by a recipe in a share of the time that is left.
+
+        Args:
+            needed: whether it is fitted even if that is too short for more than a few steps.
+        """
+        if self.was_ended or (self.deadline.is_over and not needed):
             return None
-        if self.deadline.is_set:
-            deadline = self.deadline.within(share * self.deadline.left)
-            self._fit(graph, recipe.with_steps(1), deadline)  # loads what steps need, which is not to be timed
-            pace = self._fit(graph, recipe.with_steps(_STEPS_TO_TIME), deadline).model.seconds / _STEPS_TO_TIME
-            n_steps = int(deadline.left / pace)
-            if n_steps < _FEWEST_STEPS:
-                return None
-            recipe = recipe.with_steps(min(n_steps, recipe.training.n_steps))
-        fit = self._fit(graph, recipe, self.deadline)
+        n_steps = self._affordable(graph, recipe, share)
+        if n_steps < _FEWEST_STEPS and not needed:
+            return None
+        fit = self._fit(graph, recipe.with_steps(min(max(n_steps, _FEWEST_STEPS), recipe.training.n_steps)))
+        self.statuses.append(fit.model.status)
         return self._calibrated(name, fit.model, fit.out_of_fold)
 
-    def _fit(self, graph: FunctionGraph, recipe: Recipe, deadline: Deadline) -> CrossFit:
-        fit = cross_fit(
+    @property
+    def was_ended(self) -> bool:
+        """Whether the user ended a fit."""
+        return TrainingStatus.INTERRUPTED in self.statuses
+
+    def _affordable(self, graph: FunctionGraph, recipe: Recipe, share: float) -> int:
+        """The steps for which a share of the time is enough, by the pace of a few."""
+        if not self.deadline.is_set:
+            return recipe.training.n_steps
+        deadline = self.deadline.within(share * self.deadline.left)
+        self._fit(graph, recipe.with_steps(1))  # loads what steps need, which is not to be timed
+        return int(deadline.left / (self._fit(graph, recipe.with_steps(_STEPS_TO_TIME)).model.seconds / _STEPS_TO_TIME))
+
+    def _fit(self, graph: FunctionGraph, recipe: Recipe) -> CrossFit:
+        return cross_fit(
             graph,
             self.table,
             self.fold,
@@ -141,15 +163,14 @@ class Contest:
             out_channels=out_channels_of(graph, self.table.target),
             seed=self.seed,
             device=self.device,
-            deadline=deadline,
             progress=self.progress,
+            time_limit=max(self.deadline.left, LEAST_SECONDS) if self.deadline.is_set else None,
         )
-        if fit.model.status is TrainingStatus.INTERRUPTED:
-            raise KeyboardInterrupt
-        return fit
 
     def enter_boosting(self, share: float) -> Entrant | None:
         """Fits boosted trees, where a share of the time that is left is enough for all folds."""
+        if self.was_ended:
+            return None
         begin_stage(self.progress, "fitting boosted trees")
         try:
             deadline = self.deadline.within(share * self.deadline.left) if self.deadline.is_set else self.deadline
@@ -254,19 +275,20 @@ def fit_rivals(contest: Contest, graph: FunctionGraph, predict_with: PredictWith
         predict_with: with "graph", nothing but the graph is fitted.
     """
     plain, pieces = contest.recipes()
+    first, second = (pieces, plain) if contest.is_classes else (plain, pieces)
     free = over_every_input(contest.table.code)
     has_rivals = predict_with == "blend"
     is_free = len(graph.nodes) == 1 and set(graph.nodes[0].parents) == set(free.nodes[0].parents)
     of_graph: dict[str, Entrant | None] = {}
     others: list[Entrant | None] = []
     try:
-        of_graph[plain.name] = contest.enter(_GRAPH, graph, plain, 0.3)
-        if contest.explains_nearly_all(of_graph[plain.name]):
+        of_graph[first.name] = contest.enter(_GRAPH, graph, first, 0.4, needed=True)
+        if contest.explains_nearly_all(of_graph[first.name]):
             has_rivals = False
         else:
-            of_graph[pieces.name] = contest.enter(_GRAPH, graph, pieces, 0.6 if is_free else 0.4)
+            of_graph[second.name] = contest.enter(_GRAPH, graph, second, 0.6 if is_free else 0.4)
         if has_rivals:
-            others.append(contest.enter_boosting(0.4))
+            others.append(contest.enter_boosting(0.6))
         if has_rivals and not is_free:
             others.append(contest.enter(FREE, free, pieces, 0.6))
             others.append(contest.enter(_OTHER_FREE, free, plain, 1.0))

@@ -10,7 +10,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from compsparse.clock import Deadline
 from compsparse.graph import FunctionGraph
 from compsparse.models.fitted_graph import FittedGraph, over_columns
 from compsparse.networks.mirroring import MirrorConfig, MirrorNetwork
@@ -114,8 +113,8 @@ def cross_fit(
     out_channels: int,
     seed: int,
     device: torch.device | None,
-    deadline: Deadline,
     progress: Progress,
+    time_limit: float | None = None,
 ) -> CrossFit:
     """Fits the members of every fold to the other folds, all of them in one program."""
     table = in_pieces(table, recipe.pieces, graph.unread) if recipe.pieces else table
@@ -128,8 +127,7 @@ def cross_fit(
     data = replace(data, train=train_rows, validation=judging)
     loss: Loss = SquaredLoss() if table.target.classes is None else CrossEntropy()
     begin_stage(progress, f"fitting {len(owner)} networks, each to a part of the rows")
-    limit = deadline.time_limit
-    training = train(network, data, recipe.training, loss=loss, seeds=seeds, progress=progress, time_limit=limit)
+    training = train(network, data, recipe.training, loss=loss, seeds=seeds, progress=progress, time_limit=time_limit)
     chosen = _best_of_each(training, owner, recipe.kept)
     members = select(network, chosen)
     _, centre, scale = standardised(table)
