@@ -305,8 +305,23 @@ def test_discover_reads_texts_classes_and_parquet(tmp_path):
 def test_predict_prints_what_the_model_says(discovered):
     folder, _ = discovered
     printed = pandas.read_csv(io.StringIO(run("predict", str(folder / "model.json"), str(folder / "data.csv")).stdout))
-    model = Discovery.from_json((folder / "model.json").read_text()).model
-    np.testing.assert_allclose(printed["y"], model.predict(pandas.read_csv(folder / "data.csv")))
+    data, found = pandas.read_csv(folder / "data.csv"), Discovery.from_json((folder / "model.json").read_text())
+    np.testing.assert_allclose(printed["y"], found.predictor.predict(data))
+
+
+def test_predict_says_how_sure_it_is_and_which_rows_are_far_out(discovered, tmp_path):
+    folder, _ = discovered
+    data, found = pandas.read_csv(folder / "data.csv"), Discovery.from_json((folder / "model.json").read_text())
+    data.loc[1, "c"] = 99
+    data.to_csv(tmp_path / "new.csv", index=False)
+    asked = run("predict", str(folder / "model.json"), str(tmp_path / "new.csv"), "--interval", "0.8")
+    printed = pandas.read_csv(io.StringIO(asked.stdout))
+    low, high = found.predict_interval(data, 0.8)
+    np.testing.assert_allclose(printed[["y", "y low", "y high"]].T, [found.predictor.predict(data), low, high])
+    assert "column 'c' lies outside the numbers of the fit in row 2, and is moved to their ends" in asked.stderr
+    alone = run("predict", str(folder / "model.json"), str(tmp_path / "new.csv"), "--predict-with", "graph")
+    graph = pandas.read_csv(io.StringIO(alone.stdout))["y"]
+    np.testing.assert_allclose(graph, found.blend.inside.predict(data))
 
 
 def test_predict_refuses_what_it_cannot_do(discovered, tmp_path):

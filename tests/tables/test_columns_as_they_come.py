@@ -319,7 +319,7 @@ def test_a_file_holds_every_way_to_read_a_column(fitted, rig, tmp_path):
     assert loaded.code.treatments == fitted.code.treatments
     np.testing.assert_array_equal(loaded.predict(test), fitted.predict(test))
     np.testing.assert_array_equal(loaded.predict(test.drop(columns=list(LEFT_OUT))), fitted.predict(test))
-    assert json.loads((tmp_path / "m.json").read_text())["version"] == 2
+    assert json.loads((tmp_path / "m.json").read_text())["version"] == 3
     kinds = {type(column).__name__ for column in fitted.code.inputs}
     assert kinds == {"NumberColumn", "TextColumn", "MeanColumn", "DateColumn", "LeftOutColumn"}
     learned = learned_nodes(fitted, rig[2].X)

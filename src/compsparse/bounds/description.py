@@ -166,8 +166,9 @@ def _column_nats(column: Input) -> float:
         return kind + _levels_nats(column.levels) + _FLOAT * column.width * (len(column.levels) + 2)
     if isinstance(column, TextColumn):
         return kind + _levels_nats(column.levels) + 2 * math.log(2)
-    # mean, scale and ends; the sign for decimals, what stands beside numbers, and whether gaps are marked
-    return kind + 4 * _FLOAT + math.log(3) + _levels_nats([column.unit]) + math.log(2)
+    # mean, scale and ends; the sign for decimals, what stands beside numbers, whether gaps are marked and ends clip
+    nats = kind + 4 * _FLOAT + math.log(3) + _levels_nats([column.unit]) + 2 * math.log(2)
+    return nats + count_nats(len(column.knots)) + _FLOAT * len(column.knots)
 
 
 def _levels_nats(levels: Sequence[str]) -> float:

@@ -72,6 +72,7 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
         **{"method": "METHOD", "dtype": "TYPE", "eps": "ERROR", "function": "GRAPH", "margin": "NUMBER"},
         **{"confidence": "SHARE", "profile": "PROFILE", "preset": "NAME", "kinds": "FOLDER", "kind": "KIND"},
         **dict.fromkeys(("n_features", "n_classes", "multiplicity", "tuple_size", "n_levels", "n_empty", "n"), "N"),
+        **{"predict_with": "MODEL", "interval": "SHARE"},
         **{"placement": "A or B", "n_points": "N", "last": "N"},
     },
     _READS: {

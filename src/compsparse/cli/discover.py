@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,11 +16,12 @@ from compsparse.cli.graph import graph_from
 from compsparse.cli.interrupts import ending_gently
 from compsparse.clock import Deadline
 from compsparse.files import check_outputs, write_text
+from compsparse.models.scores import check_predict_with
 
 if TYPE_CHECKING:
     from compsparse.discovery import Discovery
     from compsparse.discovery.agreement import Agreement
-    from compsparse.models import Assessment, FittedGraph
+    from compsparse.models import Assessment, Blend, FittedGraph
     from compsparse.tables import SplitTable
     from compsparse.tasks import Task
 
@@ -31,6 +32,8 @@ _ABOUT_DEMO = """\
 each joint. Which of them decide it, and which act together? The formula is hidden from the search.
 """
 
+_FEW_ROWS = 5
+"""Rows that a note names."""
 _SEARCH_TRAIN_SHARPEN = 3
 """The stages of a discovery; a fit has the last two."""
 _HEARD = (
@@ -55,6 +58,7 @@ def discover(
     sep: tables.SepOption = None,
     decimal: tables.DecimalOption = None,
     encoding: tables.EncodingOption = None,
+    predict_with: tables.PredictWithOption = None,
     effort: Annotated[float, typer.Option(help="Multiplies the training steps of every trial in the search.")] = 1.0,
     device: tables.DeviceOption = None,
     random_state: tables.RandomStateOption = None,
@@ -76,7 +80,15 @@ def discover(
     split = tables.split_file(
         data, target, exclude, classification, seed, na, test=test, group=group, time_split=time_split, **form
     )
-    found = _discovered(split, seed, json_, effort=effort, device=device, time_limit=tables.seconds_to_learn(to_learn))
+    found = _discovered(
+        split,
+        seed,
+        json_,
+        predict_with=predict_with,
+        effort=effort,
+        device=device,
+        time_limit=tables.seconds_to_learn(to_learn),
+    )
     if not json_:
         say("\n".join([*summary(found), ""]), style="bold")
         _print_discovery(found)
@@ -153,6 +165,10 @@ def predict(
         Path | None, typer.Option("--out", help="A .csv file for the predictions; printed by default.")
     ] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Also give the probability of every class.")] = False,
+    interval: Annotated[
+        float | None, typer.Option(help="Also give intervals that hold this share of rows, such as 0.9.")
+    ] = None,
+    predict_with: tables.PredictWithOption = None,
     sep: tables.SepOption = None,
     decimal: tables.DecimalOption = None,
     encoding: tables.EncodingOption = None,
@@ -161,30 +177,48 @@ def predict(
 
     The table needs the columns that the model uses; others may be there or not.
     """
-    from compsparse.models import FittedGraph
+    from compsparse.models.blending import load_predictor
     from compsparse.tables import read_table
 
     check_outputs([out_], [model, data])
-    fitted = FittedGraph.load(model)
+    fitted = load_predictor(model, check_predict_with(predict_with))
     table = read_table(data, sep=sep, decimal=decimal, encoding=encoding, texts=fitted.code.texts)
-    for sentence in fitted.code.surprises(table, fitted.graph.unread):
+    for sentence in (*fitted.code.surprises(table, fitted.unread), *_far_out(fitted, table)):
         say(f"note: {sentence}", to=err)
-    text = _predictions(fitted, table, proba)
+    text = _predictions(fitted, table, proba, interval)
     if out_ is None:
         print(text, end="")
     else:
         write_text(out_, text)
 
 
-def _predictions(model: FittedGraph, table: Any, proba: bool) -> str:
+def _far_out(model: FittedGraph | Blend, table: Any) -> Iterator[str]:
+    """The rows of which the rows of the fit say little, a sentence for each column."""
+    what = "and is moved to their ends" if model.code.clips else "where the model may be far off"
+    for name, rows in model.code.outside(table, model.unread).items():
+        first = ", ".join(f"{row + 1:,}" for row in rows[:_FEW_ROWS])
+        more = f" and {len(rows) - _FEW_ROWS:,} more" if len(rows) > _FEW_ROWS else ""
+        yield f"column {name!r} lies outside the numbers of the fit in row {first}{more}, {what}"
+
+
+def _predictions(model: FittedGraph | Blend, table: Any, proba: bool, interval: float | None) -> str:
     """Predictions as CSV."""
     import pandas
+
+    from compsparse.models import FittedGraph
+    from compsparse.models.blending import no_misses
 
     predicted = model.predict(table).reshape(len(table), -1)
     frame = pandas.DataFrame(dict(zip(model.targets, predicted.T, strict=True)))
     if proba:
         for label, share in zip(model.classes or (), model.predict_proba(table).T, strict=True):
             frame[f"{model.targets[0]}={label}"] = share
+    if interval is not None:
+        if isinstance(model, FittedGraph):
+            raise no_misses()
+        for end, values in zip(("low", "high"), model.predict_interval(table, interval), strict=True):
+            for name, column in zip(model.targets, values.reshape(len(table), -1).T, strict=True):
+                frame[f"{name} {end}"] = column
     return frame.to_csv(index=False)
 
 
@@ -193,6 +227,7 @@ def _discovered(
     seed: int,
     quiet: bool,
     *,
+    predict_with: str | None = None,
     effort: float = 1.0,
     device: str | None = None,
     time_limit: float | None = None,
@@ -213,6 +248,7 @@ def _discovered(
                 split.X,
                 split.y,
                 classification=split.classes is not None,
+                predict_with=check_predict_with(predict_with),
                 effort=effort,
                 random_state=seed,
                 device=device,
@@ -225,7 +261,7 @@ def _discovered(
 def _assessed(found: Discovery, split: SplitTable, seed: int, deadline: Deadline | None = None) -> Assessment:
     assert found.model is not None
     name, seconds_ = "discovered graph (compsparse)", found.cost.seconds
-    return tables.compared(found.model, split, seed, deadline, name=name, seconds=seconds_)
+    return tables.compared(found.model, split, seed, deadline, name=name, seconds=seconds_, blend=found.blend)
 
 
 def _report(

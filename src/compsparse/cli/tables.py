@@ -14,7 +14,7 @@ from compsparse.clock import Deadline
 from compsparse.errors import ConfigError
 
 if TYPE_CHECKING:
-    from compsparse.models import Assessment, FittedGraph
+    from compsparse.models import Assessment, Blend, ClassScore, FittedGraph, Score
     from compsparse.tables import SplitTable, Treatment
 
 DataArgument = Annotated[
@@ -46,6 +46,10 @@ GroupOption = Annotated[
 TimeSplitOption = Annotated[
     str | None, typer.Option(help="A column of dates or numbers: the last third of the rows is for the test.")
 ]
+PredictWithOption = Annotated[
+    str | None,
+    typer.Option(help="graph: the graph predicts alone; blend, the default: with models that know nothing of it."),
+]
 REPORT, MODEL = Path("report.html"), Path("model.json")
 _KEPT_FOR_THE_REPORT, _KEPT_FOR_THE_PAGE = 0.25, 0.05
 """Shares of the time limit that search and fit leave to what follows."""
@@ -68,15 +72,27 @@ def seconds_to_learn(to_learn: Deadline) -> float | None:
     return max(to_learn.left, _LEAST_SECONDS) if to_learn.is_set else None
 
 
-def compared(model: FittedGraph, split: SplitTable, seed: int, deadline: Deadline | None, **about: Any) -> Assessment:
-    """A model and dense ones on the rows held out; Ctrl-C leaves the others out."""
+def compared(
+    model: FittedGraph,
+    split: SplitTable,
+    seed: int,
+    deadline: Deadline | None,
+    *,
+    name: str,
+    seconds: float | None = None,
+    blend: Blend | None = None,
+) -> Assessment:
+    """A model, what predicts beside it, and dense models on the rows held out; Ctrl-C leaves the others out."""
     from compsparse.models import assess
+    from compsparse.models.assessment import BLEND, scored
     from compsparse.models.comparison import baseline_scores
     from compsparse.progress import shown
 
     with ending_gently("Ctrl-C: the comparison with dense models ends here"), shown("comparing with dense models"):
-        others = baseline_scores(split, seed, deadline)
-    return assess(model, split, others=others, **about)
+        others = [*baseline_scores(split, seed, deadline)]
+    if blend is not None and blend.others:
+        others.append(scored(blend, split, BLEND, model.seconds if seconds is None else seconds))
+    return assess(model, split, others=others, name=name, seconds=seconds)
 
 
 def print_treatments(treatments: Sequence[Treatment]) -> None:
@@ -95,9 +111,9 @@ def treatments_as_data(treatments: Sequence[Treatment]) -> list[dict[str, Any]]:
     return [{"column": t.column, "inputs": list(t.inputs), "sentence": t.sentence} for t in treatments]
 
 
-def comparison_notes(others: Sequence[object], deadline: Deadline) -> tuple[str, ...]:
+def comparison_notes(others: Sequence[Score | ClassScore], deadline: Deadline) -> tuple[str, ...]:
     """What a reader should know of a comparison in which models are missing."""
-    if len(others) == _OTHER_MODELS:
+    if sum("scikit-learn" in score.model for score in others) == _OTHER_MODELS:
         return ()
     if not deadline.is_set:
         return ("the comparison with dense models was interrupted",)

@@ -72,6 +72,11 @@ def fitted_graph_formulas(model: FittedGraph) -> FunctionGraph:
                 f"column {given.name!r} had missing cells in the fit, and a compiled network needs all numbers: "
                 "fill them in before the fit"
             )
+        if isinstance(given, NumberColumn) and given.knots:
+            raise ConfigError(
+                f"column {given.name!r} enters the model in pieces, which predicts these rows better; a compiled "
+                "network takes plain numbers: fit one with compsparse.models.fit_model(found.graph, X, y)"
+            )
     inputs = model.network.graph.inputs
     columns = [column for column in model.code.inputs if isinstance(column, NumberColumn)]
     nodes, wires = [], {}

@@ -18,7 +18,10 @@ from compsparse.origin import Origin
 from compsparse.text import in_a_line
 
 if TYPE_CHECKING:
+    from compsparse.models.blending import Blend
     from compsparse.models.fitted_graph import FittedGraph
+
+    Fitted = FittedGraph | Blend
 
 Completion = Callable[[FunctionGraph], tuple[FunctionGraph, tuple[str, ...]]]
 """Puts functions into the nodes of a graph, and says what is to be known of them."""
@@ -47,7 +50,7 @@ class Findings:
         advice: sentences that hold for everything the strategy finds.
         turns: which inputs were seen to change how pairs of others act together, by output, where that was measured.
         complete: puts constituents into the graph that was grown, if the search knows them.
-        fit: fits the final model of the graph, if there is to be one.
+        fit: fits the final model of the graph, if there is to be one, and what predicts beside it.
     """
 
     source: str
@@ -67,7 +70,7 @@ class Findings:
     advice: tuple[str, ...] = ()
     turns: Tables = field(default_factory=dict)
     complete: Completion | None = None
-    fit: Callable[[FunctionGraph], FittedGraph] | None = None
+    fit: Callable[[FunctionGraph], Fitted] | None = None
 
 
 class Strategy(Protocol):
@@ -155,22 +158,39 @@ def assembled(findings: Findings) -> Discovery:
     if findings.complete is not None:
         graph, of_graph = findings.complete(graph)
     graph = graph.without_looking_at(findings.not_looked_at).from_origin(Origin.DISCOVERED)
-    model = None if findings.fit is None else findings.fit(graph)
+    model, blend = (None, None) if findings.fit is None else _parts(findings.fit(graph))
     seconds = findings.cost.seconds + time.perf_counter() - started
     return Discovery(
         graph=graph,
-        evidence=findings.evidence,
+        evidence=findings.evidence if blend is None else _doubted(findings.evidence, blend),
         status=_status(findings.status, model),
         cost=replace(findings.cost, seconds=seconds),
         source=findings.source,
         account=findings.account,
         path=findings.path,
         noise=findings.noise,
-        caveats=(*findings.caveats, *of_graph),
+        caveats=(*findings.caveats, *of_graph, *([] if blend is None else [blend.sentence])),
         advice=findings.advice,
         turns=findings.turns,
         model=model,
+        blend=blend,
     )
+
+
+def _parts(fitted: Fitted) -> tuple[FittedGraph, Blend | None]:
+    """The model of the graph, and what predicts beside it."""
+    from compsparse.models.blending import Blend
+
+    return (fitted.graph, fitted) if isinstance(fitted, Blend) else (fitted, None)
+
+
+def _doubted(evidence: tuple[Evidence, ...], blend: Blend) -> tuple[Evidence, ...]:
+    """The evidence; modules of a graph that loses to a model which knows nothing of it hold nearly at best."""
+    lost = blend.regret
+    if lost is None:
+        return evidence
+    doubt = f"the graph explains {-lost.difference:.2%} ± {lost.spread:.2%} less of rows not seen than {lost.name}"
+    return tuple(replace(e, doubts=(*e.doubts, doubt)) for e in evidence)
 
 
 def _kinds_not_examined(findings: Findings) -> Findings:

@@ -121,15 +121,14 @@ class TableEstimator(ShowsWhatItLearned, BaseEstimator):
 
 
 class PredictsNumbers(RegressorMixin):
-    """Predicts numbers with ``model_``, shaped like the target of ``fit``."""
+    """Predicts numbers, shaped like the target of ``fit``."""
 
-    model_: FittedGraph
     flat_target_: bool
 
     def predict(self, X: Any) -> np.ndarray:
         """Predicted values, shaped like the target of ``fit``."""
         table = self._rows_to_predict(X)
-        values = self.model_.predict(table)
+        values: np.ndarray = self._predictor.predict(table)
         return values if self.flat_target_ else values.reshape(len(values), -1)
 
     def __sklearn_tags__(self) -> Any:
@@ -139,15 +138,15 @@ class PredictsNumbers(RegressorMixin):
 
 
 class PredictsClasses(ClassifierMixin):
-    """Predicts the classes of ``model_``."""
+    """Predicts classes."""
 
-    model_: FittedGraph
     classes_: np.ndarray
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probability of every class, in the order of ``classes_``."""
         table = self._rows_to_predict(X)
-        return self.model_.predict_proba(table)
+        shares: np.ndarray = self._predictor.predict_proba(table)
+        return shares
 
     def predict(self, X: Any) -> np.ndarray:
         """The likeliest class of each row."""

@@ -23,7 +23,8 @@ from compsparse.estimators.base import (
     whole_or_not_at_all,
 )
 from compsparse.graph import FunctionGraph
-from compsparse.models import FittedGraph
+from compsparse.models import Blend, FittedGraph
+from compsparse.models.scores import PredictWith
 from compsparse.progress import begin_stage, shown
 from compsparse.tables import Table
 from compsparse.training import FitConfig
@@ -39,6 +40,7 @@ class _CompositionalEstimator(TableEstimator):
     width: int = 24
     n_restarts: int = 64
     n_steps: int | None = None
+    predict_with: PredictWith = "blend"
     time_limit: float | None = None
     device: str | None = None
     random_state: Any = None
@@ -59,6 +61,7 @@ class _CompositionalEstimator(TableEstimator):
                 classification=classification,
                 fit_config=FitConfig(n_restarts=self.n_restarts, training=training),
                 width=self.width,
+                predict_with=self.predict_with,
                 effort=self.effort,
                 random_state=drawn_seed(self.random_state),
                 device=self.device,
@@ -85,6 +88,10 @@ class _CompositionalEstimator(TableEstimator):
         assert self.discovery_.model is not None
         return self.discovery_.model
 
+    @property
+    def _predictor(self) -> FittedGraph | Blend:
+        return self.discovery_.predictor
+
 
 class CompositionalRegressor(PredictsNumbers, _CompositionalEstimator):
     """Finds the function graph of a table and predicts with the network that mirrors it.
@@ -93,13 +100,15 @@ class CompositionalRegressor(PredictsNumbers, _CompositionalEstimator):
         effort: multiplies the training steps of every trial in the search.
         width: units in each hidden layer of a node network.
         n_restarts, n_steps: of the final fit; None takes 4000 steps, or 20 for every row where that is less.
+        predict_with: ``blend`` predicts with the graph and models that know nothing of it, as far as these predict
+            better; ``graph`` with the graph alone, and fits nothing else.
         time_limit: seconds for discovery and fit together; the best so far is kept.
         device: where to train, such as ``"cuda"``.
         verbose: show progress.
 
     Attributes:
         discovery_: the :class:`~compsparse.discovery.Discovery`: graph, evidence, path, caveats, model.
-        graph_, model_: its graph and its model.
+        graph_, model_: its graph and its model; what predicts beside it is ``discovery_.blend``.
 
     >>> from compsparse.tasks import tanh_tree
     >>> sample = tanh_tree(4).sample(300, random_state=0)
@@ -114,6 +123,15 @@ class CompositionalRegressor(PredictsNumbers, _CompositionalEstimator):
         self._discover(X, y, sample_weight, classification=False)
         self.flat_target_ = np.asarray(y).ndim == 1
         return self
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
+        """The ends of intervals that hold so large a share of new rows like those of the fit.
+
+        Raises:
+            ConfigError: the model was not judged by rows not seen.
+        """
+        table = self._rows_to_predict(X)
+        return self.discovery_.predict_interval(table, coverage)
 
 
 class CompositionalClassifier(PredictsClasses, _CompositionalEstimator):

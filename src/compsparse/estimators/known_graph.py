@@ -101,6 +101,10 @@ class GraphEstimator(TableEstimator):
             refine_iterations=self.refine_iterations,
         )
 
+    @property
+    def _predictor(self) -> FittedGraph:
+        return self.model_
+
     def _rows_to_predict(self, X: Any) -> Table:
         check_is_fitted(self, "model_")
         return self._table_for(self.model_.code, X)

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 _HOME = {
     "Assessment": "assessment",
     "assess": "assessment",
+    "Blend": "blending",
+    "HonestScore": "blending",
     "FittedGraph": "fitted_graph",
     "fit_model": "fitting",
     "FittedConstant": "formulas.record",
@@ -30,10 +32,12 @@ _HOME = {
 
 __all__ = [
     "Assessment",
+    "Blend",
     "ClassScore",
     "FittedConstant",
     "FittedGraph",
     "FoundFormula",
+    "HonestScore",
     "Importance",
     "Importances",
     "LearnedNodes",
@@ -60,6 +64,7 @@ def __dir__() -> list[str]:
 
 if TYPE_CHECKING:
     from compsparse.models.assessment import Assessment, assess
+    from compsparse.models.blending import Blend, HonestScore
     from compsparse.models.constituents import learned_nodes
     from compsparse.models.fitted_graph import FittedGraph
     from compsparse.models.fitting import fit_model

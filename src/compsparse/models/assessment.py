@@ -13,7 +13,11 @@ from compsparse.tables.splitting import SplitTable
 from compsparse.text import in_a_line
 
 if TYPE_CHECKING:
+    from compsparse.models.blending import Blend
     from compsparse.models.fitted_graph import FittedGraph
+
+BLEND = "blend of graph and others (compsparse)"
+"""What models that predict beside a graph are called together."""
 
 
 @in_a_line
@@ -57,6 +61,8 @@ class Assessment:
         if not better:
             return ""
         best = max(better, key=lambda score: "boosting" in score.model)
+        blended = next((score for score in better if score.model == BLEND), None)
+        best = blended if blended is not None and blended.unexplained <= best.unexplained else best
         name = best.model.split(" (")[0]
         who, short = ("Gradient boosting", "boosting") if "boosting" in name else (f"The {name}", f"the {name}")
         figures = " against ".join(distinct_texts(best.measured, self.own.measured))
@@ -79,16 +85,22 @@ def assess(
         others: scores of other models on the same split, as from
             :func:`~compsparse.models.comparison.baseline_scores`.
     """
-    seconds = model.seconds if seconds is None else seconds
+    own = scored(model, split, name, model.seconds if seconds is None else seconds)
     observed, n_train = split.target_test.values, len(split.target.values)
     if model.classes is None:
         predicted = model.predict(split.X_test).reshape(len(observed), -1)
-        own = score_numbers(name, observed, predicted, seconds)
         return Assessment(model.targets, observed, predicted, own, n_train, tuple(others))
     probabilities = model.predict_proba(split.X_test)
-    shares = np.bincount(split.target.values) / n_train
-    score = score_classes(name, observed, probabilities, shares, seconds)
     classes = tuple(model.classes)
     return Assessment(
-        model.targets, observed, probabilities.argmax(1), score, n_train, tuple(others), classes, probabilities
+        model.targets, observed, probabilities.argmax(1), own, n_train, tuple(others), classes, probabilities
     )
+
+
+def scored(model: FittedGraph | Blend, split: SplitTable, name: str, seconds: float) -> Score | ClassScore:
+    """How a model does on the test rows of a split table."""
+    observed = split.target_test.values
+    if split.classes is None:
+        return score_numbers(name, observed, model.predict(split.X_test).reshape(len(observed), -1), seconds)
+    shares = np.bincount(split.target.values) / len(split.target.values)
+    return score_classes(name, observed, model.predict_proba(split.X_test), shares, seconds)

@@ -177,10 +177,10 @@ class Constituents:
         if isinstance(column, TextColumn):
             codes = column.codes(np.arange(len(column.shown)))
             return [_Wire(Axis(name, column.shown), codes, _commonest(carried.T))]
-        if isinstance(column, NumberColumn) and column.marks_missing:
-            (shown,) = [self._number_wire(name, 0, self._label(name))]
-            there = np.full((len(shown.codes), 1), -1.0)
-            return [_Wire(shown.axis, np.hstack([shown.codes, there]), np.append(shown.typical, -1.0))]
+        if isinstance(column, NumberColumn) and column.width > 1:
+            shown = self._number_wire(name, 0, self._label(name))
+            codes, typical = (column.codes(self.readable(name, 0, raw)) for raw in (shown.codes[:, 0], shown.typical))
+            return [_Wire(shown.axis, codes, typical[0])]
         one = len(carried) == 1
         labels = [self._label(name)] if one else [f"{name}, channel {c + 1}" for c in range(len(carried))]
         return [self._number_wire(name, c, label) for c, label in enumerate(labels)]

@@ -53,8 +53,8 @@ class _WholeModel(nn.Module):
         codes = torch.where(gone, torch.zeros_like(x), (inside - self.mean) / self.spread)
         if self.marked:
             codes = torch.cat([codes, 2.0 * gone[:, self.marked].to(x.dtype) - 1.0], 1)[:, self.order]
-        outputs: Tensor = self.network(codes).mean(0)
-        return torch.softmax(outputs, -1) if self.gives_classes else outputs * self.scale + self.centre
+        outputs: Tensor = self.network(codes).mean(0) * self.scale + self.centre
+        return torch.softmax(outputs, -1) if self.gives_classes else outputs
 
 
 def model_to_onnx(model: FittedGraph, path: str | os.PathLike[str]) -> None:

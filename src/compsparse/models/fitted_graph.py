@@ -34,7 +34,8 @@ class FittedGraph:
         code: how the table becomes numbers.
         network: mirrors the graph over the encoded columns; its replicas are averaged.
         targets: names of what is predicted.
-        centre, scale: of the targets, for numbers.
+        centre, scale: what outputs are multiplied by and what is added then: numbers in their own units, or
+            calibrated log odds of classes.
         classes: labels in the order of the outputs, or None for numbers.
         status: how the fit ended.
         seconds: what the fit took.
@@ -55,6 +56,11 @@ class FittedGraph:
     n_iter: int = 0
 
     @property
+    def unread(self) -> frozenset[str]:
+        """Inputs that the graph does not read."""
+        return frozenset(self.graph.unread)
+
+    @property
     def size(self) -> NetworkSize:
         """Parameters and multiplications of one of the networks."""
         return count(self.network)
@@ -66,14 +72,14 @@ class FittedGraph:
 
     @usual_settings()
     def outputs(self, X: Any) -> np.ndarray:
-        """Raw outputs of the ensemble, (rows, outputs); logits for classes.
+        """What the ensemble says, (rows, outputs): numbers in their own units; logits for classes.
 
         A table with names needs the columns that the graph reads, and no others; an array needs all.
         """
         with torch.no_grad():
             codes = torch.as_tensor(self.code.encoded(X, self.graph.unread))
             mean: np.ndarray = self.network(codes).mean(0).numpy()
-        return mean
+        return np.asarray(mean * np.array(self.scale) + np.array(self.centre))
 
     def predict(self, X: Any) -> np.ndarray:
         """Numbers, flat where there is one target; or the likeliest class of each row."""
@@ -81,8 +87,7 @@ class FittedGraph:
         if self.classes is not None:
             labels: np.ndarray = labels_as_array(self.classes)[outputs.argmax(1)]
             return labels
-        values: np.ndarray = outputs * np.array(self.scale) + np.array(self.centre)
-        return values[:, 0] if values.shape[1] == 1 else values
+        return outputs[:, 0] if outputs.shape[1] == 1 else outputs
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probability of every class, (rows, classes)."""

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-import torch
-
 from compsparse.checks import (
     RandomState,
     check_count,
@@ -19,6 +16,7 @@ from compsparse.checks import (
 )
 from compsparse.errors import ConfigError, DataError
 from compsparse.graph import FunctionGraph, Node
+from compsparse.models.cross_fitting import standardised, training_data_of
 from compsparse.models.fitted_graph import FittedGraph, over_columns
 from compsparse.models.matching import matched_graph
 from compsparse.networks import MirrorNetwork, Sharing
@@ -28,7 +26,6 @@ from compsparse.surroundings import usual_settings
 from compsparse.tables.coded import CodedTable, coded_table, with_its_target
 from compsparse.tables.coding import TableCode
 from compsparse.tables.columns import Table
-from compsparse.tables.scaling import scale_of
 from compsparse.tables.splitting import spared_rows
 from compsparse.tables.targets import Target, free_names
 from compsparse.training import CrossEntropy, FitConfig, Penalties, fit_graph
@@ -115,29 +112,27 @@ def fit_model(
             leaves_out=graph is None,
         ).without_copies()
         if graph is None:
-            mirrored = _over_every_input(table.code)
+            mirrored = over_every_input(table.code)
         table = table.only(mirrored.inputs)
-    target, centre, scale = _standardised(table)
-    weights = None
-    if table.sample_weight is not None:
-        weights = torch.as_tensor(table.sample_weight / table.sample_weight.mean(), dtype=torch.float32, device=place)
+    _, centre, scale = standardised(table)
+    data = training_data_of(table, place)
     graph = over_columns(mirrored, table.code)
     read = [name for name in graph.inputs if name not in graph.unread] or graph.inputs
     columns_read = [graph.index[name] for name in read]
     fit = fit_graph(
         FunctionGraph(read, graph.nodes, graph.outputs),
-        torch.as_tensor(table.X[:, columns_read], dtype=torch.float32, device=place),
-        target.to(place),
+        data.X[:, columns_read],
+        data.y,
         config,
         validation=spared_rows(len(table.X), validation_fraction, seed),
-        sample_weight=weights,
+        sample_weight=data.sample_weight,
         penalties=penalties,
         loss=None if table.target.classes is None else CrossEntropy(),
         width=width,
         depth=depth,
         activation=activation,
         channels=channels,
-        out_channels=_out_channels(mirrored, table.target),
+        out_channels=out_channels_of(mirrored, table.target),
         share=share,
         random_state=seed,
         progress=progress,
@@ -168,25 +163,14 @@ def _over_all(graph: FunctionGraph, network: MirrorNetwork) -> MirrorNetwork:
     return whole
 
 
-def _over_every_input(code: TableCode) -> FunctionGraph:
+def over_every_input(code: TableCode) -> FunctionGraph:
     """One node over all inputs that were not left out."""
     read = [name for name in code.names if name not in code.left_out]
     (name,) = free_names(["y"], code.names)
     return FunctionGraph(code.names, [Node(name, tuple(read))]).from_origin(Origin.GIVEN)
 
 
-def _standardised(table: CodedTable) -> tuple[torch.Tensor, tuple[float, ...], tuple[float, ...]]:
-    """The target as the network learns it, with what was taken away and divided by."""
-    values, weight = table.target.values, table.sample_weight
-    if table.target.classes is not None:
-        return torch.as_tensor(values, dtype=torch.long), (), ()
-    scales = [scale_of(column, weight) for column in values.T]
-    columns = [scale.standardised(column) for scale, column in zip(scales, values.T, strict=True)]
-    target = torch.as_tensor(np.stack(columns, axis=1), dtype=torch.float32)
-    return target, tuple(s.centre for s in scales), tuple(s.spread for s in scales)
-
-
-def _out_channels(graph: FunctionGraph, target: Target) -> int:
+def out_channels_of(graph: FunctionGraph, target: Target) -> int:
     """Numbers that each output of the graph carries."""
     n_outputs = len(graph.outputs)
     if target.classes is not None:

@@ -28,7 +28,7 @@ from compsparse.tables.notation import DECIMALS
 from compsparse.training import TrainingStatus
 
 MODEL_FORMAT = "compsparse.model"
-MODEL_VERSION = 2
+MODEL_VERSION = 3
 _KINDS = {
     "number": NumberColumn,
     "levels": TextColumn,
@@ -36,7 +36,12 @@ _KINDS = {
     "date": DateColumn,
     "left out": LeftOutColumn,
 }
-_DAMAGE = (KeyError, TypeError, ValueError, AttributeError, IndexError, RuntimeError, OverflowError, CompsparseError)
+_STORED = {"float32": "<f4", "float64": "<f8", "int32": "<i4"}
+DAMAGE = (
+    *(KeyError, StopIteration, TypeError, ValueError, AttributeError, IndexError, RuntimeError, OverflowError),
+    CompsparseError,
+)
+"""What reading values that are damaged may raise."""
 
 
 def model_to_dict(model: FittedGraph) -> dict[str, Any]:
@@ -49,11 +54,9 @@ def model_to_dict(model: FittedGraph) -> dict[str, Any]:
             "format": MODEL_FORMAT,
             "version": MODEL_VERSION,
             "graph": graph_to_dict(model.graph),
-            "inputs": [column_to_dict(column) for column in model.code.inputs],
-            "treatments": [asdict(treatment) for treatment in model.code.treatments],
-            "na": list(model.code.na),
+            **code_to_dict(model.code),
             "shape": {**asdict(config), "n_replicas": model.network.n_replicas},
-            "weights": {name: _packed(value) for name, value in model.network.state_dict().items()},
+            "weights": {name: packed_array(value.cpu().numpy()) for name, value in model.network.state_dict().items()},
             "targets": list(model.targets),
             "centre": list(model.centre),
             "scale": list(model.scale),
@@ -77,8 +80,8 @@ def model_from_dict(data: Any, source: str = "the model") -> FittedGraph:
     content = check_seal(data, source)
     try:
         return _model(content)
-    except _DAMAGE as error:
-        raise DataError(f"the model's JSON is damaged or incomplete: {_first_line(error)}") from None
+    except DAMAGE as error:
+        raise DataError(f"the model's JSON is damaged or incomplete: {first_line(error)}") from None
 
 
 def model_from_text(text: str, source: str) -> FittedGraph:
@@ -91,20 +94,23 @@ def model_from_text(text: str, source: str) -> FittedGraph:
             data = check_seal(data, "it")["model"]
         return model_from_dict(data, "it")
     except DataError as error:
-        raise DataError(f"{source} holds no model that compsparse wrote: {_first_line(error)}") from None
+        raise DataError(f"{source} holds no model that compsparse wrote: {first_line(error)}") from None
 
 
 def _model(data: Mapping[str, Any]) -> FittedGraph:
-    code = _code(data)
+    code = code_from_dict(data)
     graph = graph_from_dict(data["graph"])
-    weights = {name: _unpacked(name, value) for name, value in data["weights"].items()}
+    weights = {name: torch.as_tensor(unpacked_array(name, value)) for name, value in data["weights"].items()}
     columns = over_columns(graph, code)
     _check_shapes(columns, data["shape"], weights)
     network = mirror(columns, random_state=0, dtype=torch.float64, **data["shape"])
     network.load_state_dict(weights)
     targets, centre, scale = tuple(data["targets"]), tuple(data["centre"]), tuple(data["scale"])
     classes = None if data["classes"] is None else tuple(data["classes"])
-    given = [len(classes)] if classes is not None else [len(targets), len(centre), len(scale)]
+    given = [len(targets), len(centre), len(scale)]
+    if classes is not None:  # those of versions before 3 have no centre and no scale
+        centre, scale = centre or (0.0,) * len(classes), scale or (1.0,) * len(classes)
+        given = [len(classes), len(centre), len(scale)]
     if given != [network.n_outputs] * len(given):
         raise DataError(f"the network has {network.n_outputs} outputs, the record speaks of {max(given)}")
     return FittedGraph(
@@ -112,7 +118,7 @@ def _model(data: Mapping[str, Any]) -> FittedGraph:
         code=code,
         network=network,
         targets=targets,
-        centre=tuple(_finite("the centre of a target", value) for value in centre),
+        centre=tuple(finite_number("the centre of a target", value) for value in centre),
         scale=tuple(_spread("the scale of a target", value) for value in scale),
         classes=classes,
         status=TrainingStatus[data["status"]],
@@ -122,12 +128,13 @@ def _model(data: Mapping[str, Any]) -> FittedGraph:
     )
 
 
-def _packed(values: torch.Tensor) -> dict[str, Any]:
+def packed_array(values: np.ndarray) -> dict[str, Any]:
+    """An array as its shape and base64, in as few bytes as hold it exactly."""
+    whole = values.dtype.kind in "iu"
     # float32 is what is fitted; half the size of what predicts
-    array = values.detach().cpu().numpy().astype("<f8")
-    kind = "float32" if (array.astype("<f4") == array).all() else "float64"
-    stored = array.astype("<f4" if kind == "float32" else "<f8")
-    return {"shape": list(array.shape), kind: base64.b64encode(stored.tobytes()).decode("ascii")}
+    kind = "int32" if whole else "float32" if (values.astype("<f4") == values).all() else "float64"
+    stored = np.asarray(values, dtype=_STORED[kind])
+    return {"shape": list(values.shape), kind: base64.b64encode(stored.tobytes()).decode("ascii")}
 
 
 def _check_shapes(graph: FunctionGraph, shape: Mapping[str, Any], weights: Mapping[str, torch.Tensor]) -> None:
@@ -147,7 +154,12 @@ def _check_shapes(graph: FunctionGraph, shape: Mapping[str, Any], weights: Mappi
         raise DataError("the weights are not those of the network that is described")
 
 
-def _finite(what: str, value: Any) -> float:
+def finite_number(what: str, value: Any) -> float:
+    """A number that is finite.
+
+    Raises:
+        DataError: it is not.
+    """
     number = float(value)
     if not math.isfinite(number):
         raise DataError(f"{what} must be a finite number, got {value!r}")
@@ -155,18 +167,19 @@ def _finite(what: str, value: Any) -> float:
 
 
 def _spread(what: str, value: Any) -> float:
-    if not _finite(what, value) > 0:
+    if not finite_number(what, value) > 0:
         raise DataError(f"{what} must be above zero, got {value!r}")
     return float(value)
 
 
-def _unpacked(name: str, entry: Mapping[str, Any]) -> torch.Tensor:
-    kind = "float32" if "float32" in entry else "float64"
+def unpacked_array(name: str, entry: Mapping[str, Any]) -> np.ndarray:
+    """The array that :func:`packed_array` wrote."""
+    kind = next(kind for kind in _STORED if kind in entry)
     content = base64.b64decode(entry[kind], validate=True)
-    array = np.frombuffer(content, dtype="<f4" if kind == "float32" else "<f8").reshape(entry["shape"])
+    array = np.frombuffer(content, dtype=_STORED[kind]).reshape(entry["shape"])
     if not np.isfinite(array).all():
         raise DataError(f"the weights {name!r} hold numbers that are not finite")
-    return torch.as_tensor(array.astype(np.float64))
+    return array.astype(np.int64 if kind == "int32" else np.float64)
 
 
 # ---- columns --------------------------------------------------------------------------------------
@@ -180,7 +193,17 @@ def column_to_dict(column: Input) -> dict[str, Any]:
     return {"kind": kind, **asdict(column)}
 
 
-def _code(data: Mapping[str, Any]) -> TableCode:
+def code_to_dict(code: TableCode) -> dict[str, Any]:
+    """How a table is read, as JSON values."""
+    return {
+        "inputs": [column_to_dict(column) for column in code.inputs],
+        "treatments": [asdict(treatment) for treatment in code.treatments],
+        "na": list(code.na),
+    }
+
+
+def code_from_dict(data: Mapping[str, Any]) -> TableCode:
+    """What :func:`code_to_dict` wrote."""
     treatments = (
         Treatment(str(t["column"]), tuple(map(str, t["inputs"])), str(t["sentence"]))
         for t in data.get("treatments", ())
@@ -204,19 +227,25 @@ def _column(entry: Mapping[str, Any]) -> Input:
             raise DataError(f"{what} must be coded as a number or as levels")
         if values["part"] not in ("days", *ROUNDS) or values["order"] not in ("", *ORDERS):
             raise DataError(f"{what} names a part of a date that is not known")
-        return DateColumn(**(values | {"start": _finite(f"the start of {what}", values["start"]), "coded": coded}))
+        return DateColumn(
+            **(values | {"start": finite_number(f"the start of {what}", values["start"]), "coded": coded})
+        )
     if kind == "means":
         return _mean_column(values, what)
     if values.get("decimal", ".") not in DECIMALS:
         raise DataError(f"{what} names a decimal sign that is not known")
     for name in {"mean", "low", "high"} & set(values):
-        values[name] = _finite(f"the {name} of {what}", values[name])
+        values[name] = finite_number(f"the {name} of {what}", values[name])
+    values["knots"] = tuple(finite_number(f"a knot of {what}", knot) for knot in values.get("knots", ()))
+    if any(not a < b for a, b in pairwise(values["knots"])):
+        raise DataError(f"the knots of {what} must rise")
     return NumberColumn(**(values | {"scale": _spread(f"the scale of {what}", values["scale"])}))
 
 
 def _mean_column(values: Mapping[str, Any], what: str) -> MeanColumn:
     rows = [
-        [_finite(f"a code of {what}", x) for x in row] for row in (*values["means"], values["rare"], values["missing"])
+        [finite_number(f"a code of {what}", x) for x in row]
+        for row in (*values["means"], values["rare"], values["missing"])
     ]
     levels = tuple(map(str, values["levels"]))
     if len({len(row) for row in rows}) != 1 or len(rows) != len(levels) + 2:
@@ -225,7 +254,8 @@ def _mean_column(values: Mapping[str, Any], what: str) -> MeanColumn:
     return MeanColumn(values["name"], levels, tuple(means), rare, missing)
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
+    """An error in one line."""
     if isinstance(error, KeyError):
         return f"there is no {error}"
     return next(iter(str(error).strip().splitlines()), type(error).__name__)

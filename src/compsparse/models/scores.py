@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
+from compsparse.checks import check_choice
+
+PredictWith = Literal["graph", "blend"]
+"""Whether a graph predicts alone, or with models that know nothing of it."""
 _LEAST_PROBABILITY = 1e-6
 _FEWEST_DECIMALS, _MOST_DECIMALS = 2, 15
+
+
+def check_predict_with(value: object) -> PredictWith:
+    """One of the two ways to predict; None is the blend."""
+    chosen = "blend" if value is None else check_choice("predict_with", value, get_args(PredictWith))
+    return "graph" if chosen == "graph" else "blend"
 
 
 @dataclass(frozen=True)

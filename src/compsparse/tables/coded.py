@@ -60,6 +60,11 @@ class CodedTable:
             n_copies=len(same) - len(kept),
         )
 
+    def rows(self, chosen: np.ndarray) -> CodedTable:
+        """Some of the rows."""
+        weight = None if self.sample_weight is None else self.sample_weight[chosen]
+        return replace(self, X=self.X[chosen], target=self.target.rows(chosen), sample_weight=weight)
+
     def only(self, names: Sequence[str]) -> CodedTable:
         """Some of the inputs, in the order of their names."""
         own, place = {}, 0

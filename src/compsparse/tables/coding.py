@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,15 @@ from compsparse.errors import DataError
 from compsparse.sizes import check_size
 from compsparse.tables.columns import SEPARATOR, Table
 from compsparse.tables.copies import copies_in
-from compsparse.tables.inputs import Input, LeftOutColumn, MeanColumn, TextColumn
+from compsparse.tables.inputs import (
+    Input,
+    LeftOutColumn,
+    MeanColumn,
+    NumberColumn,
+    TextColumn,
+    changed_numbers,
+    readable,
+)
 from compsparse.tables.levels import honest_codes
 from compsparse.tables.looking import Rows, Treatment, left_out_treatment, look_at
 from compsparse.tables.problems import Problems
@@ -98,6 +107,28 @@ class TableCode:
         else:
             chosen = table.named(self.sources).chosen(kept)
         return chosen.without(self.na)
+
+    @property
+    def clips(self) -> bool:
+        """Whether numbers beyond those of the fit are moved to their ends."""
+        numbers = [c for c in map(readable, self.inputs) if isinstance(c, NumberColumn)]
+        return all(number.clips for number in numbers)
+
+    def clipping(self) -> TableCode:
+        """The code that moves numbers beyond those of the fit to their ends."""
+        clip = partial(replace, clips=True)
+        return replace(self, inputs=tuple(changed_numbers(column, clip) for column in self.inputs))
+
+    def outside(self, X: Any, unused: Collection[str] = ()) -> dict[str, np.ndarray]:
+        """The rows, counted from 0, in which a number lies beyond those of the fit, by column."""
+        table = self.chosen(X, unused)
+        values = dict(zip(table.names or (), table.columns, strict=True))
+        found = {
+            c.name: c.is_outside(values[c.name])
+            for c in self.inputs
+            if isinstance(c, NumberColumn) and c.name in values
+        }
+        return {name: np.flatnonzero(is_outside) for name, is_outside in found.items() if is_outside.any()}
 
     def only(self, names: Sequence[str]) -> TableCode:
         """The code of some of the inputs, in the order of their names.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -30,6 +32,8 @@ class NumberColumn:
         marks_missing: whether there is that second column.
         low, high: the ends of the numbers of the fit; infinite cells are moved there.
         decimal, unit: how the numbers are written where they stand in texts.
+        knots: standardised numbers; further columns say how far a number has come from each to the next.
+        clips: whether all numbers beyond the ends are moved there.
     """
 
     name: str
@@ -40,6 +44,8 @@ class NumberColumn:
     high: float = _LARGEST
     decimal: str = "."
     unit: str = ""
+    knots: tuple[float, ...] = field(default=(), repr=False)
+    clips: bool = False
 
     @property
     def column(self) -> str:
@@ -49,22 +55,25 @@ class NumberColumn:
     @property
     def width(self) -> int:
         """Encoded columns."""
-        return 1 + self.marks_missing
+        return 1 + self.marks_missing + max(0, len(self.knots) - 1)
 
     def numbers(self, values: np.ndarray) -> np.ndarray:
         """The column in its own units, NaN where cells are missing."""
         found = numbers_in(values, f"column {self.name!r}", Notation(self.decimal, self.unit))
-        infinite = np.isinf(found)
-        if infinite.any():
-            found = np.where(infinite, np.clip(found, self.low, self.high), found)
-        return found
+        moved = np.isfinite(found) & self.clips | np.isinf(found)
+        return np.where(moved, np.clip(found, self.low, self.high), found) if moved.any() else found
+
+    def is_outside(self, values: np.ndarray) -> np.ndarray:
+        """Which cells lie beyond the numbers of the fit."""
+        found = numbers_in(values, f"column {self.name!r}", Notation(self.decimal, self.unit))
+        return np.asarray((found < self.low) | (found > self.high))
 
     def codes(self, numbers: np.ndarray) -> np.ndarray:
         """Numbers in their own units as (rows, width)."""
         gone = np.isnan(numbers)
         standardised = Scale(self.mean, self.scale).standardised(np.where(gone, self.mean, numbers))
         marks = [np.where(gone, 1.0, -1.0)] if self.marks_missing else []
-        return np.stack([standardised, *marks], axis=1)
+        return np.column_stack([standardised, *marks, *between_knots(standardised, self.knots)])
 
     def encoded(self, values: np.ndarray) -> np.ndarray:
         """The column as (rows, width) numbers."""
@@ -79,6 +88,14 @@ class NumberColumn:
         if n := int(np.isinf(found).sum()):
             told.append(f"has {n:,} infinite cell{'s' * (n > 1)}, moved to the ends of the numbers of the fit")
         return " and ".join(told)
+
+
+def between_knots(standardised: np.ndarray, knots: Sequence[float]) -> list[np.ndarray]:
+    """How far numbers have come from each knot to the next, from -1 to 1: functions of one input are linear in these.
+
+    The piecewise linear encoding of Gorishniy, Rubachev and Babenko (2022).
+    """
+    return [np.clip(2 * (standardised - a) / (b - a) - 1, -1.0, 1.0) for a, b in pairwise(knots)]
 
 
 @dataclass(frozen=True)
@@ -272,6 +289,13 @@ Input = NumberColumn | TextColumn | MeanColumn | DateColumn | LeftOutColumn
 def readable(column: Input) -> Input:
     """What an input is once dates are taken apart: a number or a category."""
     return column.coded if isinstance(column, DateColumn) else column
+
+
+def changed_numbers(column: Input, change: Callable[[NumberColumn], NumberColumn]) -> Input:
+    """The input with another reading of its numbers; others as they are."""
+    if isinstance(column, DateColumn) and isinstance(column.coded, NumberColumn):
+        return replace(column, coded=change(column.coded))
+    return change(column) if isinstance(column, NumberColumn) else column
 
 
 def dates_of(values: np.ndarray, order: str, what: str) -> np.ndarray:

@@ -61,3 +61,9 @@ def test_boosting_says_whether_inputs_act_where_networks_explain_nothing():
     assert explained_by_boosting(columns, NOISE / NOISE.std(), 0, Deadline()) == 0
     with pytest.raises(TimeIsOver):
         explained_by_boosting(columns, y, 0, Deadline.after(1e-9))
+
+
+def test_inputs_that_act_only_on_each_other_act():
+    D = RNG.uniform(-1, 1, (N, 1))
+    seen = examined(A * B + 0.7 * C * D + NOISE, d=D)
+    assert seen.acting == {"c", "d"}

@@ -1,7 +1,8 @@
 """The inputs that a tree does without: what the rows still say of each.
 
 A boosted model of the other inputs is fitted, and what it leaves of rows that it has not seen is held against every
-input that was left out. An input with which the residuals go, and which a second model predicts better with, acts.
+input that was left out. An input with which the residuals go, and which a second model predicts better with, acts;
+and so do inputs with all of which together it predicts better.
 """
 
 from __future__ import annotations
@@ -13,9 +14,15 @@ import numpy as np
 from scipy import stats
 
 from compsparse.clock import Deadline
-from compsparse.discovery.data.limits import BINS, FOLDS, MISTAKEN, MOST_ROWS_OF_RESIDUALS
+from compsparse.discovery.data.limits import (
+    BINS,
+    FOLDS,
+    MISTAKEN,
+    MOST_IN_BRANCH,
+    MOST_ROWS_OF_RESIDUALS,
+)
 from compsparse.discovery.structure.forest import Members
-from compsparse.discovery.structure.statistics import CLEARLY, t_statistic
+from compsparse.discovery.structure.statistics import CLEARLY, NOT_WORSE, t_statistic
 
 
 @dataclass(frozen=True)
@@ -57,12 +64,35 @@ def examine_left_out(
     acting: list[str] = []
     for name in sorted(seen, key=lambda name: tests[name][0]):
         having = _residuals(columns, [*sorted(used), *acting, name], y, deadline)
-        if t_statistic((having**2 - left**2).sum(1), np.ones(len(y))) < -CLEARLY:
+        if _helped(having, left) < -CLEARLY:
             acting.append(name)
             left = having
+    acting += _act_together(columns, sorted({*used, *acting}), y, left, deadline)
     spread = np.sqrt(np.mean((y - y.mean(0)) ** 2))
     room = {name: float(tests[name][1] / spread) for name in idle if name not in acting}
     return LeftOut(frozenset(acting), room)
+
+
+def _act_together(
+    columns: Mapping[str, np.ndarray], used: Sequence[str], y: np.ndarray, left: np.ndarray, deadline: Deadline
+) -> list[str]:
+    """The other inputs, if all of them together predict what the used ones leave; without those that do not help.
+
+    An input that acts only by what it does to others moves no mean of the residuals.
+    """
+    others = [name for name in columns if name not in used]
+    having = _residuals(columns, [*used, *others], y, deadline) if others else left
+    if _helped(having, left) > -CLEARLY:
+        return []
+    if len(others) > MOST_IN_BRANCH:
+        return others
+    without = {o: _residuals(columns, [*used, *(n for n in others if n != o)], y, deadline) for o in others}
+    return [name for name in others if _helped(having, without[name]) < -NOT_WORSE] or others
+
+
+def _helped(with_more: np.ndarray, without: np.ndarray) -> float:
+    """t of the squared errors with more inputs against those without; negative where they help."""
+    return float(t_statistic((with_more**2 - without**2).sum(1), np.ones(len(without))))
 
 
 def explained_by_boosting(columns: Mapping[str, np.ndarray], y: np.ndarray, seed: int, deadline: Deadline) -> float:
@@ -76,7 +106,7 @@ def explained_by_boosting(columns: Mapping[str, np.ndarray], y: np.ndarray, seed
     rows = np.random.default_rng(seed).permutation(len(y))[:MOST_ROWS_OF_RESIDUALS]
     y = y[rows] - y[rows].mean(0)
     left = _residuals({name: own[rows] for name, own in columns.items()}, list(columns), y, deadline)
-    if t_statistic((left**2 - y**2).sum(1), np.ones(len(y))) > -CLEARLY:
+    if _helped(left, y) > -CLEARLY:
         return 0.0
     return float(1 - np.mean(left**2) / np.mean(y**2))
 

@@ -21,8 +21,12 @@ class Effort:
 
 FEWEST_ROWS = 50
 """Rows below which five folds cannot tell structures apart."""
-SEARCH_SHARE, LEAST_FIT_SECONDS = 0.6, 1.0
-"""Share of the time limit that the search may take where a model is fitted after it; what that gets at least."""
+SEARCH_SHARE, LEAST_FIT_SECONDS, USUAL_FIT_SHARE = 0.5, 1.0, 0.3
+"""Share of the time limit that the search may take where a model is fitted after it; what that gets at least; and the
+share of it for the usual fit of the graph, before models are compared."""
+MUCH_LEFT = 0.01
+"""Share of the variance that a search leaves from which the usual fit, which suits laws with little noise, is left out
+for models that are compared."""
 USUAL_WIDTH, USUAL_EFFORT = 24, 1.0
 """Width of the nodes of the final model; factor of the steps of every trial."""
 MOST_RESAMPLES = 1000

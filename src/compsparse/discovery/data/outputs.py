@@ -150,6 +150,11 @@ class FoundTrees:
         return {name: smaller(f.tree, f.insides(name), f.bundles) for name, f in self.of.items()}
 
     @property
+    def left(self) -> float:
+        """What the searches left of rows that their fits had not seen, as a share of the variance; the most of them."""
+        return max(f.sketch.path[-1].error if f.sketch.path else 1.0 for f in self.of.values())
+
+    @property
     def status(self) -> DiscoveryStatus:
         """How the first search that did not run to its end has ended."""
         ends = [found.status for found in self.of.values() if found.status is not DiscoveryStatus.FINISHED]
@@ -223,9 +228,8 @@ def _cut_short(sketch: Sketch, status: DiscoveryStatus) -> FoundTree:
     """One node over what a sketch has, which went no further: nothing is said of its kinds."""
     units = sketch.units
     is_whole = len(units) == 1 and units.trees[0].children
-    return FoundTree(
-        tree=without_kinds(units.trees[0] if is_whole else units.joined(units.trees)), sketch=sketch, status=status
-    )
+    tree = without_kinds(units.trees[0] if is_whole else units.joined(units.trees))
+    return FoundTree(tree=hung_on_root(tree, frozenset(sketch.parked)), sketch=sketch, status=status)
 
 
 # ---- two ways to a tree --------------------------------------------------------------------------
@@ -457,11 +461,11 @@ def _about_unknown(names: Members, request: TableRequest) -> tuple[str, ...]:
 
 
 def _caveats(name: str, found: FoundTree, request: TableRequest, has_parts: bool) -> list[str]:
-    tree, n_rows = found.tree, len(request.table.X)
+    n_rows = len(request.table.X)
     if n_rows < limits.FEWEST_ROWS:
         return [f"{n_rows} rows are too few to look for structure (at least {limits.FEWEST_ROWS})"]
     if found.status is not DiscoveryStatus.FINISHED:
-        unused = sorted(set(request.table.code.columns) - request.left_out - tree.members)
+        unused = sorted(set(request.table.code.columns) - request.left_out - found.tree.members)
         early = f"the search for {name!r} ended early: inputs that seemed inert by then may act: "
         return [early + ", ".join(unused)] if unused else []
     if found.gate is not None and found.gate.given_up:

@@ -21,6 +21,7 @@ from compsparse.discovery.data.limits import (
 from compsparse.discovery.data.smooth.maps import has_heavy_tails, normal_scores
 from compsparse.discovery.structure.units import Dimension, read_units
 from compsparse.errors import DataError
+from compsparse.models.scores import check_predict_with
 from compsparse.progress import Progress, check_progress
 from compsparse.tables import CodedTable, coded_table
 from compsparse.tables.coded import rows_without_target
@@ -28,6 +29,7 @@ from compsparse.tables.scaling import scale_of
 
 if TYPE_CHECKING:
     from compsparse.discovery.data.strategy import DataOptions
+    from compsparse.models.scores import PredictWith
     from compsparse.training import FitConfig
 
 
@@ -39,7 +41,7 @@ class TableRequest:
         table: the rows as numbers, with their target and weights.
         left_out: inputs that can only be inert.
         caveats: what was left out, and why.
-        fit: whether a model is to be fitted at the end, of nodes of this width.
+        fit: whether a model is to be fitted at the end, of nodes of this width, and whether others beside it.
         resamples: on how many parts of the rows modules are looked for again; None decides by the rows.
         units: of inputs, by name.
         started, deadline, search_deadline: when the work began, and until when all of it and the search may take.
@@ -58,6 +60,7 @@ class TableRequest:
     fit: bool
     fit_config: FitConfig | None
     width: int
+    predict_with: PredictWith
     resamples: int | None
     units: Mapping[str, Dimension]
 
@@ -100,6 +103,7 @@ def read_request(X: Any, y: Any, options: DataOptions) -> TableRequest:
     deadline = Deadline.after(options.get("time_limit"))
     effort = check_number("effort", options.get("effort", USUAL_EFFORT), above=0)
     width = check_count("width", options.get("width", USUAL_WIDTH))
+    predict_with = check_predict_with(options.get("predict_with"))
     resamples = options.get("resamples")
     if resamples is not None:
         resamples = check_count("resamples", resamples, least=0, most=MOST_RESAMPLES)
@@ -137,6 +141,7 @@ def read_request(X: Any, y: Any, options: DataOptions) -> TableRequest:
         fit=fit,
         fit_config=options.get("fit_config"),
         width=width,
+        predict_with=predict_with,
         resamples=resamples,
         units=read_units(options.get("units") or {}, (*table.code.names, *table.target.outputs)),
     )

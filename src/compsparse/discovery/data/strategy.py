@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from compsparse.checks import RandomState
-from compsparse.clock import now
+from compsparse.clock import Deadline, now
+from compsparse.discovery.data.limits import MUCH_LEFT, USUAL_FIT_SHARE
 from compsparse.discovery.data.request import TableRequest, read_request
 from compsparse.discovery.record import Cost, Discovery
 from compsparse.discovery.strategy import Findings, assembled, is_function, known_options
@@ -16,7 +17,9 @@ from compsparse.progress import Progress
 from compsparse.surroundings import usual_settings
 
 if TYPE_CHECKING:
+    from compsparse.discovery.strategy import Fitted
     from compsparse.models.fitted_graph import FittedGraph
+    from compsparse.models.scores import PredictWith
     from compsparse.training import FitConfig
 
 
@@ -32,6 +35,8 @@ class DataOptions(TypedDict, total=False):
         fit: whether to fit the final model; True by default.
         fit_config: how the final model is fitted.
         width: of the nodes of the final model; 24 by default.
+        predict_with: ``blend`` (the default) also fits models that know nothing of the graph, for the best
+            predictions; with ``graph`` the graph predicts alone.
         effort: multiplies the training steps of every trial in the search; 1 by default.
         units: of inputs, such as ``{"rho": "kg/m^3"}``: groups of inputs that are pure numbers are preferred.
         random_state: a seed, or a generator of random numbers.
@@ -50,6 +55,7 @@ class DataOptions(TypedDict, total=False):
     fit: bool
     fit_config: FitConfig | None
     width: int
+    predict_with: PredictWith
     effort: float
     units: Mapping[str, str] | None
     random_state: RandomState
@@ -116,24 +122,46 @@ class DataStrategy:
                 "A graph from data is a hypothesis: it predicts held-out rows well, which is no proof of cause.",
                 "Inert means without an effect that these rows can show; more rows or less noise may show one.",
             ),
-            fit=(lambda graph: _fitted(graph, request)) if request.fit else None,
+            fit=(lambda graph: _fitted(graph, request, found.left)) if request.fit else None,
         )
 
 
 DATA = DataStrategy()
 
 
-def _fitted(graph: FunctionGraph, request: TableRequest) -> FittedGraph:
-    """The final model, in the time that the search has left."""
-    from compsparse.models import fit_model
+def _fitted(graph: FunctionGraph, request: TableRequest, left: float) -> Fitted:
+    """The final models, in the time that the search has left.
 
-    return fit_model(
+    Args:
+        left: what the search left of rows that its fits had not seen; where that is much, no fit will leave nothing.
+    """
+    from compsparse.models import fit_model
+    from compsparse.models.contest import contest_of, is_settled
+
+    def usual_fit(share: float) -> FittedGraph:
+        return fit_model(
+            graph,
+            request.table,
+            config=request.fit_config,
+            width=request.width,
+            random_state=request.seed,
+            device=request.device,
+            progress=request.progress,
+            time_limit=None if request.time_for_fit is None else share * request.time_for_fit,
+        )
+
+    usual = usual_fit(USUAL_FIT_SHARE) if left < MUCH_LEFT else None
+    if usual is not None and is_settled(usual):
+        return usual
+    blend = contest_of(
         graph,
         request.table,
+        request.predict_with,
         config=request.fit_config,
         width=request.width,
-        random_state=request.seed,
+        seed=request.seed,
         device=request.device,
         progress=request.progress,
-        time_limit=request.time_for_fit,
+        deadline=Deadline.after(request.time_for_fit),
     )
+    return blend or usual or usual_fit(1.0)
