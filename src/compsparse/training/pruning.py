@@ -301,8 +301,7 @@ def connected_units(network: MaskedNetwork) -> np.ndarray:
     for mask in reversed(masks[1:]):
         used.insert(0, (mask & used[0].unsqueeze(-1)).any(1))
     both = torch.cat([a & b for a, b in zip(reached[1:], used[:-1], strict=True)], dim=1)
-    share: np.ndarray = both.double().mean(1).cpu().numpy()
-    return share
+    return np.asarray(both.double().mean(1).cpu().numpy())
 
 
 @torch.no_grad()
