@@ -6,7 +6,7 @@ gradients of a program's rows lie one row after the other, so that every inner l
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -30,88 +30,84 @@ def step_kernel(function: Any) -> Any:
     return compiled(function, _MAY)
 
 
-class Rows(NamedTuple):
-    """What steps are taken on: a table, the weight of each row (empty for ones), and batches of row numbers.
-
-    Attributes:
-        batches: (R, steps, batch), of which the first ``counts`` are rows and the others padding.
-    """
-
-    X: np.ndarray
-    y: np.ndarray
-    weight: np.ndarray
-    batches: np.ndarray
-    counts: np.ndarray
-
-
-class Program(NamedTuple):
-    """What a replica computes: see :class:`~compsparse.networks.programs.LayerProgram`.
-
-    Attributes:
-        learns: (R, n) 1 for what learns and is not masked.
-    """
-
-    learns: np.ndarray
-    operations: np.ndarray
-    reads: np.ndarray
-    outputs: np.ndarray
-    n_rows: int
-
-
-class Adam(NamedTuple):
-    """The optimiser: its moments (R, n), the rate of each step, and how many were taken before these.
-
-    Attributes:
-        most_norm: of the gradient; infinite to leave it as it is.
-    """
-
-    momentum: np.ndarray
-    square: np.ndarray
-    rates: np.ndarray
-    done: int
-    decay: float
-    beta: float
-    beta_square: float
-    epsilon: float
-    most_norm: float
-
-
 @step_kernel
 def take_steps(
-    first: int, last: int, losses: np.ndarray, weights: np.ndarray, rows: Rows, program: Program, adam: Adam
+    first: int,
+    last: int,
+    losses: np.ndarray,
+    weights: np.ndarray,
+    learns: np.ndarray,
+    momentum: np.ndarray,
+    square: np.ndarray,
+    X: np.ndarray,
+    y: np.ndarray,
+    row_weight: np.ndarray,
+    batches: np.ndarray,
+    counts: np.ndarray,
+    rates: np.ndarray,
+    done: int,
+    decay: float,
+    betas: tuple[float, float],
+    epsilon: float,
+    most_norm: float,
+    operations: np.ndarray,
+    reads: np.ndarray,
+    outputs: np.ndarray,
+    n_rows: int,
 ) -> None:
-    """Steps of the replicas from the first to before the last; changes weights and moments, and writes the losses.
+    """Steps of some replicas on batches of row numbers; changes weights and moments, and adds up the losses.
 
     Args:
+        first, last: replicas from the first to before the last.
         weights: (R, n) all that learns, then constants.
+        learns: (R, n) 1 for what learns and is not masked.
+        row_weight: of each row of the table; empty for ones.
+        batches: (R, steps, batch), of which the first ``counts`` are rows and the others padding.
+        done: steps before these.
+        most_norm: of the gradient; infinite to leave it as it is.
     """
-    learns, outputs = program.learns, program.outputs
-    n_learned, n_inputs = learns.shape[1], rows.X.shape[1]
-    value = np.empty((program.n_rows, TILE), np.float32)
-    slope = np.empty((program.n_rows, TILE), np.float32)
-    back = np.empty((program.n_rows, TILE), np.float32)
+    n_learned, n_inputs = learns.shape[1], X.shape[1]
+    value = np.empty((n_rows, TILE), np.float32)
+    slope = np.empty((n_rows, TILE), np.float32)
+    back = np.empty((n_rows, TILE), np.float32)
     gradient = np.empty(weights.shape[1], np.float32)
     for r in range(first, last):
-        own, count = weights[r], rows.counts[r]
+        own, count = weights[r], counts[r]
         losses[r] = 0.0
-        for step in range(rows.batches.shape[1]):
+        for step in range(batches.shape[1]):
             gradient[:] = _ZERO
             loss = 0.0
             for start in range(0, count, TILE):
-                batch = rows.batches[r, step, start : min(start + TILE, count)]
+                batch = batches[r, step, start : min(start + TILE, count)]
                 n = len(batch)
                 for i in range(n_inputs):
                     row = value[i]
                     for b in range(n):
-                        row[b] = rows.X[batch[b], i]
-                _forwards(value, slope, n, own, program.operations, program.reads)
+                        row[b] = X[batch[b], i]
+                _forwards(value, slope, n, own, operations, reads)
                 back[:] = _ZERO
-                loss += _compare(value, back, rows.y, rows.weight, batch, outputs, count)
-                _backwards(value, slope, back, n, own, gradient, program.operations, program.reads, n_inputs)
+                loss += _compare(value, back, y, row_weight, batch, outputs, count)
+                _backwards(value, slope, back, n, own, gradient, operations, reads, n_inputs)
             losses[r] += loss / (count * len(outputs))
-            if adam.most_norm < np.inf:
-                _clip(gradient[:n_learned], learns[r], adam.most_norm)
-            _update(own[:n_learned], gradient[:n_learned], learns[r], adam.momentum[r], adam.square[r], step, adam)
+            if most_norm < np.inf:
+                _clip(gradient[:n_learned], learns[r], most_norm)
+            t = done + step + 1
+            rate = rates[step]
+            size = np.float32(rate / (1 - betas[0] ** t))
+            root = np.float32(1 / np.sqrt(1 - betas[1] ** t))
+            _update(
+                own[:n_learned],
+                gradient[:n_learned],
+                learns[r],
+                momentum[r],
+                square[r],
+                np.float32(1 - rate * decay),
+                np.float32(betas[0]),
+                np.float32(betas[1]),
+                size,
+                root,
+                np.float32(epsilon),
+            )
 
 
 @step_kernel
@@ -327,15 +323,19 @@ def _clip(gradient: np.ndarray, learns: np.ndarray, most: float) -> None:
 
 @step_kernel
 def _update(
-    weights: np.ndarray, gradient: np.ndarray, learns: np.ndarray, momentum: np.ndarray, square: np.ndarray, step: int,
-    adam: Adam,
-) -> None:  # fmt: skip
+    weights: np.ndarray,
+    gradient: np.ndarray,
+    learns: np.ndarray,
+    momentum: np.ndarray,
+    square: np.ndarray,
+    kept: float,
+    beta: float,
+    beta_square: float,
+    size: float,
+    root: float,
+    epsilon: float,
+) -> None:
     """AdamW as torch has it."""
-    t, rate = adam.done + step + 1, adam.rates[step]
-    kept, epsilon = np.float32(1 - rate * adam.decay), np.float32(adam.epsilon)
-    beta, beta_square = np.float32(adam.beta), np.float32(adam.beta_square)
-    size = np.float32(rate / (1 - adam.beta**t))
-    root = np.float32(1 / np.sqrt(1 - adam.beta_square**t))
     for i in range(len(weights)):
         g = gradient[i] * learns[i]
         momentum[i] = beta * momentum[i] + (_ONE - beta) * g

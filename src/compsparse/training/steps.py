@@ -211,21 +211,40 @@ class CompiledSteps(Steps):
     def advance(self, done: int, most: int) -> int:
         """As many steps as take a fraction of a second."""
         # imported here: compiled kernels need numba, which takes its time to load
-        from compsparse.training.step_kernel import Adam, Program, Rows, take_steps
+        from compsparse.training.step_kernel import take_steps
 
-        n_steps, made, config = min(self.burst, most), self.program, self.config
+        n_steps, program, config = min(self.burst, most), self.program, self.config
         started = time.perf_counter()
         batches = np.ascontiguousarray(torch.stack([self.stream.next() for _ in range(n_steps)], 1).numpy())
         weights, losses = self._packed(), np.empty(len(batches))
         counts = np.minimum(self.stream.lengths, self.stream.batch)
         rates = np.array([self._rate(done + k, self.longest) for k in range(n_steps)])
-        most_norm = np.inf if config.clip_norm is None else float(config.clip_norm)
-        rows = Rows(self.X, self.y, self.row_weight, batches, counts)
-        program = Program(made.learns.numpy(), made.operations, made.reads, made.outputs, made.n_rows)
-        adam = Adam(self.momentum, self.square, rates, done, float(config.weight_decay), *_BETAS, _EPSILON, most_norm)
 
         def run(part: np.ndarray) -> None:
-            take_steps(part[0], part[-1] + 1, losses, weights, rows, program, adam)
+            take_steps(
+                part[0],
+                part[-1] + 1,
+                losses,
+                weights,
+                program.learns.numpy(),
+                self.momentum,
+                self.square,
+                self.X,
+                self.y,
+                self.row_weight,
+                batches,
+                counts,
+                rates,
+                done,
+                config.weight_decay,
+                _BETAS,
+                _EPSILON,
+                np.inf if config.clip_norm is None else config.clip_norm,
+                program.operations,
+                program.reads,
+                program.outputs,
+                program.n_rows,
+            )
 
         parts = np.array_split(np.arange(len(weights)), min(len(weights), _PARTS_PER_THREAD * self.n_threads))
         if self.n_threads == 1 or len(parts) == 1:
