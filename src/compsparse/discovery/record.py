@@ -10,7 +10,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from compsparse.checks import brief, check_count, check_name_list, check_text
-from compsparse.digest import check_seal, parse_json, sealed
+from compsparse.digest import check_seal, equal_by_content, parse_json, sealed
 from compsparse.discovery.structure.turns import Tables, TurnTable
 from compsparse.errors import ConfigError, DataError
 from compsparse.graph import FunctionGraph
@@ -55,6 +55,7 @@ class Confidence(Enum):
     NOT_MEASURED = "not measured"
 
 
+@equal_by_content
 @dataclass(frozen=True)
 class Evidence:
     """Why a module is believed.
