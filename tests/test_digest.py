@@ -1,13 +1,15 @@
 """Digests say the same of what is the same, and not of anything else; JSON that says two things is not read."""
 
 import json
+import math
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compsparse.digest import SEAL, arrays_digest, check_seal, parse_json, sealed
+from compsparse.digest import SEAL, arrays_digest, check_seal, equal_by_content, parse_json, sealed
 from compsparse.errors import DataError
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
@@ -74,3 +76,17 @@ def test_arrays_have_one_digest_whatever_their_order_and_layout():
         {"a": np.where(a == 0, -0.0, a), "b": b},
     ]
     assert len({arrays_digest(other) for other in others} | {same}) == len(others) + 1
+
+
+def test_records_with_a_nan_are_equal_to_their_like():
+    @equal_by_content
+    @dataclass(frozen=True)
+    class Measured:
+        name: str
+        value: float
+
+    assert Measured("a", math.nan) == Measured("a", float("nan"))
+    assert Measured("a", math.nan) != Measured("b", math.nan)
+    assert Measured("a", math.nan) != Measured("a", 1.0)
+    assert Measured("a", 1.0) != ("a", 1.0)
+    assert len({Measured("a", 1.0), Measured("a", 1.0)}) == 1

@@ -82,3 +82,15 @@ WITHOUT_TORCH = {
 def test_torch_is_not_loaded_where_none_is_needed(use):
     code = f"import sys; import compsparse as cs; {use}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_callable_is_searched_without_the_representations():
+    code = f"import sys; import compsparse as cs; {WITHOUT_TORCH['queries']}; "
+    code += "sys.exit(any(name.startswith('compsparse.representations') for name in sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_lasso_loads_neither_memorisation_nor_training():
+    code = f"import sys; import compsparse as cs; {WITHOUT_TORCH['lasso']}; "
+    code += "sys.exit(any(part in name for name in sys.modules for part in ('memorisation', 'compsparse.training')))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

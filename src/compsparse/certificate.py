@@ -10,6 +10,7 @@ from enum import Enum
 from typing import Any
 
 from compsparse.checks import brief, check_kind, check_list
+from compsparse.digest import equal_by_content
 from compsparse.errors import ConfigError, DataError
 
 
@@ -45,6 +46,7 @@ _SENTENCES = {
 _ROUNDING = 1e-9  # share of their size by which bounds may cross because of rounding
 
 
+@equal_by_content
 @dataclass(frozen=True)
 class Certificate:
     """What is known of a quantity.

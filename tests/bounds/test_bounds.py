@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -328,6 +329,12 @@ def test_numbers_that_are_folded_into_weights_are_counted():
     assert compare(module, X).n_parameters == stored
     bare = nn.Sequential(nn.Linear(4, 3, bias=False), nn.BatchNorm1d(3, affine=False), nn.Linear(3, 1)).eval()
     assert compare(bare, X).n_parameters == 12 + 6 + 4
+
+
+def test_a_table_that_knows_no_loss_equals_its_copy():
+    table = compare(plain(4, 5, 1), RNG.normal(size=(20, 4)))
+    assert np.isnan(table.training_loss)
+    assert pickle.loads(pickle.dumps(table)) == table
 
 
 def test_tables_print_and_become_data():

@@ -299,7 +299,7 @@ def test_discover_reads_texts_classes_and_parquet(tmp_path):
     assert list(answer.columns) == ["grade", "grade=bad", "grade=good"]
     np.testing.assert_allclose(answer[["grade=bad", "grade=good"]].sum(axis=1), 1)
     frame.assign(metal="lead").to_csv(tmp_path / "new.csv", index=False)
-    assert "levels never seen: lead" in run("predict", model, str(tmp_path / "new.csv")).stderr
+    assert "levels never seen: lead" in run("predict", model, str(tmp_path / "new.csv")).output
 
 
 def test_predict_prints_what_the_model_says(discovered):

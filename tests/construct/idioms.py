@@ -138,6 +138,7 @@ def rational(a):
 ONE = [(-1.0, 1.0)]
 PLUS = [(0.5, 2.0)]
 TWO = [(-1.0, 1.0), (-0.5, 1.5)]
+TRAPEZOID = getattr(np, "trapezoid", None) or getattr(np, "trapz")  # noqa: B009 (numpy 2 has it by its new name)
 THREE = [(-1.0, 1.0)] * 3
 
 IDIOMS = [
@@ -255,7 +256,7 @@ IDIOMS = [
     Idiom("row-median", lambda x: np.median(x) + np.sort(x)[0], THREE, "row"),
     Idiom("row-array", lambda x: np.array([x[0], x[1] * x[2]]).max(), THREE, "row"),
     Idiom("row-concatenate", lambda x: np.concatenate([x[:1], x[2:]]).sum() + np.average(x), THREE, "row"),
-    Idiom("row-trapezoid", lambda x: np.trapezoid(x, dx=0.5), THREE, "row"),
+    Idiom("row-trapezoid", lambda x: TRAPEZOID(x, dx=0.5), THREE, "row"),
     # ---- of a table
     Idiom("table-columns", lambda X: X[:, 0] * X[:, 1] + X[:, 2], THREE, "table"),
     Idiom("table-transpose", lambda X: unpacked(*X.T), THREE, "table"),

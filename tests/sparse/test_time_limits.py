@@ -37,7 +37,6 @@ from compsparse.sparse.memorisation import (
     memorise,
     pricing,
     solve,
-    stopping,
 )
 from compsparse.sparse.memorisation.certificate import DualBound
 from compsparse.sparse.memorisation.cone import ConeBlock
@@ -120,7 +119,7 @@ def fake_clock(monkeypatch):
             return self.time
 
     mine = Clock()
-    for module in (clock, solve, stopping, cone):
+    for module in (clock, solve, cone):
         monkeypatch.setattr(module, "now", mine.now)
     return mine
 
@@ -181,8 +180,7 @@ def test_charts_that_do_not_fit_in_memory_are_refused(monkeypatch):
         memorise(*points(9000, 2), bias="free")
 
 
-def test_without_a_limit_nothing_is_left_out(monkeypatch):
-    monkeypatch.setattr(stopping, "now", lambda: pytest.fail("there is no clock to look at"))
+def test_without_a_limit_nothing_is_left_out():
     net = memorise(*points(12, 2), time_limit=None)
     assert net.certificate.rigour is Rigour.RIGOROUS
     assert net.gap <= 1e-8

@@ -150,7 +150,7 @@ def test_a_script_needs_no_guard(tmp_path):
     ("settings", "message"),
     [
         ({"max_replicas": 0}, "max_replicas must be a whole number >= 1, got 0"),
-        ({"lease_seconds": 0}, "lease_seconds must be a finite number > 0, got 0"),
+        ({"lease_seconds": 0}, "lease_seconds must be a finite number >= 0.1"),
         ({"device": "abacus"}, "cannot use device 'abacus'"),
     ],
 )

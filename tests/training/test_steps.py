@@ -20,7 +20,6 @@ from compsparse.training.penalties import ProximalL1
 from compsparse.training.record import ReplicaStatus
 from compsparse.training.step_kernel import TILE, _add_multiples, _add_products, _tanh
 from compsparse.training.threads import ThreadPace
-from compsparse.training.vector_blocks import STRIP
 
 _BLOCKS = [range(1), range(1, 3), range(3, 4), range(4, 5)]
 
@@ -192,30 +191,30 @@ def test_tanh_is_right_to_single_precision():
 @pytest.mark.parametrize("per_into_first", [True, False])
 def test_multiples_of_rows_are_those_of_a_product_of_matrices(n_into, n_read, per_into_first):
     rng = np.random.default_rng(n_into * n_read)
-    table = rng.standard_normal((40, 3 * STRIP)).astype(np.float32)
+    table = rng.standard_normal((40, 3 * 32)).astype(np.float32)
     into, read = rng.permutation(20)[:n_into], 20 + rng.permutation(20)[:n_read]
     weights = rng.standard_normal((n_into, n_read) if per_into_first else (n_read, n_into)).astype(np.float32)
     expected = table.copy()
-    expected[into, : 2 * STRIP] += (weights if per_into_first else weights.T) @ table[read, : 2 * STRIP]
+    expected[into, : 2 * 32] += (weights if per_into_first else weights.T) @ table[read, : 2 * 32]
     strides = (n_read, 1) if per_into_first else (1, n_into)
-    _add_multiples(table, 2 * STRIP, into, read, weights.ravel(), *strides)
+    _add_multiples(table, 2 * 32, into, read, weights.ravel(), *strides)
     np.testing.assert_allclose(table, expected, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("into", [[3, 3, 4, 5], [3, 4, 5, 3], [0, 1, 2, 3, 3, 3]])
 def test_a_row_that_is_added_to_twice_gets_both(into):
-    table = np.ones((8, STRIP), np.float32)
-    _add_multiples(table, STRIP, np.array(into), np.array([7]), np.ones(len(into), np.float32), 1, 1)
+    table = np.ones((8, 32), np.float32)
+    _add_multiples(table, 32, np.array(into), np.array([7]), np.ones(len(into), np.float32), 1, 1)
     np.testing.assert_array_equal(table[:, 0], 1 + np.bincount(into, minlength=8))
 
 
 @pytest.mark.parametrize(("n_out", "n_in"), [(1, 1), (1, 9), (2, 4), (5, 6), (16, 16), (3, 2)])
 def test_inner_products_of_rows_are_those_of_a_product_of_matrices(n_out, n_in):
     rng = np.random.default_rng(n_out * n_in)
-    back, value = rng.standard_normal((2, 40, 2 * STRIP)).astype(np.float32)
+    back, value = rng.standard_normal((2, 40, 2 * 32)).astype(np.float32)
     read = rng.integers(0, 40, n_in)
     sums = rng.standard_normal(n_out * n_in + 3).astype(np.float32)
     expected = sums.copy()
-    expected[: n_out * n_in] += (back[7 : 7 + n_out, :STRIP] @ value[read, :STRIP].T).ravel()
-    _add_products(sums, back, 7, n_out, value, read, STRIP)
+    expected[: n_out * n_in] += (back[7 : 7 + n_out, :32] @ value[read, :32].T).ravel()
+    _add_products(sums, back, 7, n_out, value, read, 32)
     np.testing.assert_allclose(sums, expected, rtol=1e-5, atol=1e-4)

@@ -67,14 +67,12 @@ class BlockGraph:
     @property
     def degrees(self) -> np.ndarray:
         """Blocks that each block reads; inputs are none."""
-        found: np.ndarray = np.bincount(self.readers, minlength=len(self.norms))
-        return found
+        return np.asarray(np.bincount(self.readers, minlength=len(self.norms)))
 
     @property
     def inner_tiers(self) -> np.ndarray:
         """Tiers that other blocks read."""
-        found: np.ndarray = np.unique(self.tier[self.sources])
-        return found
+        return np.asarray(np.unique(self.tier[self.sources]))
 
     def tier_maximum(self, values: np.ndarray) -> np.ndarray:
         """The largest value in each tier."""
@@ -197,8 +195,7 @@ def _free_blocks(stage: Stage) -> np.ndarray:
         return np.zeros(0, dtype=int)
     if len(stage.weight) > 1 or (stage.bias is not None and len(stage.bias) > 1):
         return np.arange(stage.n_blocks)
-    found: np.ndarray = np.unique((stage.reads != PADDING).cpu().numpy(), axis=0, return_index=True)[1]
-    return found
+    return np.asarray(np.unique((stage.reads != PADDING).cpu().numpy(), axis=0, return_index=True)[1])
 
 
 def _whole_energy(stage: Stage, norms: np.ndarray) -> float:
@@ -417,5 +414,4 @@ def _n_different(rows: np.ndarray) -> np.ndarray:
     """Different blocks in each sorted row; padding counts none."""
     is_new = np.ones(rows.shape, dtype=bool)
     is_new[:, 1:] = rows[:, 1:] != rows[:, :-1]
-    found: np.ndarray = (is_new & (rows >= 0)).sum(1)
-    return found
+    return np.asarray((is_new & (rows >= 0)).sum(1))

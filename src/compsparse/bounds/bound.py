@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from compsparse.certificate import Certificate, Rigour
+from compsparse.digest import equal_by_content
 from compsparse.optional import needs
 from compsparse.text import in_a_line, notebook_html
 
@@ -22,6 +23,7 @@ CERTAIN = 0.999
 
 
 @in_a_line
+@equal_by_content
 @dataclass(frozen=True)
 class Bound:
     """One bound of one model on one set of data.
@@ -89,6 +91,7 @@ def _plain(value: float) -> float | None:
 
 
 @in_a_line
+@equal_by_content
 @dataclass(frozen=True)
 class BoundTable:
     """All bounds of one model on one set of data, on one data term.

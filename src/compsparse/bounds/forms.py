@@ -50,8 +50,7 @@ def path_reach(blocks: BlockGraph, *, moments: bool = False) -> np.ndarray:
     for own, edges in blocks.by_tier():
         passed = gains[blocks.sources[edges]] ** 2 * energy[blocks.sources[edges]]
         energy[own] += np.bincount(blocks.readers[edges], passed, len(energy))[own]
-    reach: np.ndarray = np.sqrt(energy)
-    return reach
+    return np.asarray(np.sqrt(energy))
 
 
 def degree_reach(blocks: BlockGraph) -> np.ndarray:
@@ -65,8 +64,7 @@ def degree_reach(blocks: BlockGraph) -> np.ndarray:
         sources = blocks.sources[edges]
         np.maximum.at(largest, blocks.readers[edges], norms[blocks.tier[sources]] ** 2 * energy[sources])
         energy[own] = degrees[own] * largest[own] + blocks.patch_energy[own]
-    reach: np.ndarray = np.sqrt(energy)
-    return reach
+    return np.asarray(np.sqrt(energy))
 
 
 def unit_reach(blocks: BlockGraph) -> np.ndarray:
@@ -80,8 +78,7 @@ def unit_reach(blocks: BlockGraph) -> np.ndarray:
         passed = blocks.n_read[edges] * widest[blocks.tier[blocks.sources[edges]]] ** 2
         energy[own] += np.bincount(blocks.readers[edges], passed, len(energy))[own]
         widest[t] = blocks.lipschitz[t] * blocks.largest_units[t] * math.sqrt(energy[own].max())
-    reach: np.ndarray = np.sqrt(energy)
-    return reach
+    return np.asarray(np.sqrt(energy))
 
 
 def peeled_complexity(distance: float, log_terms: float, n_rows: int) -> float:

@@ -133,8 +133,7 @@ class _Search:
                 step_size = self.moves[k] * rate * _size(tensor) / (_size(means[k]) + 1e-300)
                 moved.append(tensor + step_size * means[k])
             tensors = self.retract_all(moved)
-        maxima: np.ndarray = best.view(n_draws, n_restarts).amax(1).cpu().numpy() / n
-        return maxima
+        return np.asarray(best.view(n_draws, n_restarts).amax(1).cpu().numpy() / n)
 
     def _ascent(self, tensors: list[Tensor], signs: Tensor) -> tuple[Tensor, list[Tensor]]:
         followed = [t.detach().requires_grad_() for t in tensors]

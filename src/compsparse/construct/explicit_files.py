@@ -137,7 +137,7 @@ class _Program:
         return name
 
     def model(self, network: ExplicitReLU) -> Any:
-        value = self.apply("Transpose", "x", perm=[1, 0])
+        value = ""
         for layer in network.layers:
             value = self.affine(layer, value)
             floor = np.where(layer.relu, 0.0, -np.inf)[:, None].astype(self.kind)
@@ -155,10 +155,16 @@ class _Program:
         return helper.make_model(graph, opset_imports=opset, ir_version=8, producer_name="compsparse")
 
     def affine(self, layer: SparseLayer, value: str) -> str:
+        """A layer on the values before it; without a name it is on the inputs, which are (batch, inputs)."""
         bias = self.constant(layer.bias[:, None].astype(self.kind))
         if layer.n_inputs * layer.n_outputs <= _DENSE_ENTRIES:
-            matrix = self.constant(layer.matrix.toarray().astype(self.kind))
-            return self.apply("Add", self.apply("MatMul", matrix, value), bias)
+            matrix = layer.matrix.toarray().astype(self.kind)
+            if not value:  # the product of a transposed input becomes one that onnxruntime lacks in float64
+                product = self.apply("Transpose", self.apply("MatMul", "x", self.constant(matrix.T)), perm=[1, 0])
+            else:
+                product = self.apply("MatMul", self.constant(matrix), value)
+            return self.apply("Add", product, bias)
+        value = value or self.apply("Transpose", "x", perm=[1, 0])
         rows, order = [], []
         for chosen, columns, values in _rows_of_like_length(layer):
             entries = self.apply("Gather", value, self.constant(columns), axis=0)  # (rows, entries, batch)

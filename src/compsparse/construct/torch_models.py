@@ -111,8 +111,7 @@ def _normalised(x: Formula, mean: float, scale: float, shift: float) -> Formula:
 
 
 def _numbers(parameter: torch.Tensor) -> np.ndarray:
-    found: np.ndarray = parameter.detach().cpu().to(torch.float64).numpy()
-    return found
+    return np.asarray(parameter.detach().cpu().to(torch.float64).numpy())
 
 
 def _by_tracing(module: nn.Module, n: int) -> FunctionGraph:

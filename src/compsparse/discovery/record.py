@@ -10,7 +10,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal
 
 from compsparse.checks import check_count, check_name_list, check_text
-from compsparse.digest import parse_json
+from compsparse.digest import equal_by_content, parse_json
 from compsparse.discovery.structure.turns import Tables
 from compsparse.errors import ConfigError, DataError
 from compsparse.graph import FunctionGraph
@@ -53,6 +53,7 @@ class Confidence(Enum):
     NOT_MEASURED = "not measured"
 
 
+@equal_by_content
 @dataclass(frozen=True)
 class Evidence:
     """Why a module is believed.

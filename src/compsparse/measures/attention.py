@@ -81,8 +81,7 @@ def selection_measures(network: AttentionNetwork, X: Any, reads: Any) -> Selecti
 def mean_attention(network: AttentionNetwork, X: Any) -> np.ndarray:
     """The weights of the last layer's queries, means over data and heads, ``(R, outputs, tokens)``."""
     parts = [part.mean(2).double() for part in _last_weights(check_attention_network(network), X)]
-    mean: np.ndarray = torch.cat(parts, dim=1).mean(1).cpu().numpy()
-    return mean
+    return np.asarray(torch.cat(parts, dim=1).mean(1).cpu().numpy())
 
 
 @torch.no_grad()
@@ -124,8 +123,7 @@ def sibling_mass(network: AttentionNetwork, X: Any, group: int) -> np.ndarray:
     place = torch.arange(n, device=weights.device) // group
     other = ~torch.eye(n, dtype=torch.bool, device=weights.device)
     together = (place[:, None] == place) & other
-    share: np.ndarray = ((weights * together).sum((1, 2)) / (weights * other).sum((1, 2))).cpu().numpy()
-    return share
+    return np.asarray(((weights * together).sum((1, 2)) / (weights * other).sum((1, 2))).cpu().numpy())
 
 
 @torch.no_grad()
@@ -143,8 +141,7 @@ def ablation(network: ReplicatedNetwork, X: Any, random_state: RandomState = Non
         changed = rows.clone()
         changed[:, token] = rows[torch.as_tensor(rng.permutation(len(rows)), device=rows.device), token]
         effects.append((_answers(network, changed) - before).square().mean(1) / spread)
-    found: np.ndarray = torch.stack(effects, dim=-1).cpu().numpy()
-    return found
+    return np.asarray(torch.stack(effects, dim=-1).cpu().numpy())
 
 
 def edge_auroc(scores: Any, edges: Any) -> np.ndarray:
@@ -247,8 +244,7 @@ def score_matrices(network: AttentionNetwork, X: Any) -> np.ndarray:
     """The scores of all tokens by all tokens in the first block, ``(R, rows, heads, tokens, tokens)``."""
     rows = _tensor(check_attention_network(network), X)
     tokens = network.first_tokens(rows)
-    scores: np.ndarray = network.block(0).heads.scores(tokens, tokens).cpu().numpy()
-    return scores
+    return np.asarray(network.block(0).heads.scores(tokens, tokens).cpu().numpy())
 
 
 @torch.no_grad()
@@ -262,8 +258,7 @@ def score_symmetry(network: AttentionNetwork) -> np.ndarray:
     query, key = (w.double().view(*w.shape[:2], heads.n_heads, -1).transpose(1, 2) for w in _projections(heads))
     form = query @ key.transpose(-1, -2)
     even = (form + form.transpose(-1, -2)) / 2
-    share: np.ndarray = (even.square().sum((-1, -2)) / form.square().sum((-1, -2))).cpu().numpy()
-    return share
+    return np.asarray((even.square().sum((-1, -2)) / form.square().sum((-1, -2))).cpu().numpy())
 
 
 def _projections(heads: Heads) -> tuple[Tensor, Tensor]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from compsparse.checks import RandomState, check_count, check_number, check_unmasked, generator_from
+from compsparse.checks import RandomState, check_count, check_number, check_numbers, generator_from
 from compsparse.errors import ConfigError, DataError
 
 _MOST_RESAMPLES = 1_000_000
@@ -50,7 +50,8 @@ def first_crossing(sizes: Sequence[float], values: Sequence[float], level: float
     283
     """
     check_number("level", level)
-    x, y = _numbers("the sizes of a curve", sizes), _numbers("the values of a curve", values)
+    x = check_numbers("the sizes of a curve", sizes, finite=False)
+    y = check_numbers("the values of a curve", values, finite=False)
     if x.ndim != 1 or x.shape != y.shape or not len(x):
         raise DataError(f"a curve needs as many values as sizes, and at least one, got {x.size} and {y.size}")
     if not (np.all(np.isfinite(x)) and x[0] > 0 and np.all(np.diff(x) > 0)):
@@ -78,16 +79,8 @@ def crossing_between(sizes: Sequence[float] | np.ndarray, values: Sequence[float
     return float(np.exp(start + share * (end - start)))
 
 
-def _numbers(what: str, values: Any) -> np.ndarray:
-    check_unmasked(what, values)
-    try:
-        return np.asarray(values, dtype=float)
-    except (TypeError, ValueError):
-        raise DataError(f"{what} must be numbers, got {values!r}") from None
-
-
 def _seeds(size: float, values: Any) -> np.ndarray:
-    found = _numbers(f"the values at size {size}", values)
+    found = check_numbers(f"the values at size {size}", values, finite=False)
     if found.ndim != 1 or not len(found):
         raise DataError("a threshold needs at least one training-set size, each with at least one value")
     if np.any(np.isnan(found)):

@@ -215,5 +215,4 @@ def _unit(matrix: Tensor) -> Tensor:
 
 
 def _array(values: Tensor) -> np.ndarray:
-    found: np.ndarray = values.cpu().numpy()
-    return found
+    return np.asarray(values.cpu().numpy())

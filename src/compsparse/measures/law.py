@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import stats
 
-from compsparse.checks import check_number, check_options, check_unmasked
+from compsparse.checks import check_number, check_numbers, check_options
 from compsparse.errors import ConfigError, DataError
 
 _MOST_ENTRIES = 10**7
@@ -71,8 +70,8 @@ def fit_law(
     check_number("confidence", confidence, above=0, below=1)
     if not isinstance(variables, Mapping) or not variables:
         raise DataError(f"a law needs a mapping from names of variables to their values, got {variables!r}")
-    target = _numbers("y", y)
-    found = [_numbers(str(name), x) for name, x in variables.items()]
+    target = check_numbers("y", y, finite=False)
+    found = [check_numbers(str(name), x, finite=False) for name, x in variables.items()]
     if target.ndim != 1 or any(x.shape != target.shape for x in found):
         raise DataError("a law needs one value of every variable for each y")
     columns = np.array(found)
@@ -110,11 +109,3 @@ def fit_law(
         confidence,
         len(target),
     )
-
-
-def _numbers(what: str, values: Any) -> np.ndarray:
-    check_unmasked(f"the values of {what}", values)
-    try:
-        return np.asarray(values, dtype=float)
-    except (TypeError, ValueError):
-        raise DataError(f"the values of {what} must be numbers, got {values!r}") from None

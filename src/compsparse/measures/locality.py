@@ -203,8 +203,7 @@ def _over_units(by_unit: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray
 
 def _ratio(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Quotients, NaN where there is nothing to divide by."""
-    quotient: np.ndarray = np.divide(a, b, out=np.full(np.shape(a), np.nan), where=np.asarray(b) > 0)
-    return quotient
+    return np.asarray(np.divide(a, b, out=np.full(np.shape(a), np.nan), where=np.asarray(b) > 0))
 
 
 def _membership(sets: Any, n_inputs: int) -> np.ndarray:
@@ -247,5 +246,4 @@ def _near(displacements: np.ndarray, radius: int) -> np.ndarray:
     """Ordered pairs within the radius, a pixel with itself among them."""
     rows, columns = (n // 2 for n in displacements.shape[-2:])
     top, left = max(rows - radius, 0), max(columns - radius, 0)
-    near: np.ndarray = displacements[..., top : rows + radius + 1, left : columns + radius + 1].sum((-1, -2))
-    return near
+    return np.asarray(displacements[..., top : rows + radius + 1, left : columns + radius + 1].sum((-1, -2)))

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from compsparse.checks import RandomState, check_count, check_flag, generator_from
-from compsparse.errors import ConfigError, DataError
+from compsparse.checks import RandomState, check_count, check_flag, check_kind, generator_from
+from compsparse.errors import DataError
 from compsparse.networks.symbols import SymbolNetwork
 from compsparse.tasks.hierarchy import HierarchySample, diffeomorphism, exchange_synonyms
 from compsparse.text import in_a_line
@@ -85,8 +85,7 @@ def _ratios(
     level: int,
     random_state: RandomState,
 ) -> np.ndarray:
-    if not isinstance(sample, HierarchySample):
-        raise ConfigError(f"a sensitivity is measured on a sample of a hierarchy, got {sample!r}")
+    check_kind("sample", sample, HierarchySample)
     check_count("level", level, most=sample.model.n_levels)
     if len(sample) < 2:
         raise DataError("a sensitivity compares different data: it needs at least two")
@@ -101,8 +100,7 @@ def relative_change(network: SymbolNetwork, X: np.ndarray, changed: np.ndarray) 
     Args:
         X: symbols, or rows already encoded, as the network reads them; likewise ``changed``.
     """
-    if not isinstance(network, SymbolNetwork):
-        raise ConfigError(f"a sensitivity is measured on a network of symbols, got {network!r}")
+    check_kind("network", network, SymbolNetwork)
     device = next(network.parameters()).device
     moments: list[_Moments] = []
     for start in range(0, len(X), _ROWS_AT_ONCE):
@@ -139,5 +137,4 @@ class _Moments:
         The sum over all pairs, self pairs adding nothing, is 2 n sum |f|^2 - 2 |sum f|^2.
         """
         apart = (2 * n * self.square - 2 * self.total.square().sum(1)) / (n * (n - 1))
-        ratio: np.ndarray = (self.change / n / apart).cpu().numpy()
-        return ratio
+        return np.asarray((self.change / n / apart).cpu().numpy())

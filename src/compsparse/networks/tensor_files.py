@@ -85,5 +85,4 @@ def _bytes(tensor: Tensor) -> np.ndarray:
     """What lies in memory: numpy lacks some of torch's types."""
     if not tensor.numel():
         return np.zeros(0, dtype=np.uint8)
-    values: np.ndarray = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()
-    return values
+    return np.asarray(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())

@@ -1,6 +1,6 @@
 """Sparse inference: dictionaries, codes, and the programs and networks that find them.
 
-Networks are loaded on first use, so that codes and memorisation need no torch.
+What only some of it needs is loaded on first use: torch for networks, scipy's solvers for memorisation and proofs.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from compsparse.sparse.cardinality import BestSubset, SearchStatus, SparsestCode, best_subset, sparsest
 from compsparse.sparse.dictionaries import (
     check_dictionary,
     equiangular_frame,
@@ -17,7 +16,6 @@ from compsparse.sparse.dictionaries import (
     spikes_and_hadamard,
     welch_bound,
 )
-from compsparse.sparse.memorisation import Memorised, MemoriseStatus, memorise
 from compsparse.sparse.penalised import lasso, lasso_breakpoints, lasso_path
 from compsparse.sparse.pursuit import basis_pursuit, omp
 from compsparse.sparse.recovery import (
@@ -33,6 +31,8 @@ from compsparse.sparse.signals import CodedSignals, SparseCodes
 from compsparse.sparse.solution import Breakpoints, CodeSolution, GreedySolution, PathSolution, SignalStatus, lasso_gap
 
 if TYPE_CHECKING:
+    from compsparse.sparse.cardinality import BestSubset, SearchStatus, SparsestCode, best_subset, sparsest
+    from compsparse.sparse.memorisation import Memorised, MemoriseStatus, memorise
     from compsparse.sparse.unrolled import (
         UNROLLED_CONFIG,
         LassoLoss,
@@ -88,7 +88,15 @@ __all__ = [
 ]
 
 
+_LATER = {
+    "cardinality": ("BestSubset", "SearchStatus", "SparsestCode", "best_subset", "sparsest"),
+    "memorisation": ("MemoriseStatus", "Memorised", "memorise"),
+}
+"""Names by their modules; the others that are not here yet are of ``unrolled``."""
+
+
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        return getattr(importlib.import_module("compsparse.sparse.unrolled"), name)
+        home = next((module for module, names in _LATER.items() if name in names), "unrolled")
+        return getattr(importlib.import_module(f"compsparse.sparse.{home}"), name)
     raise AttributeError(f"module 'compsparse.sparse' has no attribute {name!r}")

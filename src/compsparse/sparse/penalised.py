@@ -238,5 +238,4 @@ def _factor(scaling: LassoScaling) -> float:
 
 
 def _relative(gap: np.ndarray, squares: np.ndarray) -> np.ndarray:
-    relative: np.ndarray = 2 * gap / np.maximum(squares, 1e-300)
-    return relative
+    return np.asarray(2 * gap / np.maximum(squares, 1e-300))

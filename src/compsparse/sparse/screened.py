@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -174,15 +175,29 @@ def _by_projection(x: np.ndarray, W: np.ndarray, lam: float, positive: bool) -> 
     of (G', h) against (0, ..., 0, 1) (Lawson and Hanson 1974, LDP). It works on W itself, not on its Gram matrix, so
     that nearly parallel columns do not square their condition. Zeros where the least squares do not end.
     """
-    from scipy.optimize import nnls
-
     V = W if positive else np.hstack([W, -W])
     scale = float(np.linalg.norm(x)) or 1.0
     h = (x / scale) @ V - lam / scale
     try:
-        p, _ = nnls(np.vstack([-V, h]), np.eye(len(x) + 1)[-1])
+        p = nonnegative_solution(np.vstack([-V, h]), np.eye(len(x) + 1)[-1])
     except RuntimeError:
         return np.zeros(W.shape[1])
     share = 1 - h @ p
     p = p * (scale / share) if share > 0 else 0 * p
     return np.asarray(p if positive else p[: W.shape[1]] - p[W.shape[1] :])
+
+
+def nonnegative_solution(A: np.ndarray, b: np.ndarray, most_iterations: int | None = None) -> np.ndarray:
+    """The nonnegative least squares of (A, b), which whoever asks must check.
+
+    Some versions of scipy warn on the way of systems that are ill-conditioned.
+
+    Raises:
+        RuntimeError: it takes more iterations.
+    """
+    from scipy.linalg import LinAlgWarning
+    from scipy.optimize import nnls
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LinAlgWarning)
+        return np.asarray(nnls(A, b, maxiter=most_iterations)[0])

@@ -81,14 +81,8 @@ class CodeSolution:
 
     @property
     def worst(self) -> Certificate:
-        """The certificate of the signal whose relative gap is the largest.
-
-        Raises:
-            ConfigError: there are no signals.
-        """
-        if not len(self.relative_gap):
-            raise ConfigError("there is no certificate of no signals")
-        return self.certificate(int(np.argmax(self.relative_gap)))
+        """The certificate of the signal whose relative gap is the largest."""
+        return self.certificate(*_place_of_largest(self.relative_gap))
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,15 +110,8 @@ class PathSolution:
 
     @property
     def worst(self) -> Certificate:
-        """The certificate of the signal and penalty whose relative gap is the largest.
-
-        Raises:
-            ConfigError: there are no signals.
-        """
-        if not self.relative_gap.size:
-            raise ConfigError("there is no certificate of no signals")
-        i, p = np.unravel_index(int(np.argmax(self.relative_gap)), self.relative_gap.shape)
-        return self.certificate(int(i), int(p))
+        """The certificate of the signal and penalty whose relative gap is the largest."""
+        return self.certificate(*_place_of_largest(self.relative_gap))
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,6 +168,12 @@ class GreedySolution:
 
 def _counted(n: int, one: str, many: str = "") -> str:
     return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def _place_of_largest(gap: np.ndarray) -> list[int]:
+    if not gap.size:
+        raise ConfigError("there is no certificate of no signals")
+    return [int(i) for i in np.unravel_index(int(np.argmax(gap)), gap.shape)]
 
 
 def _largest(gap: np.ndarray) -> str:

@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass
 from statistics import median
 from typing import Literal
 
-from compsparse.checks import check_choice, check_count, check_number
+from compsparse.checks import check_choice, check_count, check_number, check_text
 from compsparse.errors import ConfigError, DataError
 
 _MOST_STARTS = 1000
@@ -60,8 +60,7 @@ class Adaptive:
 
     def __post_init__(self) -> None:
         for label, name in (("over", self.over), ("metric", self.metric), ("seed", self.seed)):
-            if not isinstance(name, str) or not name:
-                raise ConfigError(f"adaptive.{label} must be the name of a field or a result, got {name!r}")
+            check_text(f"adaptive.{label}", name)
         check_number("adaptive.threshold", self.threshold)
         check_choice("adaptive.side", self.side, ("below", "above"))
         check_number("factor", self.factor, most=_MOST_FACTOR)

@@ -10,6 +10,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from compsparse.checks import check_text
 from compsparse.errors import ConfigError, DataError
 from compsparse.files import check_writable
 from compsparse.measures.crossing import Threshold, threshold
@@ -174,8 +175,7 @@ def _reached(curve: SweepCurve) -> tuple[str, str]:
 def sweep_page(path: str | Path, name: str, rows: Iterable[Row], kind: type[Spec]) -> Path:
     """Writes a page with a sweep's curves and returns its path; it says how many runs are left out."""
     check_writable(path)
-    if not isinstance(name, str):
-        raise ConfigError(f"the name of a sweep must be a text, got {name!r}")
+    check_text("the name of a sweep", name)
     listed = check_run_rows(rows)
     found = sweep_curves(listed, kind)
     _axes(found, kind)

@@ -17,7 +17,7 @@ from types import UnionType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
 
 import compsparse
-from compsparse.checks import check_number
+from compsparse.checks import check_kind, check_list, check_mapping, check_number
 from compsparse.digest import SEAL, sealed
 from compsparse.errors import ConfigError, DataError
 from compsparse.files import whole_file
@@ -64,10 +64,9 @@ class Row:
     @classmethod
     def of(cls, spec: Spec, result: Mapping[str, Any] | None, *, traceback: str | None = None, seconds: float) -> Row:
         """The row of a run that ends now, on this machine; it failed if it has no result."""
-        if not isinstance(spec, Spec):
-            raise ConfigError(f"a row is of a spec, got {spec!r}")
-        if result is not None and not isinstance(result, Mapping):
-            raise ConfigError(f"the result of a run must be a mapping, got {result!r}")
+        check_kind("spec", spec, Spec)
+        if result is not None:
+            check_mapping("the result of a run", result)
         check_number("seconds", seconds, least=0)
         finished = time.time()
         return cls(
@@ -332,13 +331,7 @@ def row_frame(rows: Iterable[Row]) -> pandas.DataFrame:
 
 def check_run_rows(rows: Any) -> list[Row]:
     """Rows of results, as a list."""
-    if isinstance(rows, str) or not isinstance(rows, Iterable):
-        raise ConfigError(f"rows of results must be several, as in a list, got {rows!r}")
-    found = list(rows)
-    for row in found:
-        if not isinstance(row, Row):
-            raise ConfigError(f"expected rows of results, got {row!r} among them")
-    return found
+    return [check_kind("a row of results", row, Row) for row in check_list("rows of results", rows)]
 
 
 def _frame(lines: list[dict[str, Any]]) -> pandas.DataFrame:

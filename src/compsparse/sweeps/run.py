@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from compsparse.checks import check_count, check_device, check_flag, check_number
+from compsparse.checks import check_count, check_device, check_flag, check_kind, check_number
 from compsparse.clock import Deadline
 from compsparse.errors import ConfigError, EngineError
 from compsparse.progress import Progress, check_progress
@@ -57,9 +57,7 @@ def run_sweep(
         StoreError: if the store cannot be written; the message names the file that holds the results instead.
         EngineError: if the engine cannot be started or was lost.
     """
-    if not isinstance(sweep, Sweep):
-        raise ConfigError(f"expected a Sweep to run, got {sweep!r}")
-    check_number("lease_seconds", lease_seconds, above=0)
+    check_kind("sweep", sweep, Sweep)
     check_number("lease_seconds", lease_seconds, least=_SHORTEST_LEASE, most=_LONGEST_LEASE)
     check_flag("retry_failed", retry_failed)
     check_flag("wait", wait)
@@ -86,8 +84,7 @@ def run_stage(
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """The result of one spec: what exists is returned, else it is run here and kept."""
-    if not isinstance(spec, Spec):
-        raise ConfigError(f"expected a spec of a run, got {spec!r}")
+    check_kind("spec", spec, Spec)
     check_device(device)
     with _opened(store, Deadline(), check_progress(progress)) as kept:
         row = kept.results.get([spec.key]).get(spec.key)

@@ -11,7 +11,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from compsparse.checks import brief, check_known
+from compsparse.checks import brief, check_kind, check_known, check_mapping, check_text
 from compsparse.errors import ConfigError, DataError
 from compsparse.files import check_place, read_text
 from compsparse.sweeps.adaptive import Adaptive, Crossing
@@ -44,8 +44,7 @@ class Sweep:
     adaptive: Adaptive | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name:
-            raise ConfigError(f"the name of a sweep must be a text, got {self.name!r}")
+        check_text("the name of a sweep", self.name)
         check_run_kind(self.kind)
         self._check_sections()
         if self.adaptive is not None:
@@ -72,8 +71,7 @@ class Sweep:
             raise ConfigError(f"the sweep has {n:,} runs; a sweep has at most {MOST_RUNS:,}: make it several")
 
     def _check_adaptive(self, adaptive: Adaptive) -> None:
-        if not isinstance(adaptive, Adaptive):
-            raise ConfigError(f"adaptive must be an Adaptive, got {adaptive!r}")
+        check_kind("adaptive", adaptive, Adaptive)
         known = self.kind.field_names()
         for label, name in (("over", adaptive.over), ("seed", adaptive.seed)):
             check_known(name, known, f"adaptive.{label} names a field that {self.kind.kind!r} does not have:")
@@ -134,9 +132,7 @@ class Sweep:
         """Reads a sweep as a TOML file has it; ``kinds`` as in :meth:`from_toml`."""
         from compsparse.sweeps.catalogue import get_kind
 
-        if not isinstance(data, Mapping):
-            raise ConfigError(f"a sweep must be a mapping such as a TOML file has, got {data!r}")
-        for name in data:
+        for name in check_mapping("a sweep", data):
             check_known(str(name), _SECTIONS, "a sweep has no")
         if "kind" not in data:
             raise ConfigError("a sweep needs its kind, such as kind = 'hierarchy'")

@@ -224,33 +224,23 @@ class _Fit:
     def early_weights(self, network: MaskedNetwork) -> list[Tensor]:
         """The weights after the first steps of the schedule; all rounds begin with them."""
         if self.pruning.rewind_step:
-            first = self._part(0, self.pruning.rewind_step, self.config)
+            first = replace(self._part(0, self.pruning.rewind_step), patience=None, rungs=())
             data = replace(self.data, validation=None)
-            self._train(network, data, replace(first, patience=None, rungs=()), None)
+            train(network, data, first, loss=self.loss, penalties=self.penalties, seeds=self.seeds)
         return [p.detach().clone() for p in network.parameters()]
 
     def train(self, network: MaskedNetwork, time_limit: float | None) -> Training:
-        part = self._part(self.pruning.rewind_step, self.config.n_steps, self.config)
-        return self._train(network, self.data, part, time_limit)
-
-    def _train(
-        self, network: MaskedNetwork, data: TrainingData, config: TrainingConfig, time_limit: float | None
-    ) -> Training:
+        part = self._part(self.pruning.rewind_step, self.config.n_steps)
         return train(
-            network,
-            data,
-            config,
-            loss=self.loss,
-            penalties=self.penalties,
-            seeds=self.seeds,
-            time_limit=time_limit,
+            network, self.data, part, loss=self.loss, penalties=self.penalties, seeds=self.seeds, time_limit=time_limit
         )
 
-    @staticmethod
-    def _part(start: int, end: int, config: TrainingConfig) -> TrainingConfig:
+    def _part(self, start: int, end: int) -> TrainingConfig:
         """The steps from start to end, at the learning rates that the whole schedule has there."""
-        whole, n = schedule(config.schedule), config.n_steps
-        return replace(config, n_steps=end - start, schedule=lambda done: whole((start + done * (end - start)) / n))
+        whole, n = schedule(self.config.schedule), self.config.n_steps
+        return replace(
+            self.config, n_steps=end - start, schedule=lambda done: whole((start + done * (end - start)) / n)
+        )
 
     def drop_weights(self, network: MaskedNetwork, number: int) -> None:
         masks = network.masks()
@@ -301,8 +291,7 @@ def connected_units(network: MaskedNetwork) -> np.ndarray:
     for mask in reversed(masks[1:]):
         used.insert(0, (mask & used[0].unsqueeze(-1)).any(1))
     both = torch.cat([a & b for a, b in zip(reached[1:], used[:-1], strict=True)], dim=1)
-    share: np.ndarray = both.double().mean(1).cpu().numpy()
-    return share
+    return np.asarray(both.double().mean(1).cpu().numpy())
 
 
 @torch.no_grad()

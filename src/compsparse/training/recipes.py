@@ -229,16 +229,8 @@ class _Restarts:
     def train(
         self, network: MirrorNetwork, config: TrainingConfig, time_limit: float | None, progress: Progress | None = None
     ) -> Training:
-        return train(
-            network,
-            self.data,
-            config,
-            loss=self.loss,
-            penalties=self.penalties,
-            seeds=self.seeds,
-            progress=progress,
-            time_limit=time_limit,
-        )
+        shared: dict[str, Any] = {"loss": self.loss, "penalties": self.penalties, "seeds": self.seeds}
+        return train(network, self.data, config, progress=progress, time_limit=time_limit, **shared)
 
     def train_lower_levels(
         self, graph: FunctionGraph, network: MirrorNetwork, config: TrainingConfig, time_limit: float | None

@@ -205,32 +205,30 @@ class _Fit:
     progress: Progress | None
     time_limit: float | None
 
+    @property
+    def given(self) -> tuple[MaskedNetwork, TrainingData, TrainingConfig]:
+        return self.network, self.data, self.config
+
+    @property
+    def options(self) -> dict[str, Any]:
+        names = ("loss", "seeds", "progress", "time_limit")
+        return {name: getattr(self, name) for name in names}
+
     def candidates(self, method: str, tried: Sequence[float]) -> tuple[list[SparsePoint], list[MaskedNetwork]]:
         if method == "prune":
             rewind = min(self.config.n_steps // 10, self.config.n_steps - 1)
-            done = prune(
-                self.network, self.data, self.config, pruning=PruningConfig(n_rounds=12, rewind_step=rewind),
-                loss=self.loss, penalties={"weight_decay": 0.1}, seeds=self.seeds, progress=self.progress,
-                time_limit=self.time_limit,
-            )  # fmt: skip
+            pruning = PruningConfig(n_rounds=12, rewind_step=rewind)
+            done = prune(*self.given, pruning=pruning, penalties={"weight_decay": 0.1}, **self.options)
             rounds = done.rounds[: int(done.last_round.max()) + 1]
             return self._judged([float(r.density[0]) for r in rounds], [only(r.network) for r in rounds])
         if method == "regrow":
-            records = [
-                regrow(
-                    self.network, self.data, self.config, regrowth=RegrowthConfig(density=d), loss=self.loss,
-                    penalties={"weight_decay": 0.1}, seeds=self.seeds, progress=self.progress,
-                    time_limit=self.time_limit,
-                )
-                for d in tried
-            ]  # fmt: skip
+            densities = [RegrowthConfig(density=d) for d in tried]
+            decay = {"weight_decay": 0.1}
+            records = [regrow(*self.given, regrowth=d, penalties=decay, **self.options) for d in densities]
             return self._judged(tried, [only(check_kind("network", r.network, MaskedNetwork)) for r in records])
         first: list[Penalty] = [PENALTIES[method](list(tried), layers=[0])]
         above = [WeightDecay(_DECAY_ABOVE, layers=slice(1, None))]
-        train(
-            self.network, self.data, self.config, loss=self.loss, penalties=[*first, *above], seeds=self.seeds,
-            progress=self.progress, time_limit=self.time_limit,
-        )  # fmt: skip
+        train(*self.given, penalties=[*first, *above], **self.options)
         return self._judged(tried, [only(self.network, i) for i in range(len(tried))])
 
     @torch.no_grad()

@@ -12,13 +12,6 @@ import numpy as np
 
 from compsparse.compilation import compiled
 from compsparse.networks.programs import LAYER
-from compsparse.training.vector_blocks import (
-    STRIP,
-    add_multiples_to_four,
-    add_multiples_to_one,
-    add_products_one_by_one,
-    add_products_two_by_four,
-)
 
 TILE = 128
 """Samples that run together."""
@@ -87,16 +80,14 @@ def take_steps(
             for start in range(0, count, TILE):
                 batch = batches[r, step, start : min(start + TILE, count)]
                 n = len(batch)
-                width = (n + STRIP - 1) // STRIP * STRIP
                 for i in range(n_inputs):
                     row = value[i]
                     for b in range(n):
                         row[b] = X[batch[b], i]
-                    row[n:width] = row[0]  # padding, whose gradients stay zero
-                _forwards(value, slope, width, own, operations, reads)
+                _forwards(value, slope, n, own, operations, reads)
                 back[:] = _ZERO
                 loss += _compare(value, back, y, row_weight, batch, outputs, count)
-                _backwards(value, slope, back, width, own, gradient, operations, reads, n_inputs)
+                _backwards(value, slope, back, n, own, gradient, operations, reads, n_inputs)
             losses[r] += loss / (count * len(outputs))
             if most_norm < np.inf:
                 _clip(gradient[:n_learned], learns[r], most_norm)
@@ -179,31 +170,30 @@ def _backwards(
 def _add_multiples(
     table: np.ndarray, n: int, into: np.ndarray, read: np.ndarray, weights: np.ndarray, per_into: int, per_read: int
 ) -> None:
-    """Adds multiples of the rows read to the rows of ``into``, four of these at a time where they are different.
+    """Adds multiples of the rows read to the rows of ``into``, eight at a time, so that a sum is stored once for eight.
 
     Args:
         per_into, per_read: how far apart the weights of neighbours lie.
     """
-    for start in range(0, n, STRIP):
-        middle, k = start + STRIP // 2, 0
-        while k < len(into):
-            own, rows = weights[k * per_into :], into[k:]
-            if _are_four(rows):
-                add_multiples_to_four(table, start, rows, read, own, per_into, per_read)
-                add_multiples_to_four(table, middle, rows, read, own, per_into, per_read)
-                k += 4
-            else:
-                add_multiples_to_one(table, start, rows, read, own, per_into, per_read)
-                k += 1
-
-
-@step_kernel
-def _are_four(rows: np.ndarray) -> bool:
-    """Whether the first four are there, and different."""
-    if len(rows) < 4:
-        return False
-    a, b, c, d = rows[0], rows[1], rows[2], rows[3]
-    return bool(a not in (b, c, d) and b not in (c, d) and c != d)
+    n_read = len(read)
+    together = n_read - n_read % 8
+    for k in range(len(into)):
+        row, own = table[into[k]], weights[k * per_into :]
+        for i in range(0, together, 8):
+            x0, x1, x2, x3 = table[read[i]], table[read[i + 1]], table[read[i + 2]], table[read[i + 3]]
+            x4, x5, x6, x7 = table[read[i + 4]], table[read[i + 5]], table[read[i + 6]], table[read[i + 7]]
+            at = i * per_read
+            w0, w1, w2, w3 = own[at], own[at + per_read], own[at + 2 * per_read], own[at + 3 * per_read]
+            at += 4 * per_read
+            w4, w5, w6, w7 = own[at], own[at + per_read], own[at + 2 * per_read], own[at + 3 * per_read]
+            for b in range(n):
+                row[b] += (w0 * x0[b] + w1 * x1[b] + w2 * x2[b] + w3 * x3[b]) + (
+                    w4 * x4[b] + w5 * x5[b] + w6 * x6[b] + w7 * x7[b]
+                )
+        for i in range(together, n_read):
+            w, x = own[i * per_read], table[read[i]]
+            for b in range(n):
+                row[b] += w * x[b]
 
 
 @step_kernel
@@ -213,12 +203,37 @@ def _add_products(
     """Adds the inner products of rows of gradients with the rows read, two by four at a time."""
     n_in = len(read)
     for o in range(0, n_out - 1, 2):
+        g, h = back[out + o], back[out + o + 1]
         for i in range(0, n_in - 3, 4):
-            add_products_two_by_four(sums, o * n_in + i, n_in, back, out + o, value, read[i:], n)
+            x0, x1, x2, x3 = value[read[i]], value[read[i + 1]], value[read[i + 2]], value[read[i + 3]]
+            g0 = g1 = g2 = g3 = h0 = h1 = h2 = h3 = _ZERO
+            for b in range(n):
+                g0 += g[b] * x0[b]
+                g1 += g[b] * x1[b]
+                g2 += g[b] * x2[b]
+                g3 += g[b] * x3[b]
+                h0 += h[b] * x0[b]
+                h1 += h[b] * x1[b]
+                h2 += h[b] * x2[b]
+                h3 += h[b] * x3[b]
+            at = o * n_in + i
+            sums[at] += g0
+            sums[at + 1] += g1
+            sums[at + 2] += g2
+            sums[at + 3] += g3
+            at += n_in
+            sums[at] += h0
+            sums[at + 1] += h1
+            sums[at + 2] += h2
+            sums[at + 3] += h3
     for o in range(n_out):
         is_paired = o < n_out - n_out % 2
+        g = back[out + o]
         for i in range(n_in - n_in % 4 if is_paired else 0, n_in):
-            add_products_one_by_one(sums, o * n_in + i, n_in, back, out + o, value, read[i:], n)
+            x, total = value[read[i]], _ZERO
+            for b in range(n):
+                total += g[b] * x[b]
+            sums[o * n_in + i] += total
 
 
 @step_kernel

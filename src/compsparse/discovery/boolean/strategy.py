@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 from compsparse.checks import check_input_and_output_names
 from compsparse.clock import Deadline, now
-from compsparse.discovery.boolean.circuits import decomposed
 from compsparse.discovery.record import Cost, Discovery
 from compsparse.discovery.strategy import Findings, assembled, check_no_target, is_function, known_options
 from compsparse.errors import ConfigError, DataError
 from compsparse.progress import Progress, check_progress
-from compsparse.representations.boolean.cofactors import Cube
-from compsparse.representations.boolean.reading import ask, read_truth_table
 from compsparse.surroundings import usual_settings
+
+if TYPE_CHECKING:
+    from compsparse.representations.boolean.cofactors import Cube
 
 
 class BooleanSettings(TypedDict, total=False):
@@ -125,6 +125,8 @@ class TruthTableStrategy:
 
     def search(self, data: Any, y: Any = None, **options: Unpack[BooleanOptions]) -> Findings:
         """Decomposes every output; options as in :func:`from_boolean_callable`."""
+        from compsparse.discovery.boolean.circuits import decomposed
+
         started = now()
         deadline = Deadline.after(options.get("time_limit"))
         check_no_target(y, "a callable" if is_function(data) else "a truth table")
@@ -160,6 +162,8 @@ def _holds_zeros_and_ones(data: Any) -> bool:
 
 
 def _table(data: Any, n_inputs: int | None, outputs: Sequence[str] | str | None) -> npt.NDArray[np.bool_]:
+    from compsparse.representations.boolean.reading import ask, read_truth_table
+
     if not is_function(data):
         if n_inputs is not None:
             raise ConfigError("n_inputs belongs to a callable: a truth table says by its rows how many inputs it has")

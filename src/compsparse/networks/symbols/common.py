@@ -43,14 +43,8 @@ class CommonCNN(SymbolNetwork):
     ):
         super().__init__(n_slots, n_symbols, n_outputs, **options)
         n_blocks = max(1, math.ceil(math.log2(n_slots))) if n_blocks is None else n_blocks
-        n_blocks, width, kernel = (
-            check_count(name, value, most=most)
-            for name, value, most in (
-                ("n_blocks", n_blocks, MOST_LAYERS),
-                ("width", width, None),
-                ("kernel", kernel, None),
-            )
-        )
+        n_blocks = check_count("n_blocks", n_blocks, most=MOST_LAYERS)
+        width, kernel = check_count("width", width), check_count("kernel", kernel)
         check_choice("variant", variant, get_args(ConvolutionStyle))
         self.kernel, self.residual = kernel, variant == "residual"
         generators = initial_generators(options)

@@ -35,14 +35,8 @@ class TransformerNetwork(SymbolNetwork):
         **options: Unpack[SymbolNetworkOptions],
     ):
         super().__init__(n_slots, n_symbols, n_outputs, **options)
-        n_layers, width, n_heads = (
-            check_count(name, value, most=most)
-            for name, value, most in (
-                ("n_layers", n_layers, MOST_LAYERS),
-                ("width", width, None),
-                ("n_heads", n_heads, None),
-            )
-        )
+        n_layers = check_count("n_layers", n_layers, most=MOST_LAYERS)
+        width, n_heads = check_count("width", width), check_count("n_heads", n_heads)
         if width % n_heads:
             raise ConfigError(f"a width of {width} cannot be shared by {n_heads} heads")
         generators = initial_generators(options)

@@ -370,10 +370,10 @@ def best_network(
             charts, columns = zip((neurons.chart, neurons.columns), (pool.chart, pool.columns), strict=True)
             pool = Atoms(np.concatenate(charts), [*neurons.u, *pool.u], np.concatenate(columns, axis=1))
         if rule.has_time_for(seconds_of_atoms(problem.n, len(pool.u))):
-            start = solve_atoms(problem, pool, rule.seconds_left) or start
+            start = solve_atoms(problem, pool, rule.deadline.time_limit) or start
     if start is not None:
         of = pool if len(start.z) == len(pool.u) else atoms
-        if rule.deadline is not None:
+        if rule.deadline.is_set:
             tried.append(_summed_up(problem, of, start))
         for near in _SNAPS:
             if rule.has_time_for(_seconds(problem, int(np.count_nonzero(start.z)))):
@@ -428,7 +428,7 @@ def _basic(
     """The neurons of the cone program, and a basic solution over them."""
     assert done.cone is not None
     final, feasible = _fitted(problem, *_in_use(problem, done, near), done.cone.constant, near)
-    basic = solve_atoms(problem, final, rule.seconds_left)
+    basic = solve_atoms(problem, final, rule.deadline.time_limit)
     if basic is None or basic.value > feasible.value * (1 + 1e-9):
         basic = reduced(problem, final, feasible)
     return final, _polished(problem, final, basic, near)

@@ -14,13 +14,14 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
-from scipy.optimize import lsq_linear, nnls
+from scipy.optimize import lsq_linear
 
 from compsparse.sparse.memorisation.cells import HyperplaneCells
 from compsparse.sparse.memorisation.certificate import dual_bound
 from compsparse.sparse.memorisation.cone import BlockKey, ConeBlock
 from compsparse.sparse.memorisation.problem import Chart, Norm, Problem, costs, factors
 from compsparse.sparse.memorisation.stopping import StoppingRule, never
+from compsparse.sparse.screened import nonnegative_solution
 
 _CELLS_AT_ONCE = 8192
 _CELLS_AT_FIRST = 3000
@@ -332,7 +333,7 @@ def _projection(rays: np.ndarray, target: np.ndarray) -> np.ndarray | None:
     for solver in ("nnls", "bvls"):
         try:
             if solver == "nnls":
-                alpha = np.asarray(nnls(rays, target, maxiter=100 * rays.shape[1])[0])
+                alpha = nonnegative_solution(rays, target, 100 * rays.shape[1])
             else:
                 alpha = np.asarray(lsq_linear(rays, target, (0.0, np.inf), method="bvls").x)
         except (RuntimeError, np.linalg.LinAlgError, ValueError):  # too many iterations

@@ -83,12 +83,8 @@ def memorise(
     """
     started = now()
     check_choice("method", method, get_args(MemoriseMethod))
-    rule = StoppingRule(
-        check_number("tol", tol, above=0),
-        None if time_limit is None else Deadline.after(time_limit).at,
-        check_count("max_rounds", max_rounds),
-        time_limit,
-    )
+    tol, max_rounds = check_number("tol", tol, above=0), check_count("max_rounds", max_rounds)
+    rule = StoppingRule(tol, Deadline.after(time_limit), max_rounds, stopping.OVERTIME * (time_limit or 0.0))
     rng = generator_from(random_state)
     problem = make_problem(X, y, norm, bias, goal)
     if np.ptp(problem.y) == 0 if problem.has_constant else not problem.y.any():
@@ -99,7 +95,7 @@ def memorise(
     if not rule.has_time_for(seconds):
         raise ConfigError(
             f"to hold a network of {problem.n:,} neurons against as many labels takes about {seconds:.1g} s, more than "
-            f"the time limit of {rule.time_limit:g} s: give more time or fewer points"
+            f"the time limit of {time_limit:g} s: give more time or fewer points"
         )
     return _solve(problem, method, rule, rng, started)
 
@@ -121,7 +117,10 @@ def _solve(
         done, used = _all_at_once(problem, pricings, pricer, rule), "cone program over all cells"
     else:
         done = _generate(
-            problem, [] if start is None and rule.deadline else _support(problem, atoms, start, pricings), pricer, rule
+            problem,
+            [] if start is None and rule.deadline.is_set else _support(problem, atoms, start, pricings),
+            pricer,
+            rule,
         )
         is_priced = done.rigorous and done.lower > 0
         used = "column generation, " + ("every neuron priced" if is_priced else "cells found by search")
@@ -144,10 +143,10 @@ def _start(problem: Problem, rng: np.random.Generator, rule: StoppingRule) -> tu
     n, all_atoms = problem.n, n_starting_atoms(problem)
     affordable = all_atoms
     if not rule.has_time_for(2 * stopping.seconds_of_atoms(n, all_atoms)):
-        affordable = int((rule.seconds_left or 0.0) / (2 * stopping.seconds_of_atoms(n, 1)))
+        affordable = int(rule.deadline.left / (2 * stopping.seconds_of_atoms(n, 1)))
     if affordable >= 2 * n:
         atoms = starting_atoms(problem, rng, None if affordable == all_atoms else affordable)
-        start = solve_atoms(problem, atoms, rule.seconds_left)
+        start = solve_atoms(problem, atoms, rule.deadline.time_limit)
         if start is not None or not rule.is_late:
             return atoms, start
     for times, pivots in _FEWER:
@@ -202,7 +201,7 @@ def _all_at_once(problem: Problem, pricings: list[ExhaustivePricing], pricer: Pr
     blocks = [b for pricing in pricings for b in pricing.all_blocks() if b.pattern.any()]
     if not _can_be_solved(problem, blocks, rule):
         return Generated([], None, 0.0, rigorous=True, rounds=0, ended=MemoriseStatus.TIME)
-    cone = solve_cone(problem, blocks, rule.seconds_left)
+    cone = solve_cone(problem, blocks, rule.deadline.time_limit)
     if not cone.solved:
         return Generated(blocks, cone, 0.0, rigorous=True, rounds=1, ended=MemoriseStatus.TIME)
     lam = admissible(problem, cone.multipliers)
@@ -280,7 +279,7 @@ def _generate(problem: Problem, blocks: list[ConeBlock], pricer: Pricer, rule: S
             ended = MemoriseStatus.TIME
             blocks, cone = (blocks, cone) if known is None else known
             break
-        cone = solve_cone(problem, blocks, rule.seconds_left, _ROUGH if rough else _FINE)
+        cone = solve_cone(problem, blocks, rule.deadline.time_limit, _ROUGH if rough else _FINE)
         if not cone.solved:
             ended = MemoriseStatus.TIME if rule.is_late else MemoriseStatus.STALLED
             blocks, cone = (blocks, cone) if known is None else known
@@ -317,7 +316,7 @@ def _generate(problem: Problem, blocks: list[ConeBlock], pricer: Pricer, rule: S
 def _can_be_solved(problem: Problem, blocks: list[ConeBlock], rule: StoppingRule) -> bool:
     """Whether the program can be set up in the time that is left, and in memory, where its factors take most."""
     entries = n_entries(problem, blocks)
-    return rule.deadline is None or (
+    return not rule.deadline.is_set or (
         rule.has_time_for(2 * stopping.seconds_of_cone(entries)) and has_memory_for(16.0 * entries)
     )
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from compsparse.clock import now
+from compsparse.clock import Deadline
 from compsparse.sizes import memory_limit
 
-_OVERTIME = 0.5
+OVERTIME = 0.5
 """Share of the limit in which the best network so far may be finished."""
 _PART_OF_MEMORY = 0.25
 """Share of the memory that one program may fill."""
@@ -23,33 +23,26 @@ def never() -> bool:
 
 @dataclass(frozen=True)
 class StoppingRule:
-    """When to stop: at a relative gap, at a time on the :mod:`~compsparse.clock`, or after rounds."""
+    """When to stop: at a relative gap, at a deadline, or after rounds; ``overtime`` is for finishing a network."""
 
     tol: float
-    deadline: float | None
+    deadline: Deadline
     max_rounds: int
-    time_limit: float | None = None
-
-    @property
-    def seconds_left(self) -> float | None:
-        """Seconds until the deadline, None without one."""
-        return None if self.deadline is None else self.deadline - now()
+    overtime: float = 0.0
 
     @property
     def is_late(self) -> bool:
         """Whether the deadline is over."""
-        return self.deadline is not None and now() > self.deadline
+        return self.deadline.is_over
 
     def has_time_for(self, seconds: float) -> bool:
         """Whether a step of so many seconds of one core ends before the deadline."""
-        return self.deadline is None or seconds <= self.deadline - now()
+        return not self.deadline.is_set or seconds <= self.deadline.left
 
     @property
     def finishing(self) -> StoppingRule:
-        """The same with the overtime in which a network is finished."""
-        if self.deadline is None or self.time_limit is None:
-            return self
-        return replace(self, deadline=self.deadline + _OVERTIME * self.time_limit)
+        """The same with the overtime."""
+        return replace(self, deadline=Deadline(self.deadline.at + self.overtime))
 
 
 def has_memory_for(n_numbers: float) -> bool:

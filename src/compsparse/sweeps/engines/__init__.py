@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 
-from compsparse.checks import check_count, check_known
+from compsparse.checks import check_count, check_known, check_text
 from compsparse.errors import ConfigError
 from compsparse.sweeps.addresses import without_password
 from compsparse.sweeps.packs import Pack, cores
@@ -81,9 +81,7 @@ def get_engine(name: str = "local", *, workers: int | None = None, device: str |
     from compsparse.sweeps.engines.dask import DaskEngine
     from compsparse.sweeps.engines.local import LocalEngine
 
-    if not isinstance(name, str):
-        raise ConfigError(f"the name of an engine must be a text, got {name!r}")
-    if name.startswith("dask://"):
+    if check_text("the name of an engine", name).startswith("dask://"):
         address = name.removeprefix("dask://")
         if not re.fullmatch(r"(\[[0-9a-fA-F:]+\]|[^:/\s]+):\d{1,5}", address, re.ASCII):
             shown = without_password(name)

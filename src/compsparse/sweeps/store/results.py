@@ -14,9 +14,9 @@ from pathlib import Path
 from sqlalchemy import Connection, delete, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from compsparse.checks import check_choice
+from compsparse.checks import check_choice, check_kind, check_text
 from compsparse.digest import SEAL
-from compsparse.errors import ConfigError, DataError, StoreError
+from compsparse.errors import DataError, StoreError
 from compsparse.files import read_text
 from compsparse.sweeps.records import Row, RunStatus, UnreadableResults, warn_of
 from compsparse.sweeps.store.database import Database, check_keys, chunks, upsert
@@ -75,8 +75,7 @@ class Results:
 
         Returns whether the store has this row now, and not one that another driver put.
         """
-        if not isinstance(row, Row):
-            raise ConfigError(f"a store keeps rows of results, got {row!r}")
+        check_kind("row", row, Row)
         self.database.check_whole()
         columns = row.to_columns()
         with self.database.write() as connection:
@@ -95,8 +94,8 @@ class Results:
 
         All are read, whichever are asked for: what is damaged may be marked as another kind or status.
         """
-        if kind is not None and not isinstance(kind, str):
-            raise ConfigError(f"kind must be the name of a kind of run, got {kind!r}")
+        if kind is not None:
+            check_text("kind", kind)
         if status is not None:
             check_choice("status", status, ("done", "failed"))
         self.database.check_whole()
