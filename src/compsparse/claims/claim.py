@@ -175,6 +175,11 @@ class Claim:
     expected: str = ""
     caveats: tuple[str, ...] = ()
 
+    @property
+    def subject(self) -> str:
+        """The module that holds the experiment; empty for an experiment of the user's own."""
+        return str(getattr(self.experiment, "subject", ""))
+
     def __post_init__(self) -> None:
         check_flag("is_check", self.is_check)
         for name in ("name", "statement", "source", "status", "expected"):
