@@ -22,7 +22,7 @@ import pytest
 import torch
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
-from compsparse.claims import Claim, Finding, Outcome, StatedExponent, run_claim, subjects
+from compsparse.claims import Bar, Claim, Finding, Outcome, StatedExponent, run_claim, subjects
 from compsparse.errors import CompsparseError
 from compsparse.report import Figure
 from compsparse.training import TrainingData, loop
@@ -34,7 +34,7 @@ SHORT_STEPS, SHORT_EPOCHS = 40, 1
 """Of each training on shuffled labels: networks need not learn them for the labels to say nothing."""
 
 
-_JUDGES = ("compsparse.claims.subjects", "compsparse.claims.laws")
+_JUDGES = ("compsparse.claims.subjects", "compsparse.claims.laws", "compsparse.claims.declared")
 
 
 @dataclass
@@ -218,7 +218,7 @@ class _Numbers:
             return {key: self(item) for key, item in value.items()}
         if isinstance(value, (list, tuple)):
             return type(value)(self(item) for item in value)
-        if is_dataclass(value) and not isinstance(value, (type, StatedExponent, Figure)) and _is_measured(value):
+        if is_dataclass(value) and not isinstance(value, (type, StatedExponent, Figure, Bar)) and _is_measured(value):
             return replace(value, **{f.name: self(getattr(value, f.name)) for f in fields(value)})
         return value
 

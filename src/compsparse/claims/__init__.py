@@ -1,6 +1,7 @@
 """Statements of the theory that can be run and come back with a verdict."""
 
 from compsparse.claims.claim import PROFILES, Claim, Finding, Outcome, Premise, Profile, Standing, Verdict
+from compsparse.claims.declared import Bar, Measured, judge_measured
 from compsparse.claims.known import KnownVerdict, known_verdicts
 from compsparse.claims.page import claims_page
 from compsparse.claims.registry import all_claims, get_claim
@@ -24,10 +25,12 @@ from compsparse.claims.statements import STATES, Statement, all_statements
 __all__ = [
     "PROFILES",
     "STATES",
+    "Bar",
     "Claim",
     "Finding",
     "Interval",
     "KnownVerdict",
+    "Measured",
     "Outcome",
     "Premise",
     "Profile",
@@ -47,6 +50,7 @@ __all__ = [
     "judge_equal",
     "judge_exponent",
     "judge_law",
+    "judge_measured",
     "judge_within",
     "keep",
     "kept",

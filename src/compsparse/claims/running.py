@@ -14,6 +14,7 @@ from typing import Any
 
 import compsparse
 from compsparse.checks import check_choice, check_time_limit
+from compsparse.claims import declared
 from compsparse.claims.claim import PROFILES, Claim, Finding, Outcome, Profile, Verdict
 from compsparse.claims.known import as_firm_in_full, known_verdicts
 from compsparse.clock import TimeIsOver, look_at_clock, within
@@ -66,7 +67,7 @@ def run_claim(
     started = time.perf_counter()
     try:
         with within(limit):
-            finding = _checked(claim.experiment(profile, clocked), claim.name)
+            finding = _checked(claim.experiment(profile, clocked), claim)
     except TimeIsOver:
         finding = _cut_short(clocked.heard, limit)
     else:
@@ -104,7 +105,10 @@ def _cut_short(heard: str, limit: float | None) -> Finding:
     )
 
 
-def _checked(finding: Any, name: str) -> Finding:
+def _checked(found: Any, claim: Claim) -> Finding:
+    name = claim.name
+    judged = isinstance(found, declared.Measured)
+    finding = declared.judge_measured(found, claim.rules, claim.premises) if judged else found
     if not isinstance(finding, Finding):
         raise ConfigError(f"the experiment of {name!r} must return a Finding, got {finding!r}")
     for part, kind in (("figures", Figure), ("caveats", str)):
