@@ -89,7 +89,8 @@ class Bar:
         known = [f.name for f in fields(cls)]
         for name in told:
             check_known(name, known, "a bar has no entry")
-        return cls(**{n: tuple(v) if isinstance(v, list) else v for n, v in told.items()})
+        entries: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in told.items()}
+        return cls(**entries)
 
     def name(self) -> str:
         """The value, with what it is compared with."""

@@ -125,6 +125,13 @@ class PatchData(_OfSeeds):
         chosen, tested = (part.mean(-1).double().cpu().numpy() for part in parts)
         return chosen, tested
 
+    @torch.no_grad()
+    def training_errors(self, network: MaskedNetwork) -> np.ndarray:
+        """Mean squared errors on the rows that trained each seed's network."""
+        X, y = (t[:, : self.n] for t in self.tables)
+        errors: np.ndarray = (network(X) - y).square().mean((1, 2)).double().cpu().numpy()
+        return errors
+
     def dense(self, width: int, per_seed: int) -> MaskedNetwork:
         """Untrained dense networks of one hidden layer."""
         sizes = [SIZE**2, width, 1]

@@ -135,11 +135,20 @@ def flat_parity_fails(profile: Profile, progress: Progress) -> Measured:
 
 def entmax_is_sparse(profile: Profile, progress: Progress) -> Measured:
     """Mass and non-zeros of entmax 1.5 beside softmax on the parity of three."""
+    return _selections(("softmax", "sparsemax", "entmax15"), profile, progress)
+
+
+def threshold_is_sparse(profile: Profile, progress: Progress) -> Measured:
+    """The same of scores above zero, normalised."""
+    return _selections(("softmax", "relu"), profile, progress)
+
+
+def _selections(names: tuple[str, ...], profile: Profile, progress: Progress) -> Measured:
     n_seeds = 5 if profile == "quick" else 20
     task = token_parity(_TOKENS, 3, random_state=FIRST_SEED)
     values: dict[str, np.ndarray] = {}
     points = []
-    for name in each(("softmax", "relu", "sparsemax", "entmax15"), progress):
+    for name in each(names, progress):
         run = _trained(task, n_seeds, 500, selection=name)
         found = run.measures()
         values |= {
