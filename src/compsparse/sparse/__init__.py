@@ -17,6 +17,7 @@ from compsparse.sparse.dictionaries import (
     spikes_and_hadamard,
     welch_bound,
 )
+from compsparse.sparse.learned import LearnedDictionary, learn_dictionary, matched_atoms
 from compsparse.sparse.memorisation import Memorised, MemoriseStatus, memorise
 from compsparse.sparse.penalised import lasso, lasso_breakpoints, lasso_path
 from compsparse.sparse.pursuit import basis_pursuit, omp
@@ -52,6 +53,7 @@ __all__ = [
     "GreedySolution",
     "Isometry",
     "LassoLoss",
+    "LearnedDictionary",
     "MemoriseStatus",
     "Memorised",
     "PathSolution",
@@ -75,6 +77,8 @@ __all__ = [
     "lasso_breakpoints",
     "lasso_gap",
     "lasso_path",
+    "learn_dictionary",
+    "matched_atoms",
     "memorise",
     "omp",
     "recoverable_sparsity",
