@@ -179,12 +179,25 @@ def bars_of(told: Iterable[Mapping[str, Any]]) -> tuple[Bar, ...]:
     return tuple(map(Bar.declared, told))
 
 
+_MOST_TOLD = 3
+
+
+def _told(bar: Bar, values: Mapping[str, Any]) -> list[str]:
+    """Every value that fits, or where they all lie."""
+    fits = list(bar.each(values))
+    if len(fits) <= _MOST_TOLD:
+        return [one.told(values) for one in fits]
+    intervals = [one.interval(values) for one in fits]
+    among = rules.Interval(min(i.low for i in intervals), max(i.high for i in intervals))
+    return [f"{bar.name()} ({len(fits)} of them) {among.text()}"]
+
+
 def judge_measured(measured: Measured, bars: Sequence[Bar], premises: Sequence[Bar]) -> Finding:
     """All rules of a claim, where all its premises hold."""
     check_kind("measured", measured, Measured)
     values = measured.values
     asked = [one for bar in bars for one in bar.each(values)]
-    told = [one.told(values) for one in asked]
+    told = [text for bar in bars for text in _told(bar, values)]
     # a layer that is dead has measures that are no numbers; a mean of none is none
     with np.errstate(invalid="ignore"):
         numbers = {name: float(np.mean(value)) for name, value in values.items()}

@@ -13,11 +13,13 @@ import torch
 from numpy.polynomial import chebyshev
 
 from compsparse.claims.claim import Finding, Profile
+from compsparse.claims.declared import Measured
 from compsparse.claims.rules import (
     MARGIN,
     Interval,
     StatedExponent,
     exponent_interval,
+    fitted_exponent,
     judge_at_least,
     judge_at_most,
     judge_exponent,
@@ -230,12 +232,35 @@ def polynomial_rates(profile: Profile, progress: Progress) -> Finding:
     return judge_rates(found)
 
 
-def _polynomial_error(n: int, degree: int) -> float:
-    """The Chebyshev series of |x|^3, cut at a total degree: near the best by a factor that grows like a logarithm."""
+_EVALUATED = {1: 4001, 2: 201, 3: 41}
+"""Places a side at which polynomials of so many variables are compared."""
+
+
+def smoothness_that_grows(profile: Profile, progress: Progress) -> Measured:
+    """Exponents of the error in ridge powers, on |x|^s in n variables, with s = 2n + 1 and with s = 3."""
+    degrees = {1: (8, 12, 16, 24), 2: (8, 12, 16, 20), 3: (8, 10, 12, 14, 16, 18)}
+    if profile == "full":
+        degrees = {1: (8, 12, 16, 24, 32), 2: (8, 12, 16, 20, 24), 3: (8, 10, 12, 14, 16, 18, 20, 22)}
+    values: dict[str, np.ndarray] = {}
+    points: list[tuple[float, float, str]] = []
+    for n, kind in each(product(degrees, ("growing", "fixed")), progress, "{} variables, {} smoothness"):
+        s = 2 * n + 1 if kind == "growing" else 3
+        units = [comb(n + degree, n) for degree in degrees[n]]
+        errors = [_polynomial_error(n, degree, s) for degree in degrees[n]]
+        interval = fitted_exponent(units, errors)
+        values[f"exponent with {kind} smoothness, n={n}"] = np.array([interval.low, interval.high])
+        points += [(u, e, f"n={n}, s={s}") for u, e in zip(units, errors, strict=True)]
+    figure = figure_of("Smoothness that grows with the dimension", points, "ridge powers", "error", "function",
+                       log_x=True, log_y=True)  # fmt: skip
+    return Measured(values, (figure,))
+
+
+def _polynomial_error(n: int, degree: int, s: int = _SMOOTHNESS) -> float:
+    """The Chebyshev series of |x|^s, cut at a total degree: near the best by a factor that grows like a logarithm."""
     m = 4 * degree + 1
     nodes = np.cos(np.pi * (np.arange(m) + 0.5) / m)
     mesh = np.meshgrid(*[nodes] * n, indexing="ij")
-    coefficients = np.sum([g**2 for g in mesh], axis=0) ** (_SMOOTHNESS / 2)
+    coefficients = np.sum([g**2 for g in mesh], axis=0) ** (s / 2)
     to_series = chebyshev.chebvander(nodes, degree).T * (2 / m)
     to_series[0] /= 2
     for axis in range(n):
@@ -243,11 +268,11 @@ def _polynomial_error(n: int, degree: int) -> float:
     for index in product(range(degree + 1), repeat=n):
         if sum(index) > degree:
             coefficients[index] = 0.0
-    x = np.linspace(-1, 1, 4001 if n == 1 else 201)
+    x = np.linspace(-1, 1, _EVALUATED[n])
     values: np.ndarray = coefficients
     for axis in range(n):
         values = np.moveaxis(np.tensordot(chebyshev.chebvander(x, degree), values, (1, axis)), 0, axis)
-    exact = np.sum([g**2 for g in np.meshgrid(*[x] * n, indexing="ij")], axis=0) ** (_SMOOTHNESS / 2)
+    exact = np.sum([g**2 for g in np.meshgrid(*[x] * n, indexing="ij")], axis=0) ** (s / 2)
     return float(np.abs(values - exact).max())
 
 

@@ -78,7 +78,7 @@ def _threshold_slabs(X: np.ndarray, side: np.ndarray) -> _Slabs:
     rarer = int(side.mean() <= 0.5)
     mine = np.flatnonzero(side == rarer)
     order = np.concatenate([mine, np.flatnonzero(side != rarer)])
-    W, b, c = [], [], []
+    W, b, c = list[np.ndarray](), list[float](), list[float]()
     for group in _groups(X[mine]):
         w, half = _slab(X[order], group)
         W, b, c = [*W, w, w], [*b, half - 1, -half - 1], [*c, 1.0, -1.0]
@@ -93,7 +93,7 @@ def _relu_slabs(X: np.ndarray, y: np.ndarray) -> _Slabs:
 
     Of (relu(z + delta v x) - relu(z)) / delta, with z = w x - 1 + half or - half, nothing is left but v x where z > 0.
     """
-    W, b, c = [], [], []
+    W, b, c = list[np.ndarray](), list[float](), list[float]()
     for group in _groups(X):
         w, half = _slab(X, group)
         v = np.linalg.lstsq(X[group], y[group], rcond=None)[0]
@@ -135,7 +135,8 @@ def linear_regime(profile: Profile, progress: Progress) -> Measured:
 def _tangents(X: np.ndarray, W: np.ndarray) -> np.ndarray:
     """Derivatives of a network by its first weights, (n, width * d), for second weights of one size."""
     active = (X @ W.T > 0).astype(float)
-    return (active[:, :, None] * X[:, None, :]).reshape(len(X), -1)
+    features: np.ndarray = (active[:, :, None] * X[:, None, :]).reshape(len(X), -1)
+    return features
 
 
 def _unfitted(features: np.ndarray, y: np.ndarray) -> float:
@@ -162,7 +163,7 @@ def _kernel(A: np.ndarray, B: np.ndarray, W: np.ndarray) -> np.ndarray:
 
 def cells_and_isometry(profile: Profile, progress: Progress) -> Measured:
     """Coherence, which is the isometry constant of two columns, of the matrix of hyperplane cells at small sizes."""
-    sizes = {1: (6, 12, 24), 2: (6, 12, 20), 3: (6, 9, 12)}
+    sizes: dict[int, tuple[int, ...]] = {1: (6, 12, 24), 2: (6, 12, 20), 3: (6, 9, 12)}
     if profile == "full":
         sizes = {1: (6, 12, 24, 96), 2: (6, 12, 20, 40), 3: (6, 9, 12, 20)}
     values: dict[str, np.ndarray] = {}

@@ -175,4 +175,4 @@ def _random_pieces(rng: np.random.Generator, width: int, depth: int) -> float:
         hidden = np.maximum(hidden @ W + rng.standard_normal(width), 0)
     states = (hidden > 0) @ rng.standard_normal(width)
     pieces = 1 + sum(a != b for a, b in pairwise(states.tolist()))
-    return pieces / (width + 1) ** depth
+    return float(pieces / (width + 1) ** depth)
