@@ -125,6 +125,7 @@ def changed(name: str) -> Iterator[World]:
         patch.setattr(loop, "_Run", Counted)
         if shuffles:
             patch.setattr(torch.nn.functional, "cross_entropy", _of_shuffled_classes)
+            patch.setattr(torch.nn.functional, "mse_loss", _of_shuffled_values)
         for module, attribute, value in _globals():
             if any(value is entry for entry in entries):
                 patch.setattr(module, attribute, entries[value])
@@ -153,6 +154,17 @@ def _of_shuffled_classes(answers: torch.Tensor, target: torch.Tensor, *rest: Any
     if answers.requires_grad:
         target = target[torch.randperm(len(target), generator=torch.Generator().manual_seed(len(target)))]
     return _cross_entropy(answers, target, *rest, **options)
+
+
+_mse_loss = torch.nn.functional.mse_loss
+
+
+def _of_shuffled_values(answers: torch.Tensor, target: torch.Tensor, *rest: Any, **options: Any) -> torch.Tensor:
+    """The same for values of shape (..., rows, outputs)."""
+    if answers.requires_grad:
+        n = target.shape[-2]
+        target = target[..., torch.randperm(n, generator=torch.Generator().manual_seed(n)), :]
+    return _mse_loss(answers, target, *rest, **options)
 
 
 def _globals() -> list[tuple[Any, str, Any]]:
