@@ -47,7 +47,7 @@ def products_are_learnable(profile: Profile, progress: Progress) -> Measured:
     """Samples to learn a chain at once and from its products; in full also in a staircase and by a curriculum."""
     ways: dict[str, tuple[Callable[[_Setting, int], np.ndarray], tuple[int, ...]]]
     if profile == "quick":
-        setting = _Setting(30, 5, 4000)
+        setting = _Setting(30, 5, 2500)
         ways = {"at once": (_at_once, (2, 3, 4, 5)), "intermediate products": (_in_steps, (2, 4, 6))}
     else:
         setting, lengths = _Setting(40, 8, 40_000), (2, 3, 4, 6, 8, 10, 12)
