@@ -48,9 +48,22 @@ def test_a_known_graph_is_judged_by_errors_and_weights_inside_the_premises(chang
 )
 def test_l1_is_judged_by_errors_and_locality(errors, localities, outcome):
     names = ("wired", "dense l1", "dense l2")
+    without = {"error, dense, no constraint": 0.95 * NEAR}
     values = {f"error, {name}": e * NEAR for name, e in zip(names, errors, strict=True)}
     values |= {f"locality, {name}": v * NEAR for name, v in zip(names[1:], localities, strict=True)}
-    assert outcome_of("dense-l1-approaches-local", values) is outcome
+    assert outcome_of("dense-l1-approaches-local", values | without) is outcome
+    if outcome is S:  # what is found without any constraint needs none
+        assert outcome_of("dense-l1-approaches-local", values | {"error, dense, no constraint": 0.01 * NEAR}) is R
+
+
+@pytest.mark.parametrize(
+    ("error", "locality", "outcome"), [(0.8, 0.5, S), (0.8, 0.15, R), (1.5, 0.5, R), (1.0, 0.5, U)]
+)
+def test_the_modified_l1_must_be_local_and_no_worse(error, locality, outcome):
+    values = {"error, dense l2": 1.0, "error, dense beta-lasso": error, "locality, dense l2": 0.15}
+    values = {n: v * NEAR[::-1] for n, v in values.items()} | {"locality, dense beta-lasso": locality * NEAR}
+    values["error, dense beta-lasso"] = error * NEAR
+    assert outcome_of("modified-l1-approaches-local", values) is outcome
 
 
 @pytest.mark.parametrize(

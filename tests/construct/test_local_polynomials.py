@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from compsparse.construct.local_polynomials import local_polynomials
+from compsparse.construct import local_polynomials
 from compsparse.errors import CompsparseError
 
 

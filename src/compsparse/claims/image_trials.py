@@ -23,6 +23,7 @@ from compsparse.networks.replicas import ReplicatedNetwork
 from compsparse.progress import Progress
 from compsparse.tasks import MotifImages, gaussian_twin, patch_pixels, patch_sum
 from compsparse.training import (
+    BetaLasso,
     CrossEntropy,
     Penalty,
     ProximalL1,
@@ -86,6 +87,20 @@ def prox_l1(strengths: list[float]) -> list[Penalty]:
 def l2(strengths: list[float]) -> list[Penalty]:
     """Weight decay on all layers."""
     return [WeightDecay(strengths)]
+
+
+_BETA = 3.0
+"""Weights below so many strengths are zeroed: the paper's 50 leaves nothing of networks so small."""
+
+
+def beta_lasso(strengths: list[float]) -> list[Penalty]:
+    """Neyshabur's modified L1 on the first layer, weight decay above."""
+    return [BetaLasso(strengths, layers=[0], beta=_BETA), WeightDecay(DECAY_ABOVE, layers=slice(1, None))]
+
+
+def no_penalty(strengths: list[float]) -> list[Penalty]:
+    """None, whatever the strength."""
+    return []
 
 
 @dataclass(frozen=True)

@@ -296,6 +296,53 @@ def judge_rates(found: Sequence[_Degree]) -> Finding:
     )  # fmt: skip
 
 
+# ---- stability ---------------------------------------------------------------------------------
+
+
+def _tree_of(node: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> _Function:
+    """A binary tree of one constituent over eight inputs."""
+
+    def tree(X: np.ndarray) -> np.ndarray:
+        while X.shape[1] > 1:
+            X = node(X[:, ::2], X[:, 1::2])
+        return np.asarray(X[:, 0])
+
+    return tree
+
+
+_STABLE: dict[str, _Function] = {
+    "smooth": _tree_of(lambda a, b: np.tanh(a + b)),
+    "kinks": _tree_of(lambda a, b: np.abs(a - b)),
+    "roots": _tree_of(lambda a, b: np.sqrt(np.abs(a - b))),
+    "roots undone": _tree_of(lambda a, b: np.cbrt(a) ** 3 + np.cbrt(b) ** 3),
+}
+"""Functions by their constituents; a cube undoes a root, which has no derivative at zero."""
+
+
+def stability_and_smoothness(profile: Profile, progress: Progress) -> Measured:
+    """The largest change over the perturbation as perturbations shrink, near places where constituents are rough."""
+    n_points = 4000 if profile == "quick" else 40_000
+    sizes = np.logspace(-1, -7, 7)
+    values: dict[str, np.ndarray] = {}
+    points: list[tuple[float, float, str]] = []
+    for name in each(_STABLE, progress):
+        f, worst = _STABLE[name], []
+        for size in sizes:
+            rng = np.random.default_rng(FIRST_SEED)
+            X = rng.uniform(-1, 1, (n_points, 8))
+            X[: n_points // 2] = 0.0  # where differences and inputs vanish
+            X[: n_points // 4, ::2] = X[: n_points // 4, 1::2] = rng.uniform(-1, 1, (n_points // 4, 4))
+            step = rng.standard_normal(X.shape)
+            step *= size / np.linalg.norm(step, axis=1, keepdims=True)
+            worst.append(float(np.abs(f(X + step) - f(X)).max() / size))
+        interval = fitted_exponent(1 / sizes, worst)
+        values[f"power of the growth, {name}"] = np.array([interval.low, interval.high])
+        points += [(s, w, name) for s, w in zip(sizes, worst, strict=True)]
+    figure = figure_of("Change over perturbation", points, "size", "change over size", "constituents", log_x=True,
+                       log_y=True, x_title="size of the perturbation")  # fmt: skip
+    return Measured(values, (figure,))
+
+
 # ---- straight pieces -----------------------------------------------------------------------------
 
 _CURVES: dict[str, tuple[_Function, _Function]] = {

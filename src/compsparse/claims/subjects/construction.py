@@ -14,10 +14,14 @@ from compsparse.claims.declared import Measured
 from compsparse.claims.rules import Interval, StatedExponent, judge_at_least, judge_exponent
 from compsparse.claims.seeds import FIRST_SEED
 from compsparse.claims.shapes import each, figure_of, finding_of
+from compsparse.construct import (
+    ExplicitReLU,
+    indicator_network,
+    indicator_units,
+    local_polynomials,
+    shallow_log10_units,
+)
 from compsparse.construct import compile as compile_graph
-from compsparse.construct import indicator_network, indicator_units, shallow_log10_units
-from compsparse.construct.explicit import ExplicitReLU
-from compsparse.construct.local_polynomials import local_polynomials
 from compsparse.graph import Constituent, FunctionGraph, Node
 from compsparse.graph.formula import Formula, formula_value
 from compsparse.graph.parser import parse_formula

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -13,9 +13,12 @@ from compsparse.claims.image_trials import (
     CLASSES,
     ImageData,
     ImageKind,
+    Method,
     PatchData,
     PatchTrial,
+    beta_lasso,
     l2,
+    no_penalty,
     prox_l1,
     run_patches,
 )
@@ -69,25 +72,42 @@ def kept_weights(trial: PatchTrial) -> np.ndarray:
 
 # ---- the graph is not known ------------------------------------------------------------------------
 
-_WIRED, _L1, _L2 = "wired", "dense l1", "dense l2"
+_Way = tuple[Method, tuple[float, ...], TrainingConfig]
 
 
 def l1_approaches_local(profile: Profile, progress: Progress) -> Measured:
-    """A wired network, a dense one under L1 and a dense one under L2, each at its best strength."""
-    config, seeds, rows = (_QUICK, 4, 2000) if profile == "quick" else (_FULL, 8, 2000)
-    data = PatchData(rows, seeds)
-    ways = {_WIRED: (l2, (0.3, 1.0), True), _L1: (prox_l1, (0.3, 0.4), False), _L2: (l2, (1.0, 3.0), False)}
+    """A wired network, a dense one under L1, one under L2, each at its best strength, and one without a penalty."""
+    config = _QUICK if profile == "quick" else _FULL
+    ways: dict[str, _Way] = {
+        "wired": (l2, (0.3, 1.0), config), "dense l1": (prox_l1, (0.3, 0.4), config),
+        "dense l2": (l2, (1.0, 3.0), config), "dense, no constraint": (no_penalty, (0.0,), config),
+    }  # fmt: skip
+    return _on_patches(ways, 4 if profile == "quick" else 8, FIRST_SEED, progress)
+
+
+def modified_l1(profile: Profile, progress: Progress) -> Measured:
+    """A dense network under beta-LASSO, in the plain gradient steps of its rule, beside one under L2."""
+    steps, config = (1500, _QUICK) if profile == "quick" else (10_000, _FULL)
+    plain = replace(config, n_steps=steps, learning_rate=0.03, optimizer="sgd", momentum=0.0)
+    ways: dict[str, _Way] = {
+        "dense beta-lasso": (beta_lasso, (0.005, 0.01), plain), "dense l2": (l2, (1.0, 3.0), config)
+    }  # fmt: skip
+    return _on_patches(ways, 4 if profile == "quick" else 8, FIRST_SEED + 300, progress)
+
+
+def _on_patches(ways: dict[str, _Way], n_seeds: int, first_seed: int, progress: Progress) -> Measured:
+    data = PatchData(2000, n_seeds, first_seed=first_seed)
     trials = {}
     for name in each(ways, progress):
-        penalties, strengths, wired = ways[name]
-        trials[name] = run_patches(data, penalties, strengths, config, width=256, wired=wired)
+        penalties, strengths, config = ways[name]
+        trials[name] = run_patches(data, penalties, strengths, config, width=256, wired=name == "wired")
     values = {f"error, {name}": trial.error for name, trial in trials.items()}
     values |= {f"locality, {name}": trial.locality.value for name, trial in trials.items()}
     figure = figure_of(
         "A target of 16 patches, 2,000 rows", [(n, t.error) for n, t in trials.items()], "network", "error",
         middle=np.median, mark="bars", log_y=True, y_title="unexplained variance (median, range of seeds)",
     )  # fmt: skip
-    return Measured(values, (figure,), seen(values, "error"))
+    return Measured(values, (figure,), seen(values, "error", "locality"))
 
 
 # ---- pruning ---------------------------------------------------------------------------------------
