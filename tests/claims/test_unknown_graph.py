@@ -37,6 +37,19 @@ def test_a_known_graph_is_judged_by_errors_and_weights_inside_the_premises(chang
 
 
 @pytest.mark.parametrize(
+    ("wired", "dense", "grows", "fitted", "outcome"),
+    [(0.05, 0.45, 0.1, 0.0, S), (0.4, 0.45, 0.1, 0.0, R), (0.05, 0.45, -0.1, 0.0, R), (0.05, 0.45, 0.1, 0.3, U)],
+)
+def test_the_exponential_loss_must_generalise_where_it_fitted(wired, dense, grows, fitted, outcome):
+    values = {
+        "test error, wired": wired, "test error, dense": dense, "training error, wired": fitted,
+        "training error, dense": 0.0, "margin over rho, wired early": 0.01, "margin over rho, wired late": 0.01 + grows,
+        "parameters over rows, wired": 5.0,
+    }  # fmt: skip
+    assert outcome_of("exponential-loss-needs-no-regulariser", {n: v * NEAR for n, v in values.items()}) is outcome
+
+
+@pytest.mark.parametrize(
     ("errors", "localities", "outcome"),
     [
         ((0.01, 0.1, 0.9), (0.8, 0.15), S),

@@ -17,12 +17,14 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 from scipy import sparse
 
-from compsparse.checks import check_count, check_number
+from compsparse.checks import brief, check_count, check_number, check_numbers
 from compsparse.construct.explicit import ExplicitReLU, SparseLayer
 from compsparse.construct.products import levels_for
+from compsparse.errors import ConfigError, DataError
 from compsparse.sizes import check_size
 from compsparse.text import in_a_line
 
+_MOST_INPUTS = 16
 _Function = Callable[[np.ndarray], np.ndarray]
 
 
@@ -66,7 +68,13 @@ def local_polynomials(
     >>> bool(np.abs(found.network.values(x)[:, 0] - x[:, 0] * (1 - x[:, 0])).max() < 1e-4)
     True
     """
-    d, n, m = check_count("n_inputs", n_inputs), check_count("n_cells", n_cells), check_count("order", order)
+    if not callable(function):
+        raise ConfigError(f"a function of points is approximated, got {brief(function)}")
+    d, n, m = (
+        check_count("n_inputs", n_inputs, most=_MOST_INPUTS),
+        check_count("n_cells", n_cells),
+        check_count("order", order),
+    )
     levels = levels_for(1.0, check_number("product_error", product_error, above=0, below=1))
     n_terms = n**d * math.comb(d + m - 1, d)
     check_size(f"{n_terms:,} terms", 200.0 * n_terms * (levels + 2), "ask for fewer cells or a lower order")
@@ -111,9 +119,12 @@ def _fitted(
     basis = np.stack([np.prod(t[:, list(a)], axis=1) for a in monomials], axis=1)
     to_coefficients = np.linalg.pinv(basis)
     places = (np.array(patches)[:, None, :] + 0.5 + t[None]) / n
-    values = np.asarray(function(places.reshape(-1, d))).reshape(len(patches), len(t), -1)
-    found = np.einsum("at,pto->aop", to_coefficients, values)
-    return dict(zip(monomials, found, strict=True))
+    points = places.reshape(-1, d)
+    found = check_numbers("the values of the function", function(points))
+    if found.shape[:1] != points.shape[:1]:
+        raise DataError(f"the function must give a value a point, got shape {found.shape} for {len(points)} points")
+    values = found.reshape(len(patches), len(t), -1)
+    return dict(zip(monomials, np.einsum("at,pto->aop", to_coefficients, values), strict=True))
 
 
 # ---- layers ----------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from compsparse.checks import check_numbers
+from compsparse.checks import check_list, check_numbers
 from compsparse.errors import ConfigError, GraphError
 from compsparse.graph.function_graph import FunctionGraph, check_graph
 from compsparse.representations.boolean.bits import check_bits
@@ -117,7 +117,7 @@ def tensor_spline(coefficients: ArrayLike, knots: Sequence[ArrayLike]) -> Square
     0.5625
     """
     c = check_numbers("coefficients", coefficients, shape=(None, None), error=ConfigError)
-    places = [check_numbers("knots", t, shape=(None,), error=ConfigError) for t in knots]
+    places = [check_numbers("knots", t, shape=(None,), error=ConfigError) for t in check_list("knots", knots)]
     if len(places) != 2 or any((np.diff(t) <= 0).any() for t in places):
         raise ConfigError("knots must be increasing places for each of two variables")
     if c.shape != tuple(len(t) - 3 for t in places):

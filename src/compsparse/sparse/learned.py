@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
 
-from compsparse.checks import RandomState, check_count, check_numbers, generator_from
+from compsparse.checks import RandomState, check_count, check_number, check_numbers, generator_from
 from compsparse.errors import DataError
 from compsparse.sparse.pursuit import omp
 from compsparse.text import in_a_line
 
 _SAME, _ALIKE = 0.99, 0.95
 """Cosines above which two atoms are one: of one search, and of several."""
-_LAST_TURNS = 10
+_LAST_TURNS, _MOST_TURNS = 10, 10_000
 
 
 @in_a_line
@@ -61,8 +61,8 @@ def learn_dictionary(
     signals = check_numbers("X", X, shape=(None, None))
     check_count("n_atoms", n_atoms, most=len(signals))
     check_count("n_nonzero", n_nonzero, most=min(n_atoms, signals.shape[1]))
-    check_count("n_iterations", n_iterations)
-    check_count("n_restarts", n_restarts)
+    check_count("n_iterations", n_iterations, most=_MOST_TURNS)
+    check_count("n_restarts", n_restarts, most=_MOST_TURNS)
     if not signals.any():
         raise DataError("all signals are zero: there is no atom to learn")
     rng = generator_from(random_state)
@@ -118,7 +118,9 @@ def matched_atoms(found: ArrayLike, true: ArrayLike, cosine: float = 0.95) -> fl
     1.0
     """
     ours, theirs = (_unit(check_numbers(n, W, shape=(None, None)).T) for n, W in (("found", found), ("true", true)))
-    near = np.abs(theirs.T @ ours) >= cosine
+    if len(ours) != len(theirs):
+        raise DataError(f"atoms of one length are matched, got {len(ours)} and {len(theirs)} entries")
+    near = np.abs(theirs.T @ ours) >= check_number("cosine", cosine, least=0, most=1)
     rows, columns = linear_sum_assignment(near, maximize=True)
     return float(near[rows, columns].sum() / theirs.shape[1])
 

@@ -174,6 +174,28 @@ def judge_kolmogorov(rises: Sequence[_Rise], costs: Sequence[_Cost]) -> Finding:
     )  # fmt: skip
 
 
+_THREE: dict[str, _Function] = {
+    "product": lambda X: X.prod(1),
+    "sum of squares": lambda X: (X**2).sum(1),
+    "wave": lambda X: np.cos(X.sum(1)),
+}
+
+
+def stated_families(profile: Profile, progress: Progress) -> Measured:
+    """What one level of 2n + 1 families leaves of functions of two and of three inputs, and at a second level."""
+    bases = {2: (21, 41, 81), 3: (15, 29)} if profile == "quick" else {2: (21, 41, 81, 161), 3: (15, 29, 43)}
+    values: dict[str, np.ndarray] = {}
+    points = []
+    for n in each(bases, progress, "{} inputs"):
+        for base in bases[n]:
+            inner = InnerFunction(n, 2 * n + 1, base, 1)
+            left = [superpose(f, inner, 20_000, random_state=FIRST_SEED).error.value for f in _THREE.values()]
+            points.append((base, np.array(left), f"{n} inputs"))
+        values[f"error over n/(2n + 2), n={n}"] = np.array(left) * 2 * (n + 1) / n
+    figure = figure_of("One level of 2n + 1 families", points, "base", "largest error over the range", "inputs")
+    return Measured(values, (figure,))
+
+
 # ---- spans -------------------------------------------------------------------------------------
 
 
@@ -335,7 +357,7 @@ def stability_and_smoothness(profile: Profile, progress: Progress) -> Measured:
             step = rng.standard_normal(X.shape)
             step *= size / np.linalg.norm(step, axis=1, keepdims=True)
             worst.append(float(np.abs(f(X + step) - f(X)).max() / size))
-        interval = fitted_exponent(1 / sizes, worst)
+        interval = fitted_exponent((1 / sizes).tolist(), worst)
         values[f"power of the growth, {name}"] = np.array([interval.low, interval.high])
         points += [(s, w, name) for s, w in zip(sizes, worst, strict=True)]
     figure = figure_of("Change over perturbation", points, "size", "change over size", "constituents", log_x=True,

@@ -75,7 +75,8 @@ def _growth(lengths: tuple[int, ...], samples: np.ndarray) -> np.ndarray:
     """Per seed, the factor by which samples grow with every unit of length; NaN where a chain was not learned."""
     if not np.isfinite(samples).all():
         return np.full(samples.shape[1], math.nan)
-    return np.exp(np.polyfit(lengths, np.log(samples), 1)[0])
+    growth: np.ndarray = np.exp(np.polyfit(lengths, np.log(samples), 1)[0])
+    return growth
 
 
 # ---- what networks are told --------------------------------------------------------------------------

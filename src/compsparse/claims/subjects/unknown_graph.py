@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
+import torch
 
 from compsparse.claims.claim import Profile
 from compsparse.claims.declared import Measured
@@ -28,7 +29,7 @@ from compsparse.claims.trials import placed
 from compsparse.measures import near_pairs, off_local_mass
 from compsparse.networks import ImageNetwork, count, embedded
 from compsparse.progress import Progress
-from compsparse.training import CrossEntropy, TrainingConfig, TrainingData, train
+from compsparse.training import CrossEntropy, ExponentialLoss, TrainingConfig, TrainingData, train
 
 _QUICK = TrainingConfig(n_steps=500, batch_size=64, learning_rate=1e-2, weight_decay=0)
 _FULL = TrainingConfig(n_steps=3000, batch_size=128, learning_rate=3e-3, weight_decay=0)
@@ -60,6 +61,31 @@ def known_graph(profile: Profile, progress: Progress) -> Measured:
     figure = figure_of("The graph is built in", points, "rows", "error", "penalty", log_y=True,
                        y_title="unexplained variance (mean, range of seeds)")  # fmt: skip
     return Measured(values, (figure,), seen(values, *(n for n in values if n.startswith(("error", "training")))))
+
+
+def exponential_loss(profile: Profile, progress: Progress) -> Measured:
+    """Wired and dense networks of more parameters than rows, by SGD on exp(-y f) of two classes, without a penalty."""
+    rows, seeds, steps = (1000, 4, 1500) if profile == "quick" else (2000, 8, 10_000)
+    config = TrainingConfig(n_steps=steps, batch_size=64, learning_rate=4e-3, weight_decay=0, optimizer="sgd")
+    data = PatchData(rows, seeds, first_seed=FIRST_SEED + 400)
+    X, side = data.tables[0], torch.sign(data.tables[1])
+    classes = replace(data.training(), y=side.flatten(0, 1))
+    values: dict[str, np.ndarray] = {}
+    for name in each(("wired", "dense"), progress):
+        network = data.masked(512, 1) if name == "wired" else data.dense(64, 1)
+        for when in ("early", "late"):  # each a whole schedule
+            train(network, classes, config, loss=ExponentialLoss(), seeds=data.seeds)
+            with torch.no_grad():
+                margins = (network(X) * side).squeeze(-1).double().cpu().numpy()
+                norms = [w.flatten(1).norm(dim=1) for w in network.effective()]
+            rho = torch.stack(norms).prod(0).detach().double().cpu().numpy()
+            values |= {f"rho, {name} {when}": rho, f"margin over rho, {name} {when}": margins[:, :rows].min(1) / rho}
+        values[f"training error, {name}"] = 1 - (margins[:, :rows] > 0).mean(1)
+        values[f"test error, {name}"] = 1 - (margins[:, rows:] > 0).mean(1)
+        values[f"parameters over rows, {name}"] = np.array([count(network).parameters / seeds / rows])
+    points = [(name, values[f"test error, {name}"]) for name in ("wired", "dense")]
+    figure = figure_of("Exponential loss without a penalty", points, "network", "test error", mark="bars")
+    return Measured(values, (figure,), seen(values, "rho"))
 
 
 def kept_weights(trial: PatchTrial) -> np.ndarray:

@@ -48,8 +48,14 @@ class CompiledProgram:
         """Rows of bits for the graph, from a whole number or an array of them for every input."""
         if len(numbers) != len(self.names):
             raise ConfigError(f"the program has {len(self.names)} inputs, {list(self.names)}, got {len(numbers)}")
-        columns = np.broadcast_arrays(*(check_numbers(n, x) for n, x in zip(self.names, numbers, strict=True)))
+        given = [check_numbers(name, x) for name, x in zip(self.names, numbers, strict=True)]
+        try:
+            columns = np.broadcast_arrays(*given)
+        except ValueError:
+            raise ConfigError(f"inputs must have one shape, got {', '.join(str(x.shape) for x in given)}") from None
         words = np.stack([np.ravel(c) for c in columns], axis=1)
+        if not len(words):
+            raise ConfigError("a program answers at least one word, got none")
         if (words < 0).any() or (words >= 2.0**self.n_bits).any() or (words != np.floor(words)).any():
             raise ConfigError(f"words of {self.n_bits} bits are whole numbers from 0 to {2**self.n_bits - 1}")
         found: np.ndarray = (words.astype(np.uint64)[:, :, None] >> np.arange(self.n_bits, dtype=np.uint64)) & 1
@@ -81,9 +87,16 @@ def compile_program(program: Callable[..., Word], names: Sequence[str], n_bits: 
         raise ConfigError(f"a program is a function of words, got {brief(program)}")
     builder = CircuitBuilder([f"{name}{k}" for name in known for k in range(n)])
     words = [Word(builder, [builder[f"{name}{k}"] for k in range(n)]) for name in known]
-    answer = check_kind("what the program returns", program(*words), Word)
+    answer = check_kind("what the program returns", _run(program, words), Word)
     outputs = {f"out{k}": wire for k, wire in enumerate(answer.wires)}
     return CompiledProgram(builder.build(_with_other_names(outputs, builder)), known, n)
+
+
+def _run(program: Callable[..., Any], words: Sequence[Word]) -> Any:
+    try:
+        return program(*words)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"the program cannot compute with {len(words)} words: {error}") from None
 
 
 def _with_other_names(outputs: Mapping[str, int], builder: CircuitBuilder) -> dict[str, int]:

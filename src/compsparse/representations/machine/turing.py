@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from compsparse.checks import brief, check_array, check_count, check_mapping, check_text
+from compsparse.checks import brief, check_array, check_count, check_list, check_mapping, check_text
 from compsparse.errors import ConfigError
 from compsparse.representations.boolean.bits import check_bits
 from compsparse.sizes import check_size
@@ -95,8 +95,8 @@ class TuringMachine:
             if not simulation.step():
                 break
         n_states = len(self.states)
-        wanted = np.array([check_cell(cell, time, n) for cell in cells], dtype=int) + simulation.origin
-        tape = np.array(self.symbols)[simulation.tape[:, wanted]]
+        wanted = [simulation.origin + check_cell(cell, time, n) for cell in check_list("cells", cells)]
+        tape = np.array(self.symbols)[simulation.tape[:, np.array(wanted, dtype=int)]]
         return MachineRun(simulation.state == n_states, simulation.state >= n_states, simulation.steps, tape)
 
     def trace(self, x: Any, time_bound: int) -> MachineTrace:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from compsparse.checks import check_count, check_kind, input_names
+from compsparse.checks import check_count, check_kind, check_list, input_names
 from compsparse.errors import ConfigError
 from compsparse.graph.function_graph import FunctionGraph
 from compsparse.representations.boolean.circuit_builder import FALSE, TRUE, CircuitBuilder
@@ -97,17 +97,18 @@ def unroll(
     [True]
     """
     check_kind("machine", machine, TuringMachine)
+    wanted = check_list("cells", cells)
     n_inputs = check_count("n_inputs", n_inputs, most=100_000)
     longest = min(4 * (n_inputs + 2) ** 2, _MOST_TIME)
     steps = longest if time_bound is None else check_count("time_bound", time_bound, most=_MOST_TIME)
-    tableau = _Tableau(machine, n_inputs, keeps_tape=bool(len(cells)))
+    tableau = _Tableau(machine, n_inputs, keeps_tape=bool(wanted))
     while tableau.places and tableau.time < steps:
         tableau.step()
     if tableau.places and time_bound is None:
         raise ConfigError(
             f"it cannot be told from the rules that the machine halts within {steps:,} steps: give time_bound=…"
         )
-    written = {f"tape{cell}": tableau.holds_one(check_cell(cell, tableau.time, n_inputs)) for cell in cells}
+    written = {f"tape{cell}": tableau.holds_one(check_cell(cell, tableau.time, n_inputs)) for cell in wanted}
     graph = tableau.builder.build({"accept": tableau.accepted, **written})
     n_cells = len(tableau.visited)
     return UnrolledMachine(
