@@ -79,6 +79,7 @@ class Evidence:
         doubts: why the module may hold only nearly: a useful simplification, marked as one.
         shared: those of the members that the rest of the graph reads too; a module has none, a part of a wide node
             acts through one number where they have given values.
+        formula: of a group, the product of powers or the weighted sum that it is.
     """
 
     members: frozenset[str]
@@ -95,6 +96,7 @@ class Evidence:
     figures: str = ""
     doubts: tuple[str, ...] = ()
     shared: frozenset[str] = frozenset()
+    formula: str = ""
 
     def __str__(self) -> str:
         return f"{self.confidence.value}: {{{', '.join(sorted(self.members))}}} {self.sentence}"
@@ -408,7 +410,7 @@ def _evidence(entry: dict[str, Any]) -> Evidence:
     read = Evidence(**{**entry, **_nan(entry), **given})
     if read.kind is not None and read.kind not in get_args(Kind):
         raise ValueError(f"no kind of module: {read.kind!r}")
-    for text in (read.statistic, read.statement, read.figures, *read.doubts):
+    for text in (read.statistic, read.statement, read.figures, read.formula, *read.doubts):
         _text(text)
     if isinstance(read.parts, bool) or not isinstance(read.parts, int):
         raise TypeError(f"expected a number of parts, got {read.parts!r}")

@@ -11,6 +11,7 @@ import numpy as np
 from compsparse.discovery.record import Evidence
 from compsparse.discovery.structure.bundles import Bundle
 from compsparse.discovery.structure.forest import Members, Part
+from compsparse.discovery.structure.groups import FoundGroups, Group, part_of_groups
 from compsparse.discovery.structure.links import LinkedSum, linked_parts
 from compsparse.discovery.structure.parts import conditional_parts
 from compsparse.discovery.structure.turns import TurnTable, three_inputs
@@ -21,6 +22,8 @@ NEARLY = 0.7
 LEAST_SEEN = 0.1
 """The smallest turn, as a share of the largest possible, that must have been seen for a part to be claimed: a turn
 that hides makes two parts of one. Of a cycle of five, whose turns are small, none was seen from 2,000 rows at 0.17."""
+SEEN_WELL = 0.05
+"""Share of all slopes up to which a further group would surely have been seen."""
 
 
 @dataclass(frozen=True)
@@ -68,11 +71,16 @@ def _sizes_with(bundles: Sequence[Bundle], node: ModuleTree) -> tuple[int, ...]:
 
 
 def look_inside(
-    node: ModuleTree, output: str, table: TurnTable, found_sum: FoundSum | None = None, statistic: str = "turn"
+    node: ModuleTree,
+    output: str,
+    table: TurnTable,
+    found_sum: FoundSum | None = None,
+    groups: FoundGroups | None = None,
+    statistic: str = "turn",
 ) -> Inside | None:
     """The node drawn with parts that share inputs, where that makes its largest node smaller.
 
-    A sum under a link goes before parts at fixed values where its nodes are no larger: it says more.
+    Groups go before a sum under a link, and that before parts at fixed values, where nodes are no larger: it says more.
 
     Args:
         table: turns, in which each of the children has a part.
@@ -81,6 +89,10 @@ def look_inside(
     between = table.between(children, tuple(str(i) for i in range(len(children))))
     by_turns = conditional_parts(_may_turn(between), children)
     by_link = None if found_sum is None else linked_parts(found_sum.linked, found_sum.sets, children)
+    of_groups = None if groups is None else part_of_groups(groups, children)
+    if of_groups is not None and all(p is None or of_groups.sizes <= p.sizes for p in (by_turns, by_link)):
+        assert groups is not None
+        return Inside(of_groups, tuple(_of_group(g, output, groups) for g in groups.groups if len(g.inputs) > 1))
     if by_link is not None and (by_turns is None or by_link.sizes <= by_turns.sizes):
         assert found_sum is not None
         return Inside(by_link, tuple(_of_sum(part, output, found_sum.linked) for part in by_link.inner))
@@ -104,7 +116,34 @@ def _of_sum(part: Part, output: str, linked: LinkedSum) -> Evidence:
         statement=f"are one term of a sum, or of a product, under a change of the scale of {output}",
         figures=f"inputs of different terms do not act together: the largest sign is {left:.1f} errors, chance gives "
         f"up to {chance:.1f}",
-        doubts=("the largest sign comes close to that",) * (left > NEARLY * chance),
+        doubts=(
+            *("the largest sign comes close to that",) * (left > NEARLY * chance),
+            *("inputs of different terms may act together a little, unseen",) * (not linked.is_sure),
+        ),
+    )
+
+
+def _of_group(group: Group, output: str, found: FoundGroups) -> Evidence:
+    others = frozenset(name for g in found.groups if g is not group for name in g.inputs)
+    role = f"a factor of {output}" if group.is_factor else "and act through that and the other groups alone"
+    return Evidence(
+        frozenset(group.inputs),
+        None,
+        (output,),
+        "left by the groups",
+        found.beyond,
+        threshold=1.0,
+        parts=len(group.inputs),
+        shared=others & set(group.inputs),
+        formula=group.formula,
+        statement=f"form {group.formula}, {role}",
+        figures=f"the largest sign of one number more is {found.beyond:.2g} of what rounding or chance gives; the "
+        f"{'exponents' if group.form == 'product' else 'weights'} were measured to {max(group.errors):.1g}",
+        doubts=(
+            *(f"one number more that matters {found.unseen:.0%} as much as all inputs do would not have been seen",)
+            * (found.unseen > SEEN_WELL),
+            *("the largest sign comes close to that",) * (found.beyond > NEARLY),
+        ),
     )
 
 

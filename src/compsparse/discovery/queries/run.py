@@ -24,6 +24,7 @@ from compsparse.discovery.queries.calibration import (
 )
 from compsparse.discovery.queries.channels import find_bundles
 from compsparse.discovery.queries.gradients import Autograd, Differentiator
+from compsparse.discovery.queries.groups import find_query_groups
 from compsparse.discovery.queries.limits import (
     BUDGET,
     BUDGET_IN_NOISE,
@@ -214,7 +215,8 @@ class Run:
         table = search.turn_table(o)
         found: dict[Members, Inside] = {}
         for node in wide_nodes(search.decisions[o].tree):
-            inside = look_inside(node, self.outputs[o], table, find_sum(search, o, node), _STATISTIC)
+            groups, found_sum = find_query_groups(search, o, node), find_sum(search, o, node)
+            inside = look_inside(node, self.outputs[o], table, found_sum, groups, _STATISTIC)
             found |= {node.members: inside} if inside is not None else {}
         return found
 
