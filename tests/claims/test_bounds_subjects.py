@@ -79,6 +79,21 @@ def test_the_memo_is_judged_by_what_was_measured(shares, outcome):
     assert outcome_of("kernel-norms-bound-complexity", values) is outcome
 
 
+@pytest.mark.parametrize(
+    ("dense", "local", "outcome"),
+    [
+        (0.05, 0.02, Outcome.SUPPORTED),
+        (0.02, 0.05, Outcome.REFUTED),
+        (0.02, 0.018, Outcome.INCONCLUSIVE),
+        (0.9, 0.85, Outcome.INCONCLUSIVE),  # nothing was learned
+    ],
+)
+def test_locality_on_digits_needs_a_gain_that_counts(dense, local, outcome):
+    jitter = np.array([-1e-3, 1e-3, 0.0])
+    values = {"dense": dense + jitter, "local": local + jitter[::-1], "convolutional": local + jitter}
+    assert outcome_of("locality-helps-on-digits", values) is outcome
+
+
 def test_layers_of_equal_units_are_equal():
     for network in subject._layers_of_equal_units(8, 4).values():
         (graph,) = lower(network, np.ones((2, 8))).members

@@ -89,6 +89,14 @@ def train_on_digits(
 ) -> Trained:
     """Adam on cross-entropy with weight decay in the loss, then all bounds on the training data."""
     data = digits(seed)
+    network, test_error = fitted_to(data, make, seed, n_steps, weight_decay)
+    return Trained(network, test_error, compare(network, data.X, data.y, random_state=0))
+
+
+def fitted_to(
+    data: Digits, make: Callable[[], nn.Module], seed: int, n_steps: int, weight_decay: float = 1e-3
+) -> tuple[nn.Module, float]:
+    """The trained network and its test error."""
     X, y = torch.as_tensor(data.X, dtype=torch.float32), torch.as_tensor(data.y)
     with torch.random.fork_rng():
         torch.manual_seed(seed)
@@ -102,7 +110,7 @@ def train_on_digits(
         optimiser.step()
     with torch.no_grad():
         answers = network(torch.as_tensor(data.X_test, dtype=torch.float32)).argmax(1).numpy()
-    return Trained(network, float((answers != data.y_test).mean()), compare(network, data.X, data.y, random_state=0))
+    return network, float((answers != data.y_test).mean())
 
 
 # ---- orders of magnitude ------------------------------------------------------------------------
@@ -131,6 +139,25 @@ def sparse_below_dense(profile: Profile, progress: Progress) -> Measured:
     ratios = {n: values[f"Golowich, {n} convolutions"] / values[f"degree-aware, {n} convolutions"] for n in found}
     listed = ", ".join(f"{n}: {np.median(r):.3g}" for n, r in ratios.items())
     return Measured(values, (figure,), f"by the number of convolutions {listed}; {seen(values, 'test error')}")
+
+
+# ---- real images --------------------------------------------------------------------------------
+
+
+def locality_on_digits(profile: Profile, progress: Progress) -> Measured:
+    """Test errors of dense, locally connected and convolutional networks on handwritten digits."""
+    n_seeds = 12 if profile == "full" else 6
+    makers = {
+        "dense": partial(dense_digits, 16 * (_SIDE - 2) ** 2),  # as many units as the local network has
+        "local": partial(local_digits, 16),
+        "convolutional": partial(convolutional_digits, 16),
+    }
+    errors: dict[str, list[float]] = {name: [] for name in makers}
+    for name, seed in each(product(makers, range(n_seeds)), progress, "{}, split {}"):
+        split = FIRST_SEED + seed
+        errors[name].append(fitted_to(digits(split), makers[name], split, 400)[1])
+    figure = figure_of("Digits", errors.items(), "network", "error", mark="bars", y_title="test error (mean, range)")
+    return Measured({name: np.array(v) for name, v in errors.items()}, (figure,), seen(errors, *errors))
 
 
 # ---- close to one -------------------------------------------------------------------------------
