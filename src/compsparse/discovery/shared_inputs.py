@@ -15,6 +15,7 @@ from compsparse.discovery.structure.groups import FoundGroups, Group, part_of_gr
 from compsparse.discovery.structure.links import LinkedSum, linked_parts
 from compsparse.discovery.structure.parts import conditional_parts
 from compsparse.discovery.structure.turns import TurnTable, three_inputs
+from compsparse.discovery.structure.units import as_text
 from compsparse.graph.modules import ModuleTree
 
 NEARLY = 0.7
@@ -32,6 +33,12 @@ class Inside:
 
     part: Part
     evidence: tuple[Evidence, ...]
+
+    def takes_less_than(self, sizes: tuple[int, ...]) -> bool:
+        """Whether its nodes are smaller than others; groups say less than modules whose largest node is no larger."""
+        if any(entry.formula for entry in self.evidence):
+            return self.part.sizes[0] < sizes[0]
+        return self.part.sizes <= sizes
 
 
 @dataclass(frozen=True)
@@ -56,7 +63,7 @@ def smaller(
     for node in wide_nodes(tree):
         own = [bundle for bundle in bundles if set(bundle.children) <= set(node.children)]
         inside = insides.get(node.members)
-        if inside is not None and (not own or inside.part.sizes <= _sizes_with(own, node)):
+        if inside is not None and (not own or inside.takes_less_than(_sizes_with(own, node))):
             kept[node.members] = inside
         else:
             of_several += own
@@ -80,7 +87,8 @@ def look_inside(
 ) -> Inside | None:
     """The node drawn with parts that share inputs, where that makes its largest node smaller.
 
-    Groups go before a sum under a link, and that before parts at fixed values, where nodes are no larger: it says more.
+    Where nodes are no larger, a sum under a link goes before groups, and both before parts at fixed values, which say
+    less.
 
     Args:
         table: turns, in which each of the children has a part.
@@ -90,7 +98,11 @@ def look_inside(
     by_turns = conditional_parts(_may_turn(between), children)
     by_link = None if found_sum is None else linked_parts(found_sum.linked, found_sum.sets, children)
     of_groups = None if groups is None else part_of_groups(groups, children)
-    if of_groups is not None and all(p is None or of_groups.sizes <= p.sizes for p in (by_turns, by_link)):
+    if (
+        of_groups is not None
+        and (by_turns is None or of_groups.sizes <= by_turns.sizes)
+        and not (by_link is not None and by_link.sizes[0] <= of_groups.sizes[0])
+    ):
         assert groups is not None
         return Inside(of_groups, tuple(_of_group(g, output, groups) for g in groups.groups if len(g.inputs) > 1))
     if by_link is not None and (by_turns is None or by_link.sizes <= by_turns.sizes):
@@ -136,15 +148,22 @@ def _of_group(group: Group, output: str, found: FoundGroups) -> Evidence:
         parts=len(group.inputs),
         shared=others & set(group.inputs),
         formula=group.formula,
-        statement=f"form {group.formula}, {role}",
+        statement=f"form {group.formula}{_unit_words(group)}, {role}",
         figures=f"the largest sign of one number more is {found.beyond:.2g} of what rounding or chance gives; the "
         f"{'exponents' if group.form == 'product' else 'weights'} were measured to {max(group.errors):.1g}",
         doubts=(
             *(f"one number more that matters {found.unseen:.0%} as much as all inputs do would not have been seen",)
             * (found.unseen > SEEN_WELL),
             *("the largest sign comes close to that",) * (found.beyond > NEARLY),
+            *("by its unit it is no pure number",) * (bool(group.unit) and not group.is_factor),
         ),
     )
+
+
+def _unit_words(group: Group) -> str:
+    if group.unit is None:
+        return ""
+    return f" in {as_text(group.unit)}" if group.unit else ", a pure number"
 
 
 def _of_turns(part: Part, output: str, between: TurnTable, children: Sequence[Members], statistic: str) -> Evidence:

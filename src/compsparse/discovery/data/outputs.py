@@ -248,6 +248,7 @@ def ask_smooth_fit(rows: SearchRows, i: int, deadline: Deadline) -> SmoothAnswer
         rows.request.seed,
         deadline,
         scales,
+        rows.request.units,
     )
     asked = rows.request.resamples
     return search.ask(asked if asked is not None else RESAMPLES if rows.n <= MOST_ROWS_TO_RESAMPLE else 0)

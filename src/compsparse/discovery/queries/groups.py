@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -12,14 +12,17 @@ from compsparse.discovery.queries.search import QuerySearch
 from compsparse.discovery.queries.sheets import random_points
 from compsparse.discovery.structure.group_search import Slopes, find_groups, groups_inside
 from compsparse.discovery.structure.groups import Form, FoundGroups
+from compsparse.discovery.structure.units import Dimension
 from compsparse.graph.modules import ModuleTree
 
 
-def find_query_groups(search: QuerySearch, output: int, node: ModuleTree) -> FoundGroups | None:
+def find_query_groups(
+    search: QuerySearch, output: int, node: ModuleTree, units: Mapping[str, Dimension]
+) -> FoundGroups | None:
     """The groups through which a node acts; None where there are none, or the budget does not suffice."""
     if search.pool.noisy:
         return None
-    asked = _Asked(search, output)
+    asked = _Asked(search, output, units)
     try:
         found = groups_inside(node, search.names, asked.positive, asked.groups)
         return found if found is None or asked.confirms(found) else None
@@ -30,28 +33,29 @@ def find_query_groups(search: QuerySearch, output: int, node: ModuleTree) -> Fou
 class _Asked:
     """What is asked of one output."""
 
-    def __init__(self, search: QuerySearch, output: int):
-        self._search, self._output = search, output
+    def __init__(self, search: QuerySearch, output: int, units: Mapping[str, Dimension]):
+        self._search, self._output, self._units = search, output, units
         oracle = search.oracle
         self._low, self._width = oracle.low, oracle.width
         self.positive = frozenset(name for name, low in zip(search.names, self._low, strict=True) if low > 0)
         self._threshold = search.limits.clear_gap * search.limits.low
-        points = random_points(POINTS_OF_GROUPS, search.slopes.margin, search.rng)
-        self._points, self._slopes = points, search.slopes(points, np.arange(len(search.names)))
+        measured = [unit.sheets[0] for unit in search.pool.units]
+        self._points = np.concatenate([sheet.points for sheet, _ in measured])
+        self._values = np.concatenate([slopes.values[0][:, output] for _, slopes in measured])
+        self._gradients = np.concatenate([slopes.gradients[0][:, output] for _, slopes in measured])
+        self._errors = np.concatenate([slopes.errors[:, output] for _, slopes in measured])
 
     def groups(self, names: Sequence[str], form: Form) -> FoundGroups | None:
         """The groups of some inputs."""
         places = [self._search.names.index(name) for name in names]
-        mean = self._slopes.gradients[0][:, self._output][:, places]
-        errors = self._slopes.errors[:, self._output][:, places]
-        values = self._slopes.values[0][:, self._output]
+        mean, errors, values = self._gradients[:, places], self._errors[:, places], self._values
         usable = np.isfinite(mean).all(1) & np.isfinite(errors).all(1)
         x = (self._low + self._width * self._points)[usable][:, places]
         slopes = Slopes.with_errors(mean[usable], errors[usable], np.random.default_rng(0))
         slopes = slopes.times((x if form == "product" else np.ones_like(x)) / self._width[places])
         keeps_sign = values[usable].min(initial=np.inf) > 0 or values[usable].max(initial=-np.inf) < 0
         of_logarithm = slopes.times(1 / values[usable]) if form == "product" and keeps_sign else None
-        return find_groups(slopes, names, self._threshold, form, of_logarithm)
+        return find_groups(slopes, names, self._threshold, form, of_logarithm, units=self._units)
 
     def confirms(self, found: FoundGroups) -> bool:
         """Whether the function stays the same, up to its factor, where inputs change and no group does."""

@@ -117,7 +117,7 @@ SWAPS_FOR_LINK, FRESH_SHEETS = 48, 2
 # ---- groups of inputs -----------------------------------------------------------------------------
 
 POINTS_OF_GROUPS = 40
-"""Points whose slopes tell groups, and as many moves that keep them confirm them."""
+"""Moves that change inputs and no group, by which groups are confirmed."""
 CONFIRMED = 1e-3
 """Change along such moves, as a share of the usual one, up to which the function stays the same: rounded exponents are
 exact, weights of sums are known to a few digits."""

@@ -10,7 +10,7 @@ q, … alone: p is told from the other groups.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations, product
@@ -20,6 +20,7 @@ import numpy as np
 
 from compsparse.discovery.structure.forest import Members
 from compsparse.discovery.structure.groups import LARGEST_DENOMINATOR, Form, FoundGroups, Group
+from compsparse.discovery.structure.units import Dimension, unit_of
 from compsparse.graph.modules import ModuleTree
 
 SURELY_ACTS = 5.0
@@ -90,6 +91,7 @@ def find_groups(
     form: Form,
     of_logarithm: Slopes | None = None,
     rank: int | None = None,
+    units: Mapping[str, Dimension] | None = None,
 ) -> FoundGroups | None:
     """The groups of some inputs, where they are fewer than the inputs beyond doubt, or as many as are asked for.
 
@@ -98,6 +100,7 @@ def find_groups(
         threshold: the largest sign that passes for none, in standard errors.
         of_logarithm: slopes of the logarithm of the function, where it keeps its sign.
         rank: number of groups that is to be taken for true.
+        units: of inputs; of several bases the one of pure numbers is shown.
     """
     usual = slopes.usual
     if not 1 < len(names) <= MOST_INPUTS or not usual.all():
@@ -113,7 +116,8 @@ def find_groups(
         )
         if inner is not None and inner.rank == whole.rank - 1:
             spaces = [replace(inner, scale=of_logarithm.usual, offset=of_logarithm), whole]
-    return _in_basis([replace(s, scale=s.scale if s.scale is not None else usual) for s in spaces], names, form)
+    scaled_spaces = [replace(s, scale=s.scale if s.scale is not None else usual) for s in spaces]
+    return _in_basis(scaled_spaces, names, form, units or {})
 
 
 def fewest_groups(slopes: Slopes, threshold: float) -> int:
@@ -236,17 +240,19 @@ def _errors_along(slopes: Slopes, directions: np.ndarray) -> np.ndarray:
 # ---- bases ---------------------------------------------------------------------------------------
 
 
-def _in_basis(spaces: Sequence[_Space], names: Sequence[str], form: Form) -> FoundGroups | None:
+def _in_basis(
+    spaces: Sequence[_Space], names: Sequence[str], form: Form, units: Mapping[str, Dimension]
+) -> FoundGroups | None:
     """The groups of a space, or of one inside another with a factor more."""
     inner, whole = spaces[0], spaces[-1]
-    groups = _simplest(inner, names, form)
+    groups = _simplest(inner, names, form, units)
     if groups is None:
         return None
     if inner is not whole:
         factor = _factor(inner, groups, names)
         if factor is None:
-            return _in_basis([whole], names, form)
-        groups = [factor, *groups]
+            return _in_basis([whole], names, form, units)
+        groups = [replace(factor, unit=unit_of(factor.inputs, factor.exponents, units)), *groups]
     assert whole.scale is not None
     rows = np.array([_row(group, names) / whole.scale for group in groups])
     if np.linalg.matrix_rank(rows) < len(groups):
@@ -257,14 +263,16 @@ def _in_basis(spaces: Sequence[_Space], names: Sequence[str], form: Form) -> Fou
     return FoundGroups(tuple(groups), beyond, min(s.last for s in spaces), max(s.unseen for s in spaces))
 
 
-def _simplest(space: _Space, names: Sequence[str], form: Form) -> list[Group] | None:
+def _simplest(space: _Space, names: Sequence[str], form: Form, units: Mapping[str, Dimension]) -> list[Group] | None:
     """A basis of fewest inputs and smallest exponents; rounded where that leaves nothing to see."""
     assert space.scale is not None
     found = [_group(*circuit, names, form) for circuit in _circuits(space)]
     if form == "product":
         found += [_made(names, v, np.full(len(v), error), form) for v, error in _small_whole(space)]
     chosen: list[Group] = []
-    for group in sorted(dict.fromkeys(found), key=_effort):
+    if form == "product":
+        found = [replace(g, unit=unit_of(g.inputs, g.exponents, units)) for g in found]
+    for group in sorted(found, key=lambda g: (g.unit != {}, _effort(g))):
         rows = np.array([_row(g, names) / space.scale for g in (*chosen, group)])
         rows /= np.linalg.norm(rows, axis=1, keepdims=True)
         if np.linalg.svd(rows, compute_uv=False)[-1] > 1e-3:

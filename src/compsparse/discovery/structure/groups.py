@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Literal
 
 from compsparse.discovery.structure.forest import Members, Part
+from compsparse.discovery.structure.units import Dimension
 from compsparse.graph import Constituent
 
 Form = Literal["product", "sum"]
@@ -25,6 +26,7 @@ class Group:
         exponents: or weights; whole numbers and fractions where these could be told.
         errors: of the exponents as they were measured.
         is_factor: whether the function is this group times a function of the others.
+        unit: its dimension, where the units of its inputs were given.
     """
 
     inputs: tuple[str, ...]
@@ -32,6 +34,7 @@ class Group:
     errors: tuple[float, ...]
     form: Form
     is_factor: bool = False
+    unit: Dimension | None = None
 
     @property
     def formula(self) -> str:

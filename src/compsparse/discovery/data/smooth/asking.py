@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from itertools import combinations
@@ -72,6 +72,7 @@ from compsparse.discovery.structure.forest import Members
 from compsparse.discovery.structure.groups import FoundGroups
 from compsparse.discovery.structure.links import OF_DATA, find_link, sets_without_third_order
 from compsparse.discovery.structure.statistics import MAY_BE_CHANCE, NOT_WORSE, t_statistic
+from compsparse.discovery.structure.units import Dimension
 from compsparse.graph.modules import ModuleTree
 from compsparse.tables.scaling import Scale, scale_of
 
@@ -85,6 +86,7 @@ class SmoothSearch:
         weight: (rows,) of mean one.
         outer: rows that choose nothing.
         scales: from standardised inputs to their own values.
+        units: of inputs, where they are known.
     """
 
     def __init__(
@@ -97,6 +99,7 @@ class SmoothSearch:
         seed: int,
         deadline: Deadline | None = None,
         scales: Sequence[Scale] | None = None,
+        units: Mapping[str, Dimension] | None = None,
     ):
         self.X, self.y, self.weight, self.names = X, y, weight, tuple(names)
         self.precision = torch.ones_like(weight)
@@ -105,6 +108,7 @@ class SmoothSearch:
         self.inner = rng.permutation(inner)[:MOST_ROWS]
         self.outer = rng.permutation(outer)[:MOST_OUTER_ROWS]
         self.seed, self.deadline = seed, deadline or Deadline()
+        self.units = units or {}
         known = [Scale(0.0, 1.0)] * len(names) if scales is None else scales
         self.coordinates = [Coordinate(scale) for scale in known]
 
@@ -381,7 +385,7 @@ class SmoothSearch:
             through = self._errors_through(mapped, found, active)
             return float(t_statistic(through - errors, np.ones(len(errors)))) <= NOT_WORSE
 
-        asked = GroupsOfFit(fit, mapped, names, seen, inflation, reading.threshold, confirms, self.seed)
+        asked = GroupsOfFit(fit, mapped, names, seen, inflation, reading.threshold, confirms, self.units, self.seed)
         found = {node.members: asked.inside(node) for node in nodes}
         return {members: groups for members, groups in found.items() if groups is not None}
 

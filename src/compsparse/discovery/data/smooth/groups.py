@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 
 import numpy as np
@@ -14,6 +14,7 @@ from compsparse.discovery.data.smooth.process import SmoothFit
 from compsparse.discovery.data.smooth.turning import some_rows
 from compsparse.discovery.structure.group_search import Slopes, fewest_groups, find_groups, groups_inside
 from compsparse.discovery.structure.groups import Form, FoundGroups
+from compsparse.discovery.structure.units import Dimension
 from compsparse.graph.modules import ModuleTree
 
 
@@ -37,9 +38,11 @@ class GroupsOfFit:
         inflation: float,
         threshold: float,
         confirms: Callable[[FoundGroups], bool],
+        units: Mapping[str, Dimension],
         seed: int,
     ):
-        self._names, self._threshold, self._confirms = tuple(names), threshold, confirms
+        self._names, self._threshold = tuple(names), threshold
+        self._confirms, self._units = confirms, units
         points = some_rows(fit, np.random.default_rng(seed), POINTS_OF_GROUPS)
         seen, rows = list(zip(coordinates, _array(points).T, strict=True)), _array(fit.rows).T
         lowest = [c.restored(own).min() for c, own in zip(coordinates, rows, strict=True)]
@@ -65,7 +68,7 @@ class GroupsOfFit:
             with_factor = slopes.times(self._of_logarithm)
         # slopes may be known too poorly to count the groups: then fresh rows do
         for rank, of_logarithm in product((None, few, few + 1), dict.fromkeys((with_factor, None))):
-            found = find_groups(slopes, names, self._threshold, form, of_logarithm, rank)
+            found = find_groups(slopes, names, self._threshold, form, of_logarithm, rank, self._units)
             if found is not None and self._confirms(found):
                 return found
         return None
