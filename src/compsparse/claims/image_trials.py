@@ -202,10 +202,17 @@ def run_patches(
 
 def patch_trial(network: MaskedNetwork, errors: np.ndarray, strength: np.ndarray) -> PatchTrial:
     """What is measured of one network per seed."""
-    density = (network.effective()[0] != 0).double().mean((1, 2)).cpu().numpy()
-    return PatchTrial(
-        errors, patch_locality(network, patch_pixels(SIZE, PATCH), random_state=0), density, strength, network
+    first = network.effective()[0].detach()
+    density = (first != 0).double().mean((1, 2)).cpu().numpy()
+    # what diverged is local nowhere
+    unknown = np.full(len(first), np.nan)
+    is_known = bool(first.isfinite().all())
+    locality = (
+        patch_locality(network, patch_pixels(SIZE, PATCH), random_state=0)
+        if is_known
+        else Locality(unknown, unknown, unknown, np.zeros(len(first), dtype=int))
     )
+    return PatchTrial(errors, locality, density, strength, network)
 
 
 # ---- motifs at random places, and controls without local features --------------------------------
