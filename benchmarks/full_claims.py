@@ -20,7 +20,7 @@ def chosen(names: list[str], subjects: list[str]) -> list[Claim]:
     if names:
         return [get_claim(name) for name in names]
     wanted = tuple(subjects) or ("",)
-    return [c for c in all_claims().values() if getattr(c.experiment, "subject", "").startswith(wanted)]
+    return [c for c in all_claims().values() if c.subject.startswith(wanted)]
 
 
 def tell(verdict: Verdict) -> None:

@@ -22,7 +22,7 @@ import pytest
 import torch
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
-from compsparse.claims import Claim, Finding, Outcome, StatedExponent, run_claim, subjects
+from compsparse.claims import Bar, Claim, Finding, Outcome, StatedExponent, run_claim, subjects
 from compsparse.errors import CompsparseError
 from compsparse.report import Figure
 from compsparse.training import TrainingData, loop
@@ -34,7 +34,7 @@ SHORT_STEPS, SHORT_EPOCHS = 40, 1
 """Of each training on shuffled labels: networks need not learn them for the labels to say nothing."""
 
 
-_JUDGES = ("compsparse.claims.subjects", "compsparse.claims.laws")
+_JUDGES = ("compsparse.claims.subjects", "compsparse.claims.laws", "compsparse.claims.declared")
 
 
 @dataclass
@@ -125,6 +125,7 @@ def changed(name: str) -> Iterator[World]:
         patch.setattr(loop, "_Run", Counted)
         if shuffles:
             patch.setattr(torch.nn.functional, "cross_entropy", _of_shuffled_classes)
+            patch.setattr(torch.nn.functional, "mse_loss", _of_shuffled_values)
         for module, attribute, value in _globals():
             if any(value is entry for entry in entries):
                 patch.setattr(module, attribute, entries[value])
@@ -153,6 +154,17 @@ def _of_shuffled_classes(answers: torch.Tensor, target: torch.Tensor, *rest: Any
     if answers.requires_grad:
         target = target[torch.randperm(len(target), generator=torch.Generator().manual_seed(len(target)))]
     return _cross_entropy(answers, target, *rest, **options)
+
+
+_mse_loss = torch.nn.functional.mse_loss
+
+
+def _of_shuffled_values(answers: torch.Tensor, target: torch.Tensor, *rest: Any, **options: Any) -> torch.Tensor:
+    """The same for values of shape (..., rows, outputs)."""
+    if answers.requires_grad:
+        n = target.shape[-2]
+        target = target[..., torch.randperm(n, generator=torch.Generator().manual_seed(n)), :]
+    return _mse_loss(answers, target, *rest, **options)
 
 
 def _globals() -> list[tuple[Any, str, Any]]:
@@ -218,7 +230,7 @@ class _Numbers:
             return {key: self(item) for key, item in value.items()}
         if isinstance(value, (list, tuple)):
             return type(value)(self(item) for item in value)
-        if is_dataclass(value) and not isinstance(value, (type, StatedExponent, Figure)) and _is_measured(value):
+        if is_dataclass(value) and not isinstance(value, (type, StatedExponent, Figure, Bar)) and _is_measured(value):
             return replace(value, **{f.name: self(getattr(value, f.name)) for f in fields(value)})
         return value
 

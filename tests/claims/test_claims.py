@@ -272,6 +272,10 @@ def test_checks_are_listed_apart():
     assert {c["name"] for c in shown["claims"] if c["is_check"]} == {
         "kernel-norms-bound-complexity",
         "overlap-multiplicity",
+        "depth-makes-pieces",
+        "kolmogorov-needs-no-more-families",
+        "memorisation-with-n-over-d-neurons",
+        "written-answers-are-sparse-graphs",
         "memorisation-needs-n-neurons",
         "memorisation-cells",
         "l1-equals-l0",

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from tests.claims.declared import outcome_of
 
 from compsparse.claims import Outcome
 from compsparse.claims.subjects import classical, tensors
@@ -88,10 +89,9 @@ def test_rates_are_judged_by_what_was_measured():
     assert outcome(-1.5, noise=2.0) is Outcome.INCONCLUSIVE
 
 
-def test_classical_of_their_own_degree_are_exact(monkeypatch):
-    monkeypatch.setattr(classical, "_SMOOTHNESS", 4)
+def test_classical_of_their_own_degree_are_exact():
     for n in (1, 2):
-        assert classical._polynomial_error(n, 4) < 1e-12
+        assert classical._polynomial_error(n, 4, 4) < 1e-12
 
 
 def test_straight_pieces_are_judged_by_what_was_measured():
@@ -117,3 +117,32 @@ def test_deep_networks_use_smoothness_that_one_layer_cannot():
     units, error = classical._parabola_error(8)
     assert error == pytest.approx(4.0**-9, rel=1e-6)
     assert error < 0.05 / (8 * units**2)
+
+
+def test_a_smooth_target_may_have_a_rough_constituent():
+    """The cube of the cubic root is the identity, and the root's slope at zero has no bound."""
+    x = np.linspace(-1, 1, 2001)
+    np.testing.assert_allclose(np.cbrt(x) ** 3, x, atol=1e-12)
+    slopes = [np.cbrt(h) / h for h in (1e-2, 1e-4, 1e-6)]
+    assert slopes[1] > 20 * slopes[0]
+    assert slopes[2] > 20 * slopes[1]
+
+
+@pytest.mark.parametrize(
+    ("smooth", "rough", "outcome"),
+    [(0.0, 0.9, Outcome.SUPPORTED), (0.0, 0.0, Outcome.REFUTED), (0.9, 0.9, Outcome.REFUTED)],
+)
+def test_stability_is_judged_by_how_changes_grow(smooth, rough, outcome):
+    powers = {"smooth": smooth, "kinks": rough, "roots": rough, "roots undone": rough}
+    values = {f"power of the growth, {n}": p + np.array([-0.01, 0.01]) for n, p in powers.items()}
+    assert outcome_of("stability-needs-smooth-constituents", values) is outcome
+
+
+@pytest.mark.parametrize(
+    ("growing", "fixed", "outcome"),
+    [(-2.5, -1.0, Outcome.SUPPORTED), (-1.0, -1.0, Outcome.REFUTED), (-2.5, -2.5, Outcome.REFUTED)],
+)
+def test_smoothness_that_grows_is_judged_beside_one_that_does_not(growing, fixed, outcome):
+    values = {f"exponent with growing smoothness, n={n}": growing + np.array([-0.1, 0.1]) for n in (1, 2, 3)}
+    values["exponent with fixed smoothness, n=3"] = fixed + np.array([-0.1, 0.1])
+    assert outcome_of("smoothness-that-grows-escapes-the-curse", values) is outcome

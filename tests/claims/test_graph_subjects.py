@@ -23,19 +23,21 @@ def test_depth_is_judged_by_what_was_measured():
             result.append(mirrored_networks._Point(n, "shallow", 400 * n**2, flat(error)))
         return result
 
-    assert mirrored_networks.judge_depth((4, 8, 16), points([0.005, 0.005, 0.005])).outcome is Outcome.SUPPORTED
-    assert mirrored_networks.judge_depth((4, 8, 16), points([0.005, 0.005, 0.5])).outcome is Outcome.SUPPORTED
+    assert mirrored_networks.judge_depth((4, 8, 16), points([0.005, 0.005, 0.005]), 10**7).outcome is Outcome.SUPPORTED
+    assert mirrored_networks.judge_depth((4, 8, 16), points([0.005, 0.005, 0.5]), 10**7).outcome is Outcome.SUPPORTED
+    few = mirrored_networks.judge_depth((4, 8, 16), points([0.005, 0.005, 0.5]), rows=7000)
+    assert few.outcome is Outcome.INCONCLUSIVE  # the sample is too small to say what the largest can
     # where no shallow net meets the bar at the smallest n, the gap may have been as large there
-    assert mirrored_networks.judge_depth((4, 8, 16), points([0.5, 0.5, 0.5])).outcome is Outcome.INCONCLUSIVE
+    assert mirrored_networks.judge_depth((4, 8, 16), points([0.5, 0.5, 0.5]), 10**7).outcome is Outcome.INCONCLUSIVE
     bounded = points([0.005, 0.005, 0.5])
     bounded = [p for p in bounded if (p.inputs, p.parameters) != (4, 6400)] + [
         mirrored_networks._Point(4, "shallow", 50_000, flat(0.005))
     ]
-    assert mirrored_networks.judge_depth((4, 8, 16), bounded).outcome is Outcome.INCONCLUSIVE
+    assert mirrored_networks.judge_depth((4, 8, 16), bounded, 10**7).outcome is Outcome.INCONCLUSIVE
     equal = [mirrored_networks._Point(n, f, 100 * n, flat(0.001)) for n in (4, 8, 16) for f in ("mirrored", "shallow")]
-    assert mirrored_networks.judge_depth((4, 8, 16), equal).outcome is Outcome.REFUTED
+    assert mirrored_networks.judge_depth((4, 8, 16), equal, 10**7).outcome is Outcome.REFUTED
     lost = [mirrored_networks._Point(n, f, 100 * n, flat(0.5)) for n in (4, 8, 16) for f in ("mirrored", "shallow")]
-    assert mirrored_networks.judge_depth((4, 8, 16), lost).outcome is Outcome.INCONCLUSIVE
+    assert mirrored_networks.judge_depth((4, 8, 16), lost, 10**7).outcome is Outcome.INCONCLUSIVE
 
 
 def test_subgraphs_are_judged_by_what_was_measured():

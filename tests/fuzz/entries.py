@@ -566,6 +566,15 @@ add(
 _W = sparse.gaussian_dictionary(4, 6, random_state=0)
 _X = np.random.default_rng(1).standard_normal((3, 4))
 add("check_dictionary", sparse.check_dictionary, lambda: {"W": _W, "unit": True})
+add(
+    "learn_dictionary",
+    sparse.learn_dictionary,
+    lambda: {
+        "X": np.random.default_rng(0).standard_normal((8, 3)), "n_atoms": 4, "n_nonzero": 1, "n_iterations": 2,
+        "n_restarts": 1, "random_state": 0,
+    },
+)  # fmt: skip
+add("matched_atoms", sparse.matched_atoms, lambda: {"found": np.eye(3), "true": np.eye(3), "cosine": 0.9})
 add("gaussian_dictionary", sparse.gaussian_dictionary, lambda: {"d": 4, "n": 6, "random_state": 0})
 for name in ("spikes_and_dct", "spikes_and_hadamard"):
     add(name, getattr(sparse, name), lambda: {"d": 4})

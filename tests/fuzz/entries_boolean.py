@@ -26,6 +26,8 @@ def _built(**given):
     return b.build(**given)
 
 
+_SUM = machine.compile_program(lambda a, b: a + b, ["a", "b"], 3)
+
 ENTRIES = [
     Entry(
         "walsh_transform",
@@ -110,8 +112,14 @@ ENTRIES = [
     ),
     Entry("fair_bits", tasks.fair_bits, lambda: {"d": 2}),
     Entry("TuringMachine", machine.TuringMachine, lambda: {"rules": dict(_MACHINE.rules), "start": "even"}),
-    Entry("TuringMachine.run", _MACHINE.run, lambda: {"X": _ROWS, "time_bound": 4}),
+    Entry("TuringMachine.run", _MACHINE.run, lambda: {"X": _ROWS, "time_bound": 4, "cells": [0]}),
     Entry("TuringMachine.trace", _MACHINE.trace, lambda: {"x": [0, 1], "time_bound": 4}),
-    Entry("unroll", machine.unroll, lambda: {"machine": _MACHINE, "n_inputs": 3, "time_bound": 4}),
+    Entry("unroll", machine.unroll, lambda: {"machine": _MACHINE, "n_inputs": 3, "time_bound": 4, "cells": [0]}),
+    Entry(
+        "compile_program",
+        machine.compile_program,
+        lambda: {"program": lambda a, b: a + b, "names": ["a", "b"], "n_bits": 3},
+    ),
+    Entry("CompiledProgram", lambda a, b: _SUM(a, b), lambda: {"a": [1, 2], "b": 3}),
     Entry("draw_tableau", machine.draw_tableau, lambda: {"trace": _MACHINE.trace([0, 1], 4), "most_rows": 3}),
 ]  # fmt: skip

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from odd import Entry
 
-from compsparse import construct, graph, networks
+from compsparse import construct, graph, networks, tasks
 from compsparse.graph.parser import parse_formula
 
 ENTRIES: list[Entry] = []
@@ -55,6 +55,16 @@ add(
     lambda lipschitz, curvature: construct.DeclaredBounds(lipschitz, curvature),
     lambda: {"lipschitz": (1.0, 1.0), "curvature": 2.0},
 )
+add(
+    "local_polynomials",
+    construct.local_polynomials,
+    lambda: {
+        "function": lambda X: X[:, 0], "n_inputs": 2, "n_cells": 2, "order": 2, "product_error": 0.1
+    },
+    own=("function",),
+)  # fmt: skip
+add("compile_thresholds", construct.compile_thresholds, lambda: {"graph": tasks.parity_tree(3).graph})
+add("tensor_spline", construct.tensor_spline, lambda: {"coefficients": [[1.0]], "knots": [[0, 1, 2, 3]] * 2})
 add(
     "indicator_network",
     construct.indicator_network,

@@ -16,6 +16,7 @@ from compsparse.measures import (
     rollout,
     score_geometry,
     score_matrices,
+    score_metric_share,
     score_symmetry,
     selection_measures,
     sibling_mass,
@@ -175,6 +176,18 @@ def test_a_form_that_ignores_who_asks_is_symmetric():
         heads.key.weight[2].copy_(torch.eye(16).roll(1, 0))  # a shift of the channels: who asks matters
     assert np.allclose(score_symmetry(net)[1], 1)
     assert score_symmetry(net)[2].max() < 0.6
+
+
+def test_a_metric_is_positive_as_well_as_symmetric():
+    net = AttentionNetwork(5, width=16, n_heads=2, n_replicas=3, random_state=0)
+    heads = net.block(0).heads
+    assert np.abs(score_metric_share(net) - 0.25).max() < 0.15
+    with torch.no_grad():
+        heads.key.weight[1].copy_(heads.query.weight[1])
+        heads.key.weight[2].copy_(-heads.query.weight[2])
+    assert np.allclose(score_metric_share(net)[1], 1)
+    assert np.allclose(score_metric_share(net)[2], 0)
+    assert np.allclose(score_symmetry(net)[2], 1)
 
 
 def test_lemma_1_weights_that_make_the_scores_an_isometry():

@@ -82,8 +82,8 @@ def test_weights_are_shares_and_closed_doors_stay_closed(select, dtype):
     assert (p >= 0).all()
     assert torch.allclose(p.sum(-1), torch.ones(5, 8, dtype=dtype), atol=1e-6)
     assert (p[1:, :, 3] == 0).all()
-    shift = select(z + 5)
-    assert torch.allclose(p, shift, atol=1e-5)
+    if select is not SELECTIONS["relu"]:  # what is positive is a matter of the scores themselves
+        assert torch.allclose(p, select(z + 5), atol=1e-5)
 
 
 @pytest.mark.parametrize("select", [*SELECTIONS.values(), partial(entmax, alpha=1.3), partial(top_k, k=2)])

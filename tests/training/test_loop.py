@@ -7,6 +7,7 @@ from compsparse.graph import balanced_tree, single_node
 from compsparse.networks import dense, mirror, replica_seeds
 from compsparse.training import (
     CrossEntropy,
+    ExponentialLoss,
     HuberLoss,
     ProximalL1,
     ReplicaStatus,
@@ -189,6 +190,8 @@ def test_losses_by_hand():
     assert float(SquaredLoss().mean(p, t)) == pytest.approx(8.5)
     assert float(SquaredLoss().mean(p, t, torch.tensor([[1.0, 3.0]]))) == pytest.approx(49 / 4)
     assert float(HuberLoss(1.0).mean(p, t)) == pytest.approx((0.5 + 3.5) / 2)
+    sides = torch.tensor([[[1.0], [-1.0]]])
+    assert float(ExponentialLoss().mean(p, sides)) == pytest.approx((np.exp(-1) + np.exp(4)) / 2)
     logits = torch.tensor([[[0.0, 0.0, 0.0]]])
     assert float(CrossEntropy().mean(logits, torch.tensor([[1]]))) == pytest.approx(np.log(3))
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from numbers import Real
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from compsparse.errors import ConfigError, DataError
 from compsparse.progress import Progress
 from compsparse.report.figure import Figure
 from compsparse.text import in_a_line, notebook_html
+
+if TYPE_CHECKING:
+    from compsparse.claims.declared import Bar, Measured
 
 Profile = Literal["quick", "full"]
 PROFILES: tuple[Profile, ...] = ("quick", "full")
@@ -163,17 +166,26 @@ class Claim:
         profiles: the profiles the experiment knows.
         is_check: whether only a mistake in a program could refute the statement.
         expected, caveats: what holds for every finding: the rule that decides, and what to hold against the verdict.
+        rules, premises: what decides where the experiment returns what it measured; see
+            :class:`~compsparse.claims.Bar`.
     """
 
     name: str
     statement: str
     source: str
     status: Standing
-    experiment: Callable[[Profile, Progress], Finding]
+    experiment: Callable[[Profile, Progress], Finding | Measured]
     profiles: tuple[Profile, ...] = ("quick",)
     is_check: bool = False
     expected: str = ""
     caveats: tuple[str, ...] = ()
+    rules: tuple[Bar, ...] = ()
+    premises: tuple[Bar, ...] = ()
+
+    @property
+    def subject(self) -> str:
+        """The module that holds the experiment; empty for an experiment of the user's own."""
+        return str(getattr(self.experiment, "subject", ""))
 
     def __post_init__(self) -> None:
         check_flag("is_check", self.is_check)

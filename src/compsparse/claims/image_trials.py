@@ -23,6 +23,7 @@ from compsparse.networks.replicas import ReplicatedNetwork
 from compsparse.progress import Progress
 from compsparse.tasks import MotifImages, gaussian_twin, patch_pixels, patch_sum
 from compsparse.training import (
+    BetaLasso,
     CrossEntropy,
     Penalty,
     ProximalL1,
@@ -88,6 +89,20 @@ def l2(strengths: list[float]) -> list[Penalty]:
     return [WeightDecay(strengths)]
 
 
+_BETA = 3.0
+"""Weights below so many strengths are zeroed: the paper's 50 leaves nothing of networks so small."""
+
+
+def beta_lasso(strengths: list[float]) -> list[Penalty]:
+    """Neyshabur's modified L1 on the first layer, weight decay above."""
+    return [BetaLasso(strengths, layers=[0], beta=_BETA), WeightDecay(DECAY_ABOVE, layers=slice(1, None))]
+
+
+def no_penalty(strengths: list[float]) -> list[Penalty]:
+    """None, whatever the strength."""
+    return []
+
+
 @dataclass(frozen=True)
 class PatchData(_OfSeeds):
     """Sums over patches, their targets standardised.
@@ -124,6 +139,13 @@ class PatchData(_OfSeeds):
         parts = squares[..., :_TO_CHOOSE], squares[..., _TO_CHOOSE:]
         chosen, tested = (part.mean(-1).double().cpu().numpy() for part in parts)
         return chosen, tested
+
+    @torch.no_grad()
+    def training_errors(self, network: MaskedNetwork) -> np.ndarray:
+        """Mean squared errors on the rows that trained each seed's network."""
+        X, y = (t[:, : self.n] for t in self.tables)
+        errors: np.ndarray = (network(X) - y).square().mean((1, 2)).double().cpu().numpy()
+        return errors
 
     def dense(self, width: int, per_seed: int) -> MaskedNetwork:
         """Untrained dense networks of one hidden layer."""
@@ -180,10 +202,17 @@ def run_patches(
 
 def patch_trial(network: MaskedNetwork, errors: np.ndarray, strength: np.ndarray) -> PatchTrial:
     """What is measured of one network per seed."""
-    density = (network.effective()[0] != 0).double().mean((1, 2)).cpu().numpy()
-    return PatchTrial(
-        errors, patch_locality(network, patch_pixels(SIZE, PATCH), random_state=0), density, strength, network
+    first = network.effective()[0].detach()
+    density = (first != 0).double().mean((1, 2)).cpu().numpy()
+    # what diverged is local nowhere
+    unknown = np.full(len(first), np.nan)
+    is_known = bool(first.isfinite().all())
+    locality = (
+        patch_locality(network, patch_pixels(SIZE, PATCH), random_state=0)
+        if is_known
+        else Locality(unknown, unknown, unknown, np.zeros(len(first), dtype=int))
     )
+    return PatchTrial(errors, locality, density, strength, network)
 
 
 # ---- motifs at random places, and controls without local features --------------------------------

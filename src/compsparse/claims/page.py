@@ -1,12 +1,15 @@
-"""The page of claims: one row a claim, then each with its charts; checks in a section of their own."""
+"""The page of claims: counts and one row a claim, then each with its charts; checks in a section of their own."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
 from compsparse.claims.claim import Verdict
+from compsparse.claims.known import verdicts_in_short
+from compsparse.claims.registry import all_claims
 from compsparse.errors import ConfigError, DataError
 from compsparse.files import check_writable
 from compsparse.report.page import Section, write_page
@@ -36,14 +39,25 @@ def _section(verdict: Verdict) -> Section:
 
 
 def _overview(verdicts: Sequence[Verdict], what: str) -> str:
-    head = f"<th>{what}</th><th>statement</th><th>source</th><th>expected</th><th>measured</th><th>verdict</th>"
+    """How many came to which verdict, then a row each: the verdict first, then of which statement."""
+    counts = ", ".join(f"{n} {word}" for word, n in Counter(v.word for v in verdicts).most_common())
+    head = f"<th>{what}</th><th>verdict</th><th>earlier, quick / full</th><th>statement</th><th>source</th>"
     rows = "".join(
-        f"<tr><td><code>{escape(v.claim)}</code></td><td>{escape(v.statement)}</td>"
-        f"<td>{escape(v.source)} ({escape(v.status)})</td><td>{escape(v.expected)}</td>"
-        f"<td>{escape(v.measured)}</td><td>{_outcome(v)}</td></tr>"
+        f'<tr><td><a href="#{escape(_anchor(v))}"><code>{escape(v.claim)}</code></a></td><td>{_outcome(v)}</td>'
+        f"<td>{_earlier(v)}</td><td>{escape(v.statement)}</td><td>{escape(v.source)} ({escape(v.status)})</td></tr>"
         for v in verdicts
     )
-    return f'<div class="scroll wide"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+    table = f'<div class="scroll wide"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+    return f"<p>{len(verdicts)} in all: {counts}.</p>{table}"
+
+
+def _anchor(verdict: Verdict) -> str:
+    return f"{verdict.claim}-{verdict.profile}"
+
+
+def _earlier(verdict: Verdict) -> str:
+    """The verdicts that ship with the package."""
+    return verdicts_in_short(verdict.claim) if verdict.claim in all_claims() else "-"
 
 
 def _outcome(verdict: Verdict) -> str:
@@ -53,7 +67,7 @@ def _outcome(verdict: Verdict) -> str:
 def _detail(verdict: Verdict) -> str:
     caveats = "".join(f"<li>{escape(c)}</li>" for c in verdict.caveats)
     return (
-        f'<div class="card"><p>{escape(verdict.statement)}</p>'
+        f'<div class="card" id="{escape(_anchor(verdict))}"><p>{escape(verdict.statement)}</p>'
         f'<p class="verdict {verdict.outcome.value}">{escape(verdict.sentence)}</p>'
         f"<p><b>Expected:</b> {escape(verdict.expected)}<br><b>Measured:</b> {escape(verdict.measured)}<br>"
         f"<b>Run:</b> {verdict.seconds:.0f} s</p>"

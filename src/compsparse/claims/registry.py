@@ -11,6 +11,7 @@ from typing import Any
 
 from compsparse.checks import check_known
 from compsparse.claims.claim import PROFILES, Claim, Finding, Profile
+from compsparse.claims.declared import Measured, bars_of
 from compsparse.errors import ConfigError
 from compsparse.progress import Progress
 
@@ -24,8 +25,9 @@ class DeclaredExperiment:
     subject: str
     name: str
 
-    def __call__(self, profile: Profile, progress: Progress) -> Finding:
-        found: Finding = getattr(importlib.import_module(f"{_SUBJECTS}.{self.subject}"), self.name)(profile, progress)
+    def __call__(self, profile: Profile, progress: Progress) -> Finding | Measured:
+        subject = importlib.import_module(f"{_SUBJECTS}.{self.subject}")
+        found: Finding | Measured = getattr(subject, self.name)(profile, progress)
         return found
 
 
@@ -44,10 +46,13 @@ def all_claims() -> dict[str, Claim]:
 
 
 def _declared(
-    name: str, subject: str, *, experiment: str, profiles: list[Profile] | None = None, caveats: Any = (), **told: Any
-) -> Claim:
-    run = DeclaredExperiment(subject, experiment)
-    return Claim(name=name, experiment=run, profiles=tuple(profiles or PROFILES), caveats=tuple(caveats), **told)
+    name: str, subject: str, *, experiment: str, profiles: list[Profile] | None = None, caveats: Any = (),
+    rules: Any = (), premises: Any = (), **told: Any,
+) -> Claim:  # fmt: skip
+    return Claim(
+        name=name, experiment=DeclaredExperiment(subject, experiment), profiles=tuple(profiles or PROFILES),
+        caveats=tuple(caveats), rules=bars_of(rules), premises=bars_of(premises), **told,
+    )  # fmt: skip
 
 
 def get_claim(name: str) -> Claim:

@@ -14,7 +14,9 @@ from typing import Any
 
 import compsparse
 from compsparse.checks import check_choice, check_time_limit
+from compsparse.claims import declared
 from compsparse.claims.claim import PROFILES, Claim, Finding, Outcome, Profile, Verdict
+from compsparse.claims.known import as_firm_in_full, known_verdicts
 from compsparse.clock import TimeIsOver, look_at_clock, within
 from compsparse.digest import check_seal, sealed
 from compsparse.errors import ConfigError, DataError
@@ -53,6 +55,8 @@ def run_claim(
     Args:
         time_limit: seconds; an experiment that has not all its measurements by then decides nothing, and the verdict
             says so.
+
+    A quick run decides nothing that the full profile, where its verdict is known, leaves open or decides otherwise.
     """
     if not isinstance(claim, Claim):
         raise ConfigError(f"expected a claim to run, got {claim!r}")
@@ -63,12 +67,15 @@ def run_claim(
     started = time.perf_counter()
     try:
         with within(limit):
-            finding = _checked(claim.experiment(profile, clocked), claim.name)
+            finding = _checked(claim.experiment(profile, clocked), claim)
     except TimeIsOver:
         finding = _cut_short(clocked.heard, limit)
     else:
         caveats = (*claim.caveats, *finding.caveats)
         finding = replace(finding, expected=finding.expected or claim.expected, caveats=caveats)
+        if profile == "quick" and (claim.name, "full") in known_verdicts():
+            premises = (*finding.premises, as_firm_in_full(claim, finding.outcome))
+            finding = replace(finding, premises=premises)
     return Verdict(
         claim=claim.name,
         statement=claim.statement,
@@ -98,7 +105,10 @@ def _cut_short(heard: str, limit: float | None) -> Finding:
     )
 
 
-def _checked(finding: Any, name: str) -> Finding:
+def _checked(found: Any, claim: Claim) -> Finding:
+    name = claim.name
+    judged = isinstance(found, declared.Measured)
+    finding = declared.judge_measured(found, claim.rules, claim.premises) if judged else found
     if not isinstance(finding, Finding):
         raise ConfigError(f"the experiment of {name!r} must return a Finding, got {finding!r}")
     for part, kind in (("figures", Figure), ("caveats", str)):

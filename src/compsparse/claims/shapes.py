@@ -93,3 +93,9 @@ def finding_of(
         premises=(premises,) if isinstance(premises, Premise) else tuple(premises),
         caveats=tuple(caveats),
     )
+
+
+def seen(values: Mapping[str, Any], *names: str) -> str:
+    """What no rule asks for and a reader wants: means of values by name, or of all whose names begin so."""
+    wanted = [n for n in values if any(n == name or n.startswith(f"{name}, ") for name in names)]
+    return "; ".join(f"{name} {float(np.mean(values[name])):.3g}" for name in wanted)

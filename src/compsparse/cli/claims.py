@@ -43,7 +43,7 @@ def claims_list(
     claims = [c for c in all_claims().values() if _has(c, words or ())]
     if json_:
         parts = ("name", "statement", "source", "status", "is_check")
-        print_json({"claims": [{k: getattr(c, k) for k in parts} for c in claims]})
+        print_json({"claims": [{k: getattr(c, k) for k in parts} | {"verdicts": _known(c)} for c in claims]})
     elif words:
         for claim in claims:
             _tell_claim(claim)
@@ -52,8 +52,9 @@ def claims_list(
     else:
         for heading, names in _by_source(claims).items():
             out.print(Text(heading, style="bold"), soft_wrap=True)
-            out.print(Padding(Text(", ".join(map(printable, names))), (0, 0, 0, 2)), highlight=False)
-        say("\nwhat one of them says: compsparse claims list NAME; to run it: compsparse claims run NAME", style="dim")
+            out.print(Padding(Text(", ".join(map(_with_verdicts, names))), (0, 0, 0, 2)), highlight=False)
+        say("\nin brackets: the verdicts of the last runs, quick / full, - where none is recorded", style="dim")
+        say("what one of them says: compsparse claims list NAME; to run it: compsparse claims run NAME", style="dim")
 
 
 _SOURCES = {
@@ -73,6 +74,20 @@ def _by_source(claims: Sequence[Claim]) -> dict[str, list[str]]:
     return {heading: names for heading, names in found.items() if names}
 
 
+def _with_verdicts(name: str) -> str:
+    from compsparse.claims.known import verdicts_in_short
+
+    return f"{printable(name)} ({verdicts_in_short(name)})"
+
+
+def _known(claim: Claim) -> dict[str, dict[str, str]]:
+    """The verdicts of earlier runs that ship with the package, by profile."""
+    from compsparse.claims import known_verdicts
+
+    found = {p: known_verdicts().get((claim.name, p)) for p in claim.profiles}
+    return {p: {"verdict": v.word, "measured": v.measured, "date": v.date} for p, v in found.items() if v}
+
+
 def _has(claim: Claim, words: Sequence[str]) -> bool:
     text = f"{claim.name} {claim.statement} {claim.source}".lower()
     return all(word.lower() in text for word in words)
@@ -81,7 +96,8 @@ def _has(claim: Claim, words: Sequence[str]) -> bool:
 def _tell_claim(claim: Claim) -> None:
     about = f"  {'check, ' * claim.is_check}{claim.status}; {', '.join(claim.profiles)}"
     out.print(Text.assemble((printable(claim.name), "bold"), (about, "dim")), highlight=False)
-    for line in (claim.statement, claim.source):
+    before = [f"{p}, run {v['date']}: {v['verdict']} ({v['measured']})" for p, v in _known(claim).items()]
+    for line in (claim.statement, claim.source, *before):
         out.print(Padding(cell(line), (0, 0, 0, 4)), highlight=False)
 
 

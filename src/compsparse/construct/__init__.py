@@ -15,7 +15,9 @@ from compsparse.construct.explicit import ExplicitReLU, ExplicitSize, SparseLaye
 from compsparse.construct.explicit_files import explicit_to_onnx, load_explicit, save_explicit
 from compsparse.construct.fitted import fitted_graph_formulas, model_graph, network_graph
 from compsparse.construct.gadget import RoundedRange, rounding_error
+from compsparse.construct.local_polynomials import LocalPolynomials, local_polynomials
 from compsparse.construct.opaque import DeclaredBounds
+from compsparse.construct.other_units import SquaredReLU, ThresholdNetwork, compile_thresholds, tensor_spline
 from compsparse.construct.record import Compiled, CompiledNode
 from compsparse.construct.refutation import CertificateError, LargestError, largest_error
 from compsparse.construct.self_similar import HAT, StraightPieces, hat_network, self_similar_network, takagi_network
@@ -34,14 +36,18 @@ __all__ = [
     "HiddenUnit",
     "IndicatorNetwork",
     "LargestError",
+    "LocalPolynomials",
     "RoundedRange",
     "SparseLayer",
+    "SquaredReLU",
     "StraightPieces",
+    "ThresholdNetwork",
     "UnitCounts",
     "Verification",
     "chained",
     "compile",
     "compile_circuit",
+    "compile_thresholds",
     "explicit_to_onnx",
     "fitted_graph_formulas",
     "gate_units",
@@ -51,6 +57,7 @@ __all__ = [
     "indicator_units",
     "largest_error",
     "load_explicit",
+    "local_polynomials",
     "model_graph",
     "network_graph",
     "path_factors",
@@ -59,6 +66,7 @@ __all__ = [
     "self_similar_network",
     "shallow_log10_units",
     "takagi_network",
+    "tensor_spline",
     "unit_counts",
     "verify",
 ]

@@ -254,11 +254,29 @@ def score_symmetry(network: AttentionNetwork) -> np.ndarray:
     Of its squared norm, the part of the symmetric half: 1 for a bilinear form that does not care who asks and who is
     asked, as a Mahalanobis distance does not; about 1/2 for random weights.
     """
-    heads = check_attention_network(network).block(0).heads
-    query, key = (w.double().view(*w.shape[:2], heads.n_heads, -1).transpose(1, 2) for w in _projections(heads))
-    form = query @ key.transpose(-1, -2)
+    form = _forms(network)
     even = (form + form.transpose(-1, -2)) / 2
     return np.asarray((even.square().sum((-1, -2)) / form.square().sum((-1, -2))).cpu().numpy())
+
+
+@torch.no_grad()
+def score_metric_share(network: AttentionNetwork) -> np.ndarray:
+    r"""How much of the heads' forms :math:`W_Q W_K^T` in the first block is a Mahalanobis metric, (R, heads).
+
+    Of the squared norm, the part of the nearest positive semidefinite form: 1 for :math:`W_Q = W_K`, 0 for
+    :math:`W_Q = -W_K`, about 1/4 for random weights.
+    """
+    form = _forms(network)
+    positive = torch.linalg.eigvalsh((form + form.transpose(-1, -2)) / 2).clamp(min=0)
+    share: np.ndarray = (positive.square().sum(-1) / form.square().sum((-1, -2))).cpu().numpy()
+    return share
+
+
+def _forms(network: AttentionNetwork) -> Tensor:
+    """The bilinear form of every head of the first block, (R, heads, d, d)."""
+    heads = check_attention_network(network).block(0).heads
+    query, key = (w.double().view(*w.shape[:2], heads.n_heads, -1).transpose(1, 2) for w in _projections(heads))
+    return query @ key.transpose(-1, -2)
 
 
 def _projections(heads: Heads) -> tuple[Tensor, Tensor]:

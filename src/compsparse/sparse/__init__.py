@@ -32,6 +32,7 @@ from compsparse.sparse.solution import Breakpoints, CodeSolution, GreedySolution
 
 if TYPE_CHECKING:
     from compsparse.sparse.cardinality import BestSubset, SearchStatus, SparsestCode, best_subset, sparsest
+    from compsparse.sparse.learned import LearnedDictionary, learn_dictionary, matched_atoms
     from compsparse.sparse.memorisation import Memorised, MemoriseStatus, memorise
     from compsparse.sparse.unrolled import (
         UNROLLED_CONFIG,
@@ -52,6 +53,7 @@ __all__ = [
     "GreedySolution",
     "Isometry",
     "LassoLoss",
+    "LearnedDictionary",
     "MemoriseStatus",
     "Memorised",
     "PathSolution",
@@ -75,6 +77,8 @@ __all__ = [
     "lasso_breakpoints",
     "lasso_gap",
     "lasso_path",
+    "learn_dictionary",
+    "matched_atoms",
     "memorise",
     "omp",
     "recoverable_sparsity",
@@ -90,6 +94,7 @@ __all__ = [
 
 _LATER = {
     "cardinality": ("BestSubset", "SearchStatus", "SparsestCode", "best_subset", "sparsest"),
+    "learned": ("LearnedDictionary", "learn_dictionary", "matched_atoms"),
     "memorisation": ("MemoriseStatus", "Memorised", "memorise"),
 }
 """Names by their modules; the others that are not here yet are of ``unrolled``."""

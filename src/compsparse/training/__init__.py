@@ -6,7 +6,7 @@ from compsparse.training.last_layer import solve_last_layer
 from compsparse.training.layerwise import copy_nodes, lower_part
 from compsparse.training.levenberg_marquardt import Refinement, refine
 from compsparse.training.loop import Callback, TrainingState, train
-from compsparse.training.losses import CrossEntropy, HuberLoss, Loss, SquaredLoss
+from compsparse.training.losses import CrossEntropy, ExponentialLoss, HuberLoss, Loss, SquaredLoss
 from compsparse.training.memory import reused_allocations
 from compsparse.training.named_penalties import PENALTIES, Penalties
 from compsparse.training.penalties import (
@@ -32,6 +32,7 @@ __all__ = [
     "BetaLasso",
     "Callback",
     "CrossEntropy",
+    "ExponentialLoss",
     "FitConfig",
     "GraphFit",
     "GroupLasso",

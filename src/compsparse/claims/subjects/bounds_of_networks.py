@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise, product
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,17 +15,10 @@ from torch import nn
 from torch.nn.utils import prune
 
 from compsparse.bounds import BoundTable, compare, empirical_rademacher, overlap_multiplicity
-from compsparse.claims.claim import Finding, Premise, Profile
-from compsparse.claims.rules import (
-    Interval,
-    geometric_interval,
-    judge_at_least,
-    judge_at_most,
-    judge_within,
-    mean_interval,
-)
+from compsparse.claims.claim import Profile
+from compsparse.claims.declared import Measured
 from compsparse.claims.seeds import FIRST_SEED
-from compsparse.claims.shapes import each, figure_of, finding_of
+from compsparse.claims.shapes import each, figure_of, seen
 from compsparse.networks import MaskedNetwork
 from compsparse.origin import Origin
 from compsparse.progress import Progress
@@ -95,6 +89,14 @@ def train_on_digits(
 ) -> Trained:
     """Adam on cross-entropy with weight decay in the loss, then all bounds on the training data."""
     data = digits(seed)
+    network, test_error = fitted_to(data, make, seed, n_steps, weight_decay)
+    return Trained(network, test_error, compare(network, data.X, data.y, random_state=0))
+
+
+def fitted_to(
+    data: Digits, make: Callable[[], nn.Module], seed: int, n_steps: int, weight_decay: float = 1e-3
+) -> tuple[nn.Module, float]:
+    """The trained network and its test error."""
     X, y = torch.as_tensor(data.X, dtype=torch.float32), torch.as_tensor(data.y)
     with torch.random.fork_rng():
         torch.manual_seed(seed)
@@ -108,17 +110,15 @@ def train_on_digits(
         optimiser.step()
     with torch.no_grad():
         answers = network(torch.as_tensor(data.X_test, dtype=torch.float32)).argmax(1).numpy()
-    return Trained(network, float((answers != data.y_test).mean()), compare(network, data.X, data.y, random_state=0))
+    return network, float((answers != data.y_test).mean())
 
 
 # ---- orders of magnitude ------------------------------------------------------------------------
 
-_ORDER, _DEPTH = 10.0, 4
-_LEARNED = 0.2
-"""Test error above which networks did not learn their digits, of which guessing gets nine tenths wrong."""
+_DEPTH = 4
 
 
-def sparse_below_dense(profile: Profile, progress: Progress) -> Finding:
+def sparse_below_dense(profile: Profile, progress: Progress) -> Measured:
     """Ratio of the bound by Frobenius norms to the degree-aware one, of one trained network."""
     n_seeds, width = (10, 32) if profile == "full" else (3, 8)
     depths = (1, 2, 3, 4, 5) if profile == "full" else (1, 2, 4)
@@ -126,41 +126,44 @@ def sparse_below_dense(profile: Profile, progress: Progress) -> Finding:
         depth: [train_on_digits(partial(convolutional_digits, width, depth), FIRST_SEED + s) for s in range(n_seeds)]
         for depth in each(depths, progress, "{} convolutions on digits")
     }
-    return judge_below(found)
-
-
-def judge_below(found: dict[int, list[Trained]]) -> Finding:
-    ratios = {
-        n: [t.table["Golowich"].complexity / t.table["degree-aware"].complexity for t in ts] for n, ts in found.items()
-    }
-    ratio = geometric_interval(ratios[_DEPTH])
     values = {
-        (n, name): float(np.median([t.table[name].complexity for t in trained]))
+        f"{name}, {n} convolutions": np.array([t.table[name].complexity for t in trained])
         for n, trained in found.items()
         for name in _SHOWN
-    }
-    points = [(n, v, name) for (n, name), v in values.items()]
-    listed = ", ".join(f"{n}: {np.median(r):.3g}" for n, r in ratios.items())
-    return finding_of(
-        judge_at_least(ratio, _ORDER),
-        measured=f"ratio {ratio.text(3)}; by the number of convolutions {listed}; test error "
-        f"{np.mean([t.test_error for t in found[_DEPTH]]):.1%}",
-        numbers={
-            **{f"ratio, {n} convolutions": float(np.median(r)) for n, r in ratios.items()},
-            **{f"{name}, {_DEPTH} convolutions": values[_DEPTH, name] for name in _SHOWN},
-        },
-        figures=figure_of(
-            "Bounds on the Rademacher complexity of networks on digits", points, "convolutions", "complexity",
-            "bound", log_y=True, y_title="complexity (median over seeds)",
-        ),
-        premises=Premise.at_most("the test error", [t.test_error for t in found[_DEPTH]], _LEARNED),
+    } | {"test error": np.array([t.test_error for t in found[_DEPTH]])}
+    points = [(n, float(np.median(values[f"{name}, {n} convolutions"])), name) for n in found for name in _SHOWN]
+    figure = figure_of(
+        "Bounds on the Rademacher complexity of networks on digits", points, "convolutions", "complexity", "bound",
+        log_y=True, y_title="complexity (median over seeds)",
     )  # fmt: skip
+    ratios = {n: values[f"Golowich, {n} convolutions"] / values[f"degree-aware, {n} convolutions"] for n in found}
+    listed = ", ".join(f"{n}: {np.median(r):.3g}" for n, r in ratios.items())
+    return Measured(values, (figure,), f"by the number of convolutions {listed}; {seen(values, 'test error')}")
+
+
+# ---- real images --------------------------------------------------------------------------------
+
+
+def locality_on_digits(profile: Profile, progress: Progress) -> Measured:
+    """Test errors of dense, locally connected and convolutional networks on handwritten digits."""
+    n_seeds = 12 if profile == "full" else 6
+    makers = {
+        "dense": partial(dense_digits, 16 * (_SIDE - 2) ** 2),  # as many units as the local network has
+        "local": partial(local_digits, 16),
+        "convolutional": partial(convolutional_digits, 16),
+    }
+    errors: dict[str, list[float]] = {name: [] for name in makers}
+    for name, seed in each(product(makers, range(n_seeds)), progress, "{}, split {}"):
+        split = FIRST_SEED + seed
+        errors[name].append(fitted_to(digits(split), makers[name], split, 400)[1])
+    figure = figure_of("Digits", errors.items(), "network", "error", mark="bars", y_title="test error (mean, range)")
+    return Measured({name: np.array(v) for name, v in errors.items()}, (figure,), seen(errors, *errors))
 
 
 # ---- close to one -------------------------------------------------------------------------------
 
 
-def nearly_not_vacuous(profile: Profile, progress: Progress) -> Finding:
+def nearly_not_vacuous(profile: Profile, progress: Progress) -> Measured:
     """How far above 1 the best proved bound on the expected loss of a trained convolutional network lies."""
     n_seeds = 10 if profile == "full" else 3
     decays = (1e-3, 1e-2)
@@ -168,32 +171,20 @@ def nearly_not_vacuous(profile: Profile, progress: Progress) -> Finding:
     make = partial(convolutional_digits, 16)
     for decay, seed in each(product(decays, range(n_seeds)), progress, "weight decay {:g}, seed {}"):
         found[decay].append(train_on_digits(make, FIRST_SEED + seed, weight_decay=decay))
-    return judge_vacuous(found)
-
-
-def judge_vacuous(found: dict[float, list[Trained]]) -> Finding:
-    gaps = {decay: [t.table["block paths"].gap for t in trained] for decay, trained in found.items()}
+    gaps = {decay: np.array([t.table["block paths"].gap for t in trained]) for decay, trained in found.items()}
     best = min(gaps, key=lambda decay: float(np.median(gaps[decay])))
-    interval = geometric_interval(gaps[best])
     points = [
         (name, float(np.median([t.table[name].gap for t in trained])), f"{decay:g}")
         for decay, trained in found.items()
         for name in ("block paths", "degree-aware", "Golowich", "parameter counting", "PAC-Bayes, Gaussian")
     ]
-    return finding_of(
-        judge_at_most(interval, _ORDER),
-        measured=f"gap {interval.text(3)} at weight decay {best:g}; the published program, which leaves out a "
-        f"degree, has {np.median([t.table['published code'].gap for t in found[best]]):.3g}; "
-        + "; ".join(
-            f"decay {decay:g}: test error {np.mean([t.test_error for t in trained]):.1%}, PAC-Bayes bound "
-            f"{np.median([t.table['PAC-Bayes, Gaussian'].expected_loss for t in trained]):.2f}"
-            for decay, trained in found.items()
-        ),
-        numbers={f"gap, weight decay {decay:g}": float(np.median(values)) for decay, values in gaps.items()},
-        figures=figure_of("Gap between expected and training loss that bounds allow", points, "bound", "gap",
-                          "weight decay", mark="bars", log_y=True, y_title="gap (median over seeds)"),
-        premises=Premise.at_most("the test error", [t.test_error for t in found[best]], _LEARNED),
-    )  # fmt: skip
+    figure = figure_of("Gap between expected and training loss that bounds allow", points, "bound", "gap",
+                       "weight decay", mark="bars", log_y=True, y_title="gap (median over seeds)")  # fmt: skip
+    values = {"gap": gaps[best], "test error": np.array([t.test_error for t in found[best]])}
+    published = np.median([t.table["published code"].gap for t in found[best]])
+    bayes = np.median([t.table["PAC-Bayes, Gaussian"].expected_loss for t in found[best]])
+    also = f"at weight decay {best:g}; the published program, which leaves out a degree, has {published:.3g}"
+    return Measured(values, (figure,), f"{also}; PAC-Bayes bound {bayes:.2f}; {seen(values, 'test error')}")
 
 
 # ---- overlap ------------------------------------------------------------------------------------
@@ -202,19 +193,27 @@ _OVERLAPS = ((2, 1), (3, 1), (3, 2), (4, 2), (5, 2))
 """Kernel and overlap; for (3, 1) and (5, 2) the stride does not divide the kernel."""
 
 
-def overlap_costs(profile: Profile, progress: Progress) -> Finding:
+def overlap_costs(profile: Profile, progress: Progress) -> Measured:
     """By how much overlapping patches raise the complexity of a locally connected layer, on the data that suffer most.
 
     The layer's units have norm at most 1, and so has the readout. All data stand on one input that most patches hold.
     """
     n_draws, rows = (64, 24) if profile == "full" else (24, 12)
-    return judge_overlap(
-        {o: _overlap_factor(*o, rows, n_draws) for o in each(_OVERLAPS, progress, "kernel {}, overlap {}")}
-    )
+    values: dict[str, Any] = {}
+    points = []
+    for kernel, overlap in each(_OVERLAPS, progress, "kernel {}, overlap {}"):
+        name, whole = f"K={kernel}, O={overlap}", math.sqrt(overlap_multiplicity(kernel, overlap))
+        with_, without = _overlapping_and_apart(kernel, overlap, rows, n_draws)
+        values |= {f"overlapping, {name}": with_, f"apart, {name}": without, f"root, {name}": whole}
+        shown = {"found": float(np.exp(np.mean(np.log(with_ / without)))), "root of ceil(K/(K-O))": whole}
+        shown["root of K/(K-O), as printed"] = math.sqrt(kernel / (kernel - overlap))
+        points += [(name, factor, of) for of, factor in shown.items()]
+    figure = figure_of("What overlap costs a locally connected layer", points, "patches", "factor", "", mark="bars")
+    return Measured(values, (figure,))
 
 
-def _overlap_factor(kernel: int, overlap: int, rows: int, n_draws: int) -> Interval:
-    """Complexity with overlap over the complexity without, on the same data and signs."""
+def _overlapping_and_apart(kernel: int, overlap: int, rows: int, n_draws: int) -> list[np.ndarray]:
+    """Complexity with overlap and without, on the same data and signs."""
     stride, n_places = kernel - overlap, 4
     n_inputs = kernel + stride * (n_places - 1)
     apart = _local_layer([range(p * kernel, (p + 1) * kernel) for p in range(n_places)], n_places * kernel)
@@ -228,7 +227,7 @@ def _overlap_factor(kernel: int, overlap: int, rows: int, n_draws: int) -> Inter
         X[:, where] = values
         options = {"weight_class": "blocks", "n_draws": n_draws, "n_restarts": 6, "n_steps": 120}
         found.append(empirical_rademacher(network, X, random_state=FIRST_SEED, **options).maxima)  # type: ignore[arg-type]
-    return geometric_interval(found[0] / found[1])
+    return found
 
 
 def _local_layer(patches: list[range], n_inputs: int) -> nn.Module:
@@ -240,42 +239,31 @@ def _local_layer(patches: list[range], n_inputs: int) -> nn.Module:
     return nn.Sequential(prune.custom_from_mask(layer, "weight", mask), readout)  # type: ignore[no-untyped-call]
 
 
-def judge_overlap(factors: dict[tuple[int, int], Interval]) -> Finding:
-    outcomes, points = [], []
-    for (kernel, overlap), factor in factors.items():
-        whole = math.sqrt(overlap_multiplicity(kernel, overlap))
-        outcomes.append(judge_within(factor, 0.97 * whole, 1.03 * whole))
-        name = f"kernel {kernel}, overlap {overlap}"
-        points += [
-            (name, math.sqrt(factor.low * factor.high), "found"),
-            (name, whole, "root of ceil(K/(K-O))"),
-            (name, math.sqrt(kernel / (kernel - overlap)), "root of K/(K-O), as printed"),
-        ]
-    listed = ", ".join(f"K={k}, O={o}: {f.text(3)}" for (k, o), f in factors.items())
-    return finding_of(
-        outcomes,
-        measured=listed,
-        numbers={f"K={k}, O={o}": math.sqrt(f.low * f.high) for (k, o), f in factors.items()},
-        figures=figure_of("What overlap costs a locally connected layer", points, "patches", "factor", "", mark="bars"),
-    )  # fmt: skip
-
-
 # ---- locality and sharing -----------------------------------------------------------------------
 
 
-def locality_and_sharing(profile: Profile, progress: Progress) -> Finding:
+def locality_and_sharing(profile: Profile, progress: Progress) -> Measured:
     """Complexities of a dense, a locally connected and a convolutional layer whose units have equal norms."""
     n_draws, rows = (64, 64) if profile == "full" else (16, 32)
-    found: dict[tuple[int, int], dict[str, np.ndarray]] = {}
+    values: dict[str, Any] = {}
+    points: list[tuple[str, float, str]] = []
     for n_inputs, kernel in each(((16, 4), (32, 4), (32, 8)), progress, "{} inputs, kernel {}"):
         X = np.random.default_rng(FIRST_SEED + n_inputs).normal(size=(rows, n_inputs))
-        found[n_inputs, kernel] = {
-            name: empirical_rademacher(
+        where, maxima = f"n={n_inputs}, k={kernel}", {}
+        for name, network in _layers_of_equal_units(n_inputs, kernel).items():
+            maxima[name] = empirical_rademacher(
                 network, X, weight_class="units", n_draws=n_draws, n_restarts=4, n_steps=120, random_state=FIRST_SEED
             ).maxima
-            for name, network in _layers_of_equal_units(n_inputs, kernel).items()
-        }
-    return judge_layers(found)
+            points.append((where, float(maxima[name].mean()), name))
+        dense, own, shared = (np.log(m) for m in maxima.values())
+        values |= {f"log gain of locality, {where}": dense - own, f"log gain of sharing, {where}": own - shared}
+        values |= {f"dense, {where}": np.exp(dense), f"local, {where}": np.exp(own)}
+        values[f"root of n over k, {where}"] = math.sqrt(n_inputs / kernel)
+    figure = figure_of(
+        "Rademacher complexity of layers of equal units, found by search", points, "inputs", "complexity", "layer",
+        mark="bars",
+    )  # fmt: skip
+    return Measured(values, (figure,))
 
 
 def _layers_of_equal_units(n_inputs: int, kernel: int) -> dict[str, nn.Module]:
@@ -295,36 +283,15 @@ def _layers_of_equal_units(n_inputs: int, kernel: int) -> dict[str, nn.Module]:
     }
 
 
-def judge_layers(found: dict[tuple[int, int], dict[str, np.ndarray]]) -> Finding:
-    points, outcomes, listed, numbers = [], [], [], {}
-    for (n, k), maxima in found.items():
-        dense, own, shared = (np.log(m) for m in maxima.values())
-        locality, sharing = dense - own, own - shared
-        outcomes.append(judge_at_least(mean_interval(locality - sharing), 0))
-        listed.append(f"n={n}, k={k}: {np.exp(locality.mean()):.2f} and {np.exp(sharing.mean()):.2f}")
-        numbers[f"locality, n={n}, k={k}"] = float(np.exp(locality.mean()))
-        numbers[f"sharing, n={n}, k={k}"] = float(np.exp(sharing.mean()))
-        points += [(f"n={n}, k={k}", float(m.mean()), name) for name, m in maxima.items()]
-    return finding_of(
-        outcomes,
-        measured="factors of locality and of sharing: " + "; ".join(listed),
-        numbers=numbers,
-        figures=figure_of(
-            "Rademacher complexity of layers of equal units, found by search", points, "inputs", "complexity",
-            "layer", mark="bars",
-        ),
-    )  # fmt: skip
-
-
 # ---- norms of kernels ---------------------------------------------------------------------------
 
 
-def memo_theorem(profile: Profile, progress: Progress) -> Finding:
+def memo_theorem(profile: Profile, progress: Progress) -> Measured:
     """The complexity of binary-tree networks, found by search, over what is proved and what Theorem 12 allows."""
     n_draws, rows = (64, 40) if profile == "full" else (16, 20)
     depths = (2, 3, 4, 5) if profile == "full" else (2, 3, 4)
-    ratios: dict[tuple[int, str], Interval] = {}
-    shares: list[float] = []
+    values: dict[str, Any] = {}
+    points, shares = [], []
     for depth in each(depths, progress, "{} layers"):
         rng = np.random.default_rng(FIRST_SEED + depth)
         normal = rng.normal(size=(rows, 2**depth))
@@ -335,9 +302,13 @@ def memo_theorem(profile: Profile, progress: Progress) -> Finding:
                 network, X, weight_class="blocks", n_draws=n_draws, n_restarts=6, n_steps=120, random_state=FIRST_SEED
             )
             table = compare(network, X, random_state=0)
-            ratios[depth, name] = mean_interval(found.maxima / table["block paths"].complexity)
+            ratio = found.maxima / table["block paths"].complexity
+            values[f"found over proved, {depth} layers, {name}"] = ratio
+            points.append((depth, float(ratio.mean()), name))
             shares.append(found.value / table["memo, Theorem 12"].complexity)
-    return judge_memo(ratios, max(shares))
+    title = "What a search finds of what is proved, binary-tree networks"
+    figure = figure_of(title, points, "layers", "found / proved", "data")
+    return Measured(values | {"largest share of Theorem 12": max(shares)}, (figure,))
 
 
 def _binary_tree(depth: int) -> nn.Module:
@@ -347,20 +318,3 @@ def _binary_tree(depth: int) -> nn.Module:
         nn.init.constant_(kernel.weight, math.sqrt(0.5))
     hidden = [layer for kernel in kernels[:-1] for layer in (kernel, nn.ReLU())]
     return nn.Sequential(nn.Unflatten(1, (1, 2**depth)), *hidden, kernels[-1], nn.Flatten())
-
-
-def judge_memo(ratios: dict[tuple[int, str], Interval], share: float) -> Finding:
-    points = [(depth, (r.low + r.high) / 2, data) for (depth, data), r in ratios.items()]
-    largest = max(ratios.values(), key=lambda r: r.high)
-    return finding_of(
-        [judge_at_most(ratio, 1.0) for ratio in ratios.values()],
-        measured=f"the largest share of what is proved is {largest.text(3)}, and of Theorem 12 {share:.2f}",
-        numbers={
-            **{f"found / proved, {depth} layers, {data}": middle for depth, middle, data in points},
-            "found / Theorem 12, largest": share,
-        },
-        figures=figure_of(
-            "What a search finds of what is proved, binary-tree networks", points, "layers", "found / proved",
-            "data",
-        ),
-    )  # fmt: skip

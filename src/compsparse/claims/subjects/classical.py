@@ -13,11 +13,13 @@ import torch
 from numpy.polynomial import chebyshev
 
 from compsparse.claims.claim import Finding, Profile
+from compsparse.claims.declared import Measured
 from compsparse.claims.rules import (
     MARGIN,
     Interval,
     StatedExponent,
     exponent_interval,
+    fitted_exponent,
     judge_at_least,
     judge_at_most,
     judge_exponent,
@@ -172,6 +174,28 @@ def judge_kolmogorov(rises: Sequence[_Rise], costs: Sequence[_Cost]) -> Finding:
     )  # fmt: skip
 
 
+_THREE: dict[str, _Function] = {
+    "product": lambda X: X.prod(1),
+    "sum of squares": lambda X: (X**2).sum(1),
+    "wave": lambda X: np.cos(X.sum(1)),
+}
+
+
+def stated_families(profile: Profile, progress: Progress) -> Measured:
+    """What one level of 2n + 1 families leaves of functions of two and of three inputs, and at a second level."""
+    bases = {2: (21, 41, 81), 3: (15, 29)} if profile == "quick" else {2: (21, 41, 81, 161), 3: (15, 29, 43)}
+    values: dict[str, np.ndarray] = {}
+    points = []
+    for n in each(bases, progress, "{} inputs"):
+        for base in bases[n]:
+            inner = InnerFunction(n, 2 * n + 1, base, 1)
+            left = [superpose(f, inner, 20_000, random_state=FIRST_SEED).error.value for f in _THREE.values()]
+            points.append((base, np.array(left), f"{n} inputs"))
+        values[f"error over n/(2n + 2), n={n}"] = np.array(left) * 2 * (n + 1) / n
+    figure = figure_of("One level of 2n + 1 families", points, "base", "largest error over the range", "inputs")
+    return Measured(values, (figure,))
+
+
 # ---- spans -------------------------------------------------------------------------------------
 
 
@@ -230,12 +254,35 @@ def polynomial_rates(profile: Profile, progress: Progress) -> Finding:
     return judge_rates(found)
 
 
-def _polynomial_error(n: int, degree: int) -> float:
-    """The Chebyshev series of |x|^3, cut at a total degree: near the best by a factor that grows like a logarithm."""
+_EVALUATED = {1: 4001, 2: 201, 3: 41}
+"""Places a side at which polynomials of so many variables are compared."""
+
+
+def smoothness_that_grows(profile: Profile, progress: Progress) -> Measured:
+    """Exponents of the error in ridge powers, on |x|^s in n variables, with s = 2n + 1 and with s = 3."""
+    degrees = {1: (8, 12, 16, 24), 2: (8, 12, 16, 20), 3: (8, 10, 12, 14, 16, 18)}
+    if profile == "full":
+        degrees = {1: (8, 12, 16, 24, 32), 2: (8, 12, 16, 20, 24), 3: (8, 10, 12, 14, 16, 18, 20, 22)}
+    values: dict[str, np.ndarray] = {}
+    points: list[tuple[float, float, str]] = []
+    for n, kind in each(product(degrees, ("growing", "fixed")), progress, "{} variables, {} smoothness"):
+        s = 2 * n + 1 if kind == "growing" else 3
+        units = [comb(n + degree, n) for degree in degrees[n]]
+        errors = [_polynomial_error(n, degree, s) for degree in degrees[n]]
+        interval = fitted_exponent(units, errors)
+        values[f"exponent with {kind} smoothness, n={n}"] = np.array([interval.low, interval.high])
+        points += [(u, e, f"n={n}, s={s}") for u, e in zip(units, errors, strict=True)]
+    figure = figure_of("Smoothness that grows with the dimension", points, "ridge powers", "error", "function",
+                       log_x=True, log_y=True)  # fmt: skip
+    return Measured(values, (figure,))
+
+
+def _polynomial_error(n: int, degree: int, s: int = _SMOOTHNESS) -> float:
+    """The Chebyshev series of |x|^s, cut at a total degree: near the best by a factor that grows like a logarithm."""
     m = 4 * degree + 1
     nodes = np.cos(np.pi * (np.arange(m) + 0.5) / m)
     mesh = np.meshgrid(*[nodes] * n, indexing="ij")
-    coefficients = np.sum([g**2 for g in mesh], axis=0) ** (_SMOOTHNESS / 2)
+    coefficients = np.sum([g**2 for g in mesh], axis=0) ** (s / 2)
     to_series = chebyshev.chebvander(nodes, degree).T * (2 / m)
     to_series[0] /= 2
     for axis in range(n):
@@ -243,11 +290,11 @@ def _polynomial_error(n: int, degree: int) -> float:
     for index in product(range(degree + 1), repeat=n):
         if sum(index) > degree:
             coefficients[index] = 0.0
-    x = np.linspace(-1, 1, 4001 if n == 1 else 201)
+    x = np.linspace(-1, 1, _EVALUATED[n])
     values: np.ndarray = coefficients
     for axis in range(n):
         values = np.moveaxis(np.tensordot(chebyshev.chebvander(x, degree), values, (1, axis)), 0, axis)
-    exact = np.sum([g**2 for g in np.meshgrid(*[x] * n, indexing="ij")], axis=0) ** (_SMOOTHNESS / 2)
+    exact = np.sum([g**2 for g in np.meshgrid(*[x] * n, indexing="ij")], axis=0) ** (s / 2)
     return float(np.abs(values - exact).max())
 
 
@@ -269,6 +316,53 @@ def judge_rates(found: Sequence[_Degree]) -> Finding:
             "error", "variables", log_x=True, log_y=True, x_title="ridge powers r", y_title="largest error",
         ),
     )  # fmt: skip
+
+
+# ---- stability ---------------------------------------------------------------------------------
+
+
+def _tree_of(node: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> _Function:
+    """A binary tree of one constituent over eight inputs."""
+
+    def tree(X: np.ndarray) -> np.ndarray:
+        while X.shape[1] > 1:
+            X = node(X[:, ::2], X[:, 1::2])
+        return np.asarray(X[:, 0])
+
+    return tree
+
+
+_STABLE: dict[str, _Function] = {
+    "smooth": _tree_of(lambda a, b: np.tanh(a + b)),
+    "kinks": _tree_of(lambda a, b: np.abs(a - b)),
+    "roots": _tree_of(lambda a, b: np.sqrt(np.abs(a - b))),
+    "roots undone": _tree_of(lambda a, b: np.cbrt(a) ** 3 + np.cbrt(b) ** 3),
+}
+"""Functions by their constituents; a cube undoes a root, which has no derivative at zero."""
+
+
+def stability_and_smoothness(profile: Profile, progress: Progress) -> Measured:
+    """The largest change over the perturbation as perturbations shrink, near places where constituents are rough."""
+    n_points = 4000 if profile == "quick" else 40_000
+    sizes = np.logspace(-1, -7, 7)
+    values: dict[str, np.ndarray] = {}
+    points: list[tuple[float, float, str]] = []
+    for name in each(_STABLE, progress):
+        f, worst = _STABLE[name], []
+        for size in sizes:
+            rng = np.random.default_rng(FIRST_SEED)
+            X = rng.uniform(-1, 1, (n_points, 8))
+            X[: n_points // 2] = 0.0  # where differences and inputs vanish
+            X[: n_points // 4, ::2] = X[: n_points // 4, 1::2] = rng.uniform(-1, 1, (n_points // 4, 4))
+            step = rng.standard_normal(X.shape)
+            step *= size / np.linalg.norm(step, axis=1, keepdims=True)
+            worst.append(float(np.abs(f(X + step) - f(X)).max() / size))
+        interval = fitted_exponent((1 / sizes).tolist(), worst)
+        values[f"power of the growth, {name}"] = np.array([interval.low, interval.high])
+        points += [(s, w, name) for s, w in zip(sizes, worst, strict=True)]
+    figure = figure_of("Change over perturbation", points, "size", "change over size", "constituents", log_x=True,
+                       log_y=True, x_title="size of the perturbation")  # fmt: skip
+    return Measured(values, (figure,))
 
 
 # ---- straight pieces -----------------------------------------------------------------------------

@@ -25,6 +25,8 @@ from compsparse.training.last_layer import solve_last_layer
 # ---- depth against width -------------------------------------------------------------------------
 
 _EPS = 0.01
+_ROWS_A_PARAMETER = 5
+"""With fewer, what is estimated from the sample limits a network and not what it can approximate."""
 _RATES = (3e-2, 8e-3)
 
 
@@ -39,16 +41,15 @@ class _Point:
 def depth_beats_width(profile: Profile, progress: Progress) -> Finding:
     """Parameters that mirrored and shallow networks need for one error, as inputs grow in number."""
     full = profile == "full"
-    sizes: tuple[int, ...] = (4, 8, 16, 32) if full else (4, 8, 16)
+    sizes: tuple[int, ...] = (4, 8, 16)
     widths = {
         "mirrored": (2, 4, 8) if full else (4, 8),
-        "shallow": (8, 32, 128, 512, 2048, 8192) if full else (32, 128, 512, 2048),
+        "shallow": (8, 32, 128, 512, 2048) if full else (32, 128, 512),
     }
-    rows, steps = (20_000, 3000) if full else (7000, 1300)
+    rows, steps = (400_000, 20_000) if full else (60_000, 1300)
     cases = [(n, family, width) for n in sizes for family in widths for width in widths[family]]
-    return judge_depth(
-        sizes, [_measure(*case, rows, steps) for case in each(cases, progress, "{} inputs, {}, width {}")]
-    )
+    points = [_measure(*case, rows, steps) for case in each(cases, progress, "{} inputs, {}, width {}")]
+    return judge_depth(sizes, points, rows)
 
 
 def _measure(n: int, family: str, width: int, rows: int, steps: int) -> _Point:
@@ -70,7 +71,7 @@ def _shallow(n: int, width: int, n_replicas: int) -> MirrorNetwork:
     return dense(n, width, 1, n_replicas=n_replicas, random_state=0)
 
 
-def judge_depth(sizes: tuple[int, ...], points: list[_Point]) -> Finding:
+def judge_depth(sizes: tuple[int, ...], points: list[_Point], rows: int) -> Finding:
     needed = {(n, f): _needed(points, n, f) for n in sizes for f in ("mirrored", "shallow")}
     largest = {n: max(p.parameters for p in points if p.inputs == n and p.family == "shallow") for n in sizes}
     # where no shallow net got there, the largest one tried bounds the ratio from below
@@ -93,6 +94,11 @@ def judge_depth(sizes: tuple[int, ...], points: list[_Point]) -> Finding:
             [(p.parameters, p.trials.errors, f"{p.family}, n={p.inputs}") for p in points], "parameters", "error",
             "network", middle=np.median, log_x=True, log_y=True,
             y_title="unexplained variance (median, range of 3 seeds)",
+        ),
+        premises=Premise.at_least(
+            "the number of rows over that of the largest network's parameters",
+            rows / max(p.parameters for p in points),
+            _ROWS_A_PARAMETER,
         ),
     )  # fmt: skip
 

@@ -6,7 +6,7 @@ All but softmax can answer exact zeros. The :math:`\alpha`-entmax of scores :mat
 
 softmax in the limit :math:`\alpha \to 1` and sparsemax, the projection onto the simplex, at :math:`\alpha = 2` (Peters,
 Niculae and Martins 2019). The memos write the selection as :math:`xH(x)` with a threshold :math:`H`; that is the ReLU,
-which weighs and does not normalise, while the softmax that transformers use leaves nobody out.
+and :func:`relu` normalises it, while the softmax that transformers use leaves nobody out.
 """
 
 from __future__ import annotations
@@ -68,6 +68,21 @@ def entmax(scores: Tensor, alpha: float = 1.5) -> Tensor:
     return _selected(_check_scores(scores), alpha, _threshold_by_bisection(alpha))
 
 
+def relu(scores: Tensor) -> Tensor:
+    """The positive part of the scores, normalised: the memos' xH(x). Where no score is positive, softmax.
+
+    >>> relu(torch.tensor([3.0, 1.0, -2.0])).tolist()
+    [0.75, 0.25, 0.0]
+    """
+    return _among_open(_check_scores(scores), _positive_share)
+
+
+def _positive_share(z: Tensor) -> Tensor:
+    positive = z.clamp(min=0)
+    total = positive.sum(-1, keepdim=True)
+    return torch.where(total > 0, positive / total.masked_fill(total == 0, 1.0), torch.softmax(z, dim=-1))
+
+
 def top_k(scores: Tensor, k: int) -> Tensor:
     """Softmax over the k highest scores alone; of equal scores those that torch lists first.
 
@@ -81,7 +96,9 @@ def top_k(scores: Tensor, k: int) -> Tensor:
     return softmax(scores.masked_fill(~chosen, -torch.inf))
 
 
-SELECTIONS: dict[str, Selection] = {"softmax": softmax, "sparsemax": sparsemax, "entmax15": entmax15}
+SELECTIONS: dict[str, Selection] = {
+    "softmax": softmax, "relu": relu, "sparsemax": sparsemax, "entmax15": entmax15
+}  # fmt: skip
 """The selections that need no number, by name."""
 
 

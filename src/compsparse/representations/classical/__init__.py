@@ -1,5 +1,6 @@
-"""Classical forms of functions of several variables: Kolmogorov's superposition, ridge powers."""
+"""Classical forms of functions: Kolmogorov's superposition, ridge powers, the Haar basis."""
 
+from compsparse.representations.classical.haar import haar, inverse_haar
 from compsparse.representations.classical.inner_function import InnerFunction, Level
 from compsparse.representations.classical.ridge_powers import (
     monomials,
@@ -18,6 +19,8 @@ __all__ = [
     "Level",
     "OuterFunction",
     "Superposition",
+    "haar",
+    "inverse_haar",
     "monomials",
     "power_by_differences",
     "ridge_count",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from compsparse.checks import brief, check_array, check_count, check_mapping, check_text
+from compsparse.checks import brief, check_array, check_count, check_list, check_mapping, check_text
 from compsparse.errors import ConfigError
 from compsparse.representations.boolean.bits import check_bits
 from compsparse.sizes import check_size
@@ -78,12 +78,13 @@ class TuringMachine:
         """What the machine does."""
         return self.rules.get((state, symbol), (REJECT, symbol, 0))
 
-    def run(self, X: Any, time_bound: int) -> MachineRun:
+    def run(self, X: Any, time_bound: int, cells: Sequence[int] = ()) -> MachineRun:
         """Simulates the machine on rows of 0 and 1 for so many steps.
 
         Args:
             X: shape (n, bits).
             time_bound: steps after which a machine that has not halted is stopped.
+            cells: whose symbols are wanted in the end; the input begins at cell 0.
         """
         bits = check_bits("X", X)
         time = check_count("time_bound", time_bound, most=_MOST_TIME)
@@ -94,7 +95,9 @@ class TuringMachine:
             if not simulation.step():
                 break
         n_states = len(self.states)
-        return MachineRun(simulation.state == n_states, simulation.state >= n_states, simulation.steps)
+        wanted = [simulation.origin + check_cell(cell, time, n) for cell in check_list("cells", cells)]
+        tape = np.array(self.symbols)[simulation.tape[:, np.array(wanted, dtype=int)]]
+        return MachineRun(simulation.state == n_states, simulation.state >= n_states, simulation.steps, tape)
 
     def trace(self, x: Any, time_bound: int) -> MachineTrace:
         """The whole course on one input, a row of 0 and 1."""
@@ -126,11 +129,13 @@ class MachineRun:
         accepts: whether the machine halted and accepted.
         halts: whether it halted in time.
         halted_after: steps until it halted, or all that it had.
+        tape: the symbols in the cells that were asked for.
     """
 
     accepts: npt.NDArray[np.bool_]
     halts: npt.NDArray[np.bool_]
     halted_after: npt.NDArray[np.int64]
+    tape: npt.NDArray[Any]
 
 
 @in_a_line
@@ -201,6 +206,30 @@ def _is_rule(rule: object) -> bool:
 
 
 # ---- well-known sets of strings ------------------------------------------------------------------
+
+
+def check_cell(cell: Any, time: int, n: int) -> int:
+    """A cell that a machine can have reached in so many steps, or that holds an input."""
+    return check_count("a cell", cell, least=-time, most=n + time)
+
+
+def increment_machine() -> TuringMachine:
+    """Writes the next binary number, the most significant bit first: to the last bit and back while ones are carried.
+
+    >>> increment_machine().run([[0, 1, 1], [1, 1, 1]], time_bound=10, cells=range(-1, 3)).tape.tolist()
+    [[' ', '1', '0', '0'], ['1', '0', '0', '0']]
+    """
+    return TuringMachine(
+        {
+            ("last", "0"): ("last", "0", 1),
+            ("last", "1"): ("last", "1", 1),
+            ("last", BLANK): ("carry", BLANK, -1),
+            ("carry", "1"): ("carry", "0", -1),
+            ("carry", "0"): (ACCEPT, "1", 0),
+            ("carry", BLANK): (ACCEPT, "1", 0),
+        },
+        "last",
+    )
 
 
 def parity_machine() -> TuringMachine:

@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from compsparse.checks import check_count, check_kind, input_names
+from compsparse.checks import check_count, check_kind, check_list, input_names
 from compsparse.errors import ConfigError
 from compsparse.graph.function_graph import FunctionGraph
 from compsparse.representations.boolean.circuit_builder import FALSE, TRUE, CircuitBuilder
 from compsparse.representations.boolean.packed import evaluate_bits
-from compsparse.representations.machine.turing import ACCEPT, BLANK, REJECT, TuringMachine
+from compsparse.representations.machine.turing import ACCEPT, BLANK, REJECT, TuringMachine, check_cell
 from compsparse.sizes import check_work
 from compsparse.text import in_a_line
 
@@ -64,6 +64,10 @@ class UnrolledMachine:
         """Which rows of 0 and 1 are accepted."""
         return evaluate_bits(self.graph, X)[:, 0].astype(bool)
 
+    def tape(self, X: Any) -> npt.NDArray[np.bool_]:
+        """Which of the cells that are outputs hold a "1" in the end, for each row of 0 and 1."""
+        return evaluate_bits(self.graph, X)[:, 1:].astype(bool)
+
     def __str__(self) -> str:
         return (
             f"{self.n_inputs} bits, {self.time_bound} steps: {self.n_gates:,} gates of at most {self.graph.max_arity} "
@@ -71,12 +75,16 @@ class UnrolledMachine:
         )
 
 
-def unroll(machine: TuringMachine, n_inputs: int, time_bound: int | None = None) -> UnrolledMachine:
+def unroll(
+    machine: TuringMachine, n_inputs: int, time_bound: int | None = None, *, cells: Sequence[int] = ()
+) -> UnrolledMachine:
     """The function graph of a Turing machine for inputs of one length and a bound on its time.
 
     Args:
         time_bound: steps to unroll; by default until no run can go on, which is an error where the rules alone do not
             tell that this is within 4 (n + 2)^2 steps.
+        cells: whose symbols are outputs too, for a machine that writes its answer: ``tape0`` is 1 where cell 0 holds a
+            "1" in the end.
 
     Raises:
         ConfigError: a bound that is needed and not given, or a tableau too large to be built.
@@ -89,17 +97,19 @@ def unroll(machine: TuringMachine, n_inputs: int, time_bound: int | None = None)
     [True]
     """
     check_kind("machine", machine, TuringMachine)
+    wanted = check_list("cells", cells)
     n_inputs = check_count("n_inputs", n_inputs, most=100_000)
     longest = min(4 * (n_inputs + 2) ** 2, _MOST_TIME)
     steps = longest if time_bound is None else check_count("time_bound", time_bound, most=_MOST_TIME)
-    tableau = _Tableau(machine, n_inputs)
+    tableau = _Tableau(machine, n_inputs, keeps_tape=bool(wanted))
     while tableau.places and tableau.time < steps:
         tableau.step()
     if tableau.places and time_bound is None:
         raise ConfigError(
             f"it cannot be told from the rules that the machine halts within {steps:,} steps: give time_bound=…"
         )
-    graph = tableau.builder.build({"accept": tableau.accepted})
+    written = {f"tape{cell}": tableau.holds_one(check_cell(cell, tableau.time, n_inputs)) for cell in wanted}
+    graph = tableau.builder.build({"accept": tableau.accepted, **written})
     n_cells = len(tableau.visited)
     return UnrolledMachine(
         graph,
@@ -115,8 +125,8 @@ def unroll(machine: TuringMachine, n_inputs: int, time_bound: int | None = None)
 class _Tableau:
     """The wires of the present time."""
 
-    def __init__(self, machine: TuringMachine, n_inputs: int):
-        self.machine = machine
+    def __init__(self, machine: TuringMachine, n_inputs: int, *, keeps_tape: bool = False):
+        self.machine, self.keeps_tape = machine, keeps_tape
         self.builder = CircuitBuilder(input_names(n_inputs))
         self.code = {symbol: i for i, symbol in enumerate(machine.symbols)}
         self.n_bits = max(1, (len(self.code) - 1).bit_length())
@@ -150,7 +160,8 @@ class _Tableau:
                     accepting.append(event)
                 elif target != REJECT:
                     arrivals[target, cell + move].append(event)
-        certain = len(at_cell) == 1  # while the machine runs; what it leaves behind once it has halted is never read
+        # while the machine runs; what it leaves behind once it has halted is read only where it writes its answer
+        certain = len(at_cell) == 1 and not self.keeps_tape
         written = {cell: self._written(cell, states, certain) for cell, states in at_cell.items()}
         for cell, (bits, possible) in written.items():
             self.bits[cell], self.possible[cell] = bits, possible
@@ -162,6 +173,10 @@ class _Tableau:
             self.places[other] = self.builder.negation(self.places[one])
         self.visited |= {cell for _, cell in self.places}
         self.time += 1
+
+    def holds_one(self, cell: int) -> int:
+        """Whether a cell holds a "1"."""
+        return self._one_of(self._code_bits(cell), [self.code["1"]], 0)
 
     def _symbols(self, cell: int) -> frozenset[str]:
         return self.possible.get(cell, frozenset(BLANK))
@@ -189,7 +204,8 @@ class _Tableau:
         """The code and the possible symbols of a cell after the step, given the places of the head there."""
         symbols, old = self._symbols(cell), self._code_bits(cell)
         steps = {(q, s): self.machine.step(q, s) for q in states for s in symbols}
-        after = {wrote for target, wrote, _ in steps.values() if target not in (ACCEPT, REJECT)}
+        halting = () if self.keeps_tape else (ACCEPT, REJECT)
+        after = {wrote for target, wrote, _ in steps.values() if target not in halting}
         if all(step[1] == s for (_, s), step in steps.items()):
             return old, frozenset(after) if certain and after else symbols
         if certain:
