@@ -14,9 +14,11 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
+from multiprocessing import get_context
 
 import numpy as np
 from _report import finish, print_table
@@ -25,7 +27,7 @@ import compsparse as cs
 from compsparse.discovery import Discovery
 
 FIRST_UNSEEN = 40_000
-N_ROWS, NOISE = 1000, 0.01
+N_ROWS, SECONDS = 1000, 60.0
 LOW, HIGH = 0.5, 2.0
 WITHIN = 0.05
 Function = Callable[[np.ndarray], np.ndarray]
@@ -130,74 +132,88 @@ def is_right(found: np.ndarray, true: np.ndarray) -> tuple[bool, bool]:
     return True, bool(np.linalg.norm(one - other @ (other.T @ one), 2) < WITHIN)
 
 
-def laws(first: int, n: int, noise: float) -> tuple[dict[str, float], dict[str, tuple[str, float]]]:
-    table: list[list[object]] = []
-    for seed in range(first, first + n):
-        one = law(seed)
-        d = one.exponents.shape[1]
-        names = [f"x{i}" for i in range(d)]
-        rng = np.random.default_rng(seed)
-        X = rng.uniform(LOW, HIGH, (N_ROWS, d))
-        y = one.f(X)
-        y = y + noise * y.std() * rng.standard_normal(N_ROWS)
-        asked = cs.discover(one.f, bounds=(LOW, HIGH), names=names, random_state=seed)
-        started = time.perf_counter()
-        seen = cs.discover(X, y, names=names, random_state=seed, fit=False, resamples=0)
-        seconds = time.perf_counter() - started
-        by_queries = is_right(exponents_of(asked, names), one.exponents)
-        by_rows = is_right(exponents_of(seen, names), one.exponents)
-        sure = any(e.formula and not e.approximate for e in seen.parts)
-        shown = [e.formula for e in asked.parts], [e.formula for e in seen.parts]
-        table.append(
-            [d, len(one.exponents), *by_queries, *by_rows, sure, seconds, *(shown if first < FIRST_UNSEEN else ())]
-        )
-    print_table(
-        ["inputs", "groups", "number", "exponents", "from rows", "exponents", "sure", "seconds", "", ""][
-            : len(table[0])
-        ],
-        table,
+@dataclass(frozen=True)
+class Seen:
+    """What was found of one law: the number of groups and their exponents right, by queries and from rows."""
+
+    n_inputs: int
+    n_groups: int
+    by_queries: bool
+    number: bool
+    exponents: bool
+    is_sure: bool
+    seconds: float
+
+
+def look_at_law(seed: int, noise: float) -> Seen:
+    one = law(seed)
+    d = one.exponents.shape[1]
+    names = [f"x{i}" for i in range(d)]
+    asked = cs.discover(one.f, bounds=(LOW, HIGH), names=names, random_state=seed)
+    started = time.perf_counter()
+    seen = from_rows(one.f, d, seed, noise)
+    number, exponents = is_right(exponents_of(seen, names), one.exponents)
+    return Seen(
+        d,
+        len(one.exponents),
+        is_right(exponents_of(asked, names), one.exponents)[1],
+        number,
+        exponents,
+        any(e.formula and not e.approximate for e in seen.parts),
+        time.perf_counter() - started,
     )
-    share = lambda column: float(np.mean([row[column] for row in table]))  # noqa: E731
-    figures = {
-        "laws by queries: exact": share(3),
-        "laws from rows: number of groups right": share(4),
-        "laws from rows: exponents right": share(5),
-        "laws from rows: wrong and sure": float(np.mean([row[6] and not row[5] for row in table])),
-    }
-    return figures, {
-        "laws by queries: exact": (">=", 1.0),
-        "laws from rows: number of groups right": (">=", 0.9),
-        "laws from rows: exponents right": (">=", 0.9),
-    }
 
 
-def controls(first: int, n: int, noise: float) -> tuple[dict[str, float], dict[str, tuple[str, float]]]:
-    claimed = {"queries": 0, "rows": 0}
-    for seed in range(first, first + n):
-        f, d = without_groups(seed)
-        rng = np.random.default_rng(seed)
-        X = rng.uniform(LOW, HIGH, (N_ROWS, d))
-        y = f(X)
-        y = y + noise * y.std() * rng.standard_normal(N_ROWS)
-        asked = cs.discover(f, bounds=(LOW, HIGH), names=[f"x{i}" for i in range(d)], random_state=seed)
-        seen = cs.discover(X, y, random_state=seed, fit=False, resamples=0)
-        for how, found in (("queries", asked), ("rows", seen)):
-            claimed[how] += any(e.formula for e in found.parts)
-    figures = {f"without groups, {how}: claimed": number / n for how, number in claimed.items()}
-    return figures, dict.fromkeys(figures, ("<=", 0.04))
+def look_at_control(seed: int, noise: float) -> tuple[bool, bool]:
+    """Whether a group is claimed by queries, and from rows, where there is none."""
+    f, d = without_groups(seed)
+    asked = cs.discover(f, bounds=(LOW, HIGH), names=[f"x{i}" for i in range(d)], random_state=seed)
+    found = asked, from_rows(f, d, seed, noise)
+    by_queries, by_rows = (any(e.formula and not e.approximate for e in each.parts) for each in found)
+    return by_queries, by_rows
+
+
+def from_rows(f: Function, d: int, seed: int, noise: float) -> Discovery:
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(LOW, HIGH, (N_ROWS, d))
+    y = f(X)
+    y = y + noise * y.std() * rng.standard_normal(N_ROWS)
+    names = [f"x{i}" for i in range(d)]
+    return cs.discover(X, y, names=names, random_state=seed, fit=False, resamples=0, time_limit=SECONDS)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--half", choices=("tuned", "unseen"), default="unseen")
     parser.add_argument("--n-laws", type=int, default=25)
-    parser.add_argument("--noise", type=float, default=NOISE)
+    parser.add_argument("--noise", type=float, nargs="+", default=[0.0, 0.01])
+    parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--quick", action="store_true", help="four laws and four functions without groups")
     args = parser.parse_args()
-    first, n = FIRST_UNSEEN * (args.half == "unseen"), 4 if args.quick else args.n_laws
-    figures, bars = laws(first, n, args.noise)
-    more, more_bars = controls(first, n, args.noise)
-    finish(figures | more, bars | more_bars)
+    seeds = [FIRST_UNSEEN * (args.half == "unseen") + i for i in range(4 if args.quick else args.n_laws)]
+    table: list[list[object]] = []
+    figures: dict[str, float] = {}
+    bars: dict[str, tuple[str, float]] = {}
+    with ProcessPoolExecutor(args.processes, mp_context=get_context("spawn")) as pool:
+        jobs = {
+            noise: [[pool.submit(look, seed, noise) for seed in seeds] for look in (look_at_law, look_at_control)]
+            for noise in args.noise
+        }
+        for noise, (laws, controls) in jobs.items():
+            seen = [job.result() for job in laws]
+            claimed = np.array([job.result() for job in controls])
+            label = f"noise {noise:g}: "
+            table += [[noise, *vars(each).values()] for each in seen]
+            figures["by queries: exact"] = float(np.mean([s.by_queries for s in seen]))
+            figures[label + "number of groups right"] = float(np.mean([s.number for s in seen]))
+            figures[label + "exponents right"] = float(np.mean([s.exponents for s in seen]))
+            figures[label + "wrong and sure"] = float(np.mean([s.is_sure and not s.exponents for s in seen]))
+            figures["without groups, by queries: claimed"] = float(claimed[:, 0].mean())
+            figures[label + "without groups: claimed"] = float(claimed[:, 1].mean())
+            bars |= {label + name: (">=", 0.9) for name in ("number of groups right", "exponents right")}
+            bars |= {label + name: ("<=", 0.04) for name in ("wrong and sure", "without groups: claimed")}
+    print_table(["noise", *(name.replace("_", " ") for name in Seen.__dataclass_fields__)], table)
+    finish(figures, bars | {"by queries: exact": (">=", 1.0), "without groups, by queries: claimed": ("<=", 0.04)})
 
 
 if __name__ == "__main__":
