@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 import numpy as np
+import onnxruntime
 import pytest
 from scipy.optimize import minimize
 from scipy.special import log_softmax
@@ -13,7 +14,7 @@ from compsparse.clock import Deadline
 from compsparse.digest import sealed
 from compsparse.discovery.data import from_data
 from compsparse.errors import ConfigError, DataError
-from compsparse.models import blending, contest
+from compsparse.models import FittedGraph, blending, contest
 from compsparse.models.boosting import cross_fit_trees
 from compsparse.models.contest import contest_of
 from compsparse.models.cross_fitting import Recipe, cross_fit, fold_numbers, in_pieces, standardised
@@ -235,6 +236,18 @@ def test_a_file_holds_the_whole_blend(kind, request):
     assert read.scores == blend.scores
     np.testing.assert_array_equal(read.misses, blend.misses)
     assert blend.others
+
+
+@pytest.mark.parametrize("kind", ["numbers", "classes"])
+def test_onnx_holds_pieces_ends_and_calibration(kind, request, tmp_path):
+    blend, X = request.getfixturevalue(kind), 3 * rows()[0]
+    models = [model for model in (blend.inside, *blend.others) if isinstance(model, FittedGraph)]
+    assert max(len(column.knots) for model in models for column in model.code.inputs) > 2
+    for model in models:
+        model.to_onnx(tmp_path / "model.onnx")
+        (said,) = onnxruntime.InferenceSession(tmp_path / "model.onnx").run(None, {"x": X})
+        expected = model.predict_proba(X) if model.classes else model.predict(X)[:, None]
+        np.testing.assert_allclose(said, expected, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -31,10 +31,12 @@ class _WholeModel(nn.Module):
         columns = [column for column in model.code.inputs if isinstance(column, NumberColumn)]
         self.read = [i for i, column in enumerate(model.code.inputs) if isinstance(column, NumberColumn)]
         self.network, self.gives_classes = model.network, model.classes is not None
-        self.marked = [i for i, column in enumerate(columns) if column.marks_missing]
-        # where the encoded columns stand among the numbers and, behind them, their marks
-        marks = {i: len(columns) + k for k, i in enumerate(self.marked)}
-        self.order = [place for i in range(len(columns)) for place in (i, *([marks[i]] if i in marks else []))]
+        self.marked = [column.marks_missing for column in columns]
+        self.is_cut = [len(column.knots) > 1 for column in columns]
+        self.is_plain = not any((*self.marked, *self.is_cut))
+        self.clips = [column.clips for column in columns]
+        for i, column in enumerate(columns):
+            self.register_buffer(f"knots_{i}", torch.tensor(column.knots, dtype=torch.float64))
         for name, values in (
             ("mean", [column.mean for column in columns]),
             ("spread", [column.scale for column in columns]),
@@ -49,12 +51,23 @@ class _WholeModel(nn.Module):
         """From (rows, inputs) to (rows, targets), or to probabilities of the classes."""
         x = x[:, self.read]
         gone = torch.isnan(x)
-        inside = torch.where(torch.isinf(x), torch.clamp(x, self.low, self.high), x)
+        moved = torch.isinf(x) | torch.tensor(self.clips)
+        inside = torch.where(moved, torch.clamp(x, self.low, self.high), x)
         codes = torch.where(gone, torch.zeros_like(x), (inside - self.mean) / self.spread)
-        if self.marked:
-            codes = torch.cat([codes, 2.0 * gone[:, self.marked].to(x.dtype) - 1.0], 1)[:, self.order]
+        if not self.is_plain:
+            codes = torch.cat([part for i in range(len(self.marked)) for part in self._codes(codes, gone, i)], 1)
         outputs: Tensor = self.network(codes).mean(0) * self.scale + self.centre
         return torch.softmax(outputs, -1) if self.gives_classes else outputs
+
+    def _codes(self, standardised: Tensor, gone: Tensor, i: int) -> list[Tensor]:
+        """The encoded columns of a number: itself, whether it is missing, and how far it has come in each piece."""
+        own, parts = standardised[:, i : i + 1], [standardised[:, i : i + 1]]
+        if self.marked[i]:
+            parts.append(2.0 * gone[:, i : i + 1].to(own.dtype) - 1.0)
+        if self.is_cut[i]:
+            knots = self.get_buffer(f"knots_{i}")
+            parts.append(torch.clamp(2 * (own - knots[:-1]) / (knots[1:] - knots[:-1]) - 1, -1.0, 1.0))
+        return parts
 
 
 def model_to_onnx(model: FittedGraph, path: str | os.PathLike[str]) -> None:
