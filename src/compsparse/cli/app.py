@@ -79,7 +79,14 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
         **{"sep": "SIGN", "decimal": "SIGN", "encoding": "NAME", "na": "WORD"},
     },
     _WHERE: {
-        **{"time_limit": "TIME", "effort": "NUMBER", "device": "DEVICE", "random_state": "SEED", "seed": "SEED"},
+        **{
+            "time_limit": "TIME",
+            "effort": "NUMBER",
+            "device": "DEVICE",
+            "formula": "",
+            "random_state": "SEED",
+            "seed": "SEED",
+        },
         **{"rules_seed": "SEED", "engine": "ENGINE", "workers": "N", "max_replicas": "N"},
         **{"retry_failed": "", "wait": ""},
     },

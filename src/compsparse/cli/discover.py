@@ -15,12 +15,13 @@ from compsparse.cli.app import JsonOption, app, err, out, print_json, print_scor
 from compsparse.cli.graph import graph_from
 from compsparse.cli.interrupts import ending_gently
 from compsparse.clock import Deadline
+from compsparse.errors import CompsparseError
 from compsparse.files import check_outputs, write_text
 
 if TYPE_CHECKING:
     from compsparse.discovery import Discovery
     from compsparse.discovery.agreement import Agreement
-    from compsparse.models import Assessment, FittedGraph
+    from compsparse.models import Assessment, FittedGraph, FoundFormula
     from compsparse.tables import SplitTable
     from compsparse.tasks import Task
 
@@ -31,6 +32,8 @@ _ABOUT_DEMO = """\
 each joint. Which of them decide it, and which act together? The formula is hidden from the search.
 """
 
+_SHARE_FOR_FORMULA = 0.5
+"""Of the time that is left for the comparison with other models."""
 _SEARCH_TRAIN_SHARPEN = 3
 """The stages of a discovery; a fit has the last two."""
 _HEARD = (
@@ -56,6 +59,9 @@ def discover(
     decimal: tables.DecimalOption = None,
     encoding: tables.EncodingOption = None,
     effort: Annotated[float, typer.Option(help="Multiplies the training steps of every trial in the search.")] = 1.0,
+    formula: Annotated[
+        bool, typer.Option("--formula", help="Also read the formula off the model: some seconds to a minute.")
+    ] = False,
     device: tables.DeviceOption = None,
     random_state: tables.RandomStateOption = None,
     json_: JsonOption = False,
@@ -81,12 +87,17 @@ def discover(
         say("\n".join([*summary(found), ""]), style="bold")
         _print_discovery(found)
     _keep(found, model, json_)
+    read, no_formula = _formula(found, split, seed, to_compare, json_) if formula else (None, ())
     assessment = _assessed(found, split, seed, to_compare)
     notes = (
+        *no_formula,
         *tables.notes_on_reading(data, split, **form),
         *tables.comparison_notes(assessment.others, to_compare),
     )
-    _report(found, split, assessment, seed, json_, page=out_, model=model, title=data.name, data=data, notes=notes)
+    _report(
+        found, split, assessment, seed, json_,
+        page=out_, model=model, title=data.name, data=data, formula=read, notes=notes,
+    )  # fmt: skip
 
 
 @app.command()
@@ -222,6 +233,25 @@ def _discovered(
             )
 
 
+def _formula(
+    found: Discovery, split: SplitTable, seed: int, deadline: Deadline, quiet: bool
+) -> tuple[FoundFormula | None, tuple[str, ...]]:
+    """The formula of the model; where there is none, why."""
+    time_limit = _SHARE_FOR_FORMULA * deadline.left if deadline.is_set else None
+    if not quiet:
+        say("reading the formula …")
+    with ending_gently("Ctrl-C: the formula is left out"):
+        try:
+            read = found.formula(split.X, split.y, random_state=seed, time_limit=time_limit)
+        except CompsparseError as error:
+            return None, (f"no formula: {error}",)
+        except KeyboardInterrupt:
+            return None, ("no formula: reading it was interrupted",)
+    if not quiet:
+        say(f"{read}\n", style="bold")
+    return read, ()
+
+
 def _assessed(found: Discovery, split: SplitTable, seed: int, deadline: Deadline | None = None) -> Assessment:
     assert found.model is not None
     name, seconds_ = "discovered graph (compsparse)", found.cost.seconds
@@ -240,6 +270,7 @@ def _report(
     title: str,
     data: Path,
     known: Agreement | None = None,
+    formula: FoundFormula | None = None,
     notes: tuple[str, ...] = (),
 ) -> None:
     """Writes the page and prints the scores; where another model predicts better, the record says so too."""
@@ -253,6 +284,7 @@ def _report(
         learned=learned_nodes(found.model, split.X),
         assessment=assessment,
         agreement=known,
+        formula=formula,
         model_path=str(model),
         data_path=str(data),
         notes=notes,
@@ -262,7 +294,7 @@ def _report(
         found = replace(found, caveats=(*found.caveats, better))
         write_text(model, found.to_json())
     if as_json:
-        told = _as_data(found, assessment.scores, known)
+        told = _as_data(found, assessment.scores, known, formula)
         print_json(told | {"random_state": seed, "report": str(page), "model": str(model)})
         return
     print_scores(assessment.scores)
@@ -281,6 +313,8 @@ def _print_discovery(found: Discovery) -> None:
         say(evidence_line(found, entry))
     for caveat in found.caveats:
         say(f"note: {caveat}", style="yellow")
+    if found.influence is not None:
+        say(f"\n{found.influence}\n")
     if found.model is not None:
         tables.print_treatments(found.model.code.treatments)
     if found.status is not DiscoveryStatus.FINISHED:
@@ -288,11 +322,13 @@ def _print_discovery(found: Discovery) -> None:
     say(f"search and fit took {found.cost.seconds:.0f} s\n", style="dim")
 
 
-def _as_data(found: Discovery, scores: Sequence[Any], known: Agreement | None) -> dict[str, Any]:
+def _as_data(
+    found: Discovery, scores: Sequence[Any], known: Agreement | None, formula: FoundFormula | None
+) -> dict[str, Any]:
     from compsparse.report.evidence import evidence_line
 
     record = found.to_dict()
-    chosen = {key: record[key] for key in ("status", "graph", "evidence", "caveats", "cost")}
+    chosen = {key: record[key] for key in ("status", "graph", "evidence", "caveats", "cost", "influence")}
     return chosen | {
         "status_text": found.status.value,
         "modules": sorted(sorted(m) for m in found.modules),
@@ -302,6 +338,7 @@ def _as_data(found: Discovery, scores: Sequence[Any], known: Agreement | None) -
         "scores": scores_as_data(scores),
         "treatments": tables.treatments_as_data(found.model.code.treatments) if found.model else [],
         "beside_the_formula": known.sentences() if known else None,
+        "formula": formula and {"text": formula.text, "latex": formula.latex, "r2": formula.r2, "price": formula.price},
     }
 
 

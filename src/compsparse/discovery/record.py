@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
-from compsparse.checks import brief, check_count, check_name_list, check_text
-from compsparse.digest import check_seal, parse_json, sealed
-from compsparse.discovery.structure.turns import Tables, TurnTable
+from compsparse.checks import check_count, check_name_list, check_text
+from compsparse.digest import parse_json
+from compsparse.discovery.structure.turns import Tables
 from compsparse.errors import ConfigError, DataError
 from compsparse.graph import FunctionGraph
 from compsparse.graph.function_graph import Kind
-from compsparse.graph.json_format import from_dict as graph_from_dict
-from compsparse.graph.json_format import to_dict as graph_to_dict
 from compsparse.text import in_a_line, notebook_html
 
 if TYPE_CHECKING:
@@ -209,6 +207,8 @@ class Discovery:
         advice: sentences that hold for every graph of this source.
         turns: by output, which inputs change how every pair of others acts together, where that was measured. The
             tree follows from it; what is drawn inside wide nodes is one choice of several where parts overlap.
+        influence: which inputs and modules of the model matter within the rows that were searched; None where that was
+            not measured.
         model: the fitted network with its scaling, if one was fitted.
     """
 
@@ -223,6 +223,7 @@ class Discovery:
     caveats: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
     turns: Tables = field(default_factory=dict, repr=False)
+    influence: Importances | None = field(default=None, repr=False)
     model: FittedGraph | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -304,8 +305,8 @@ class Discovery:
         return read_formula(self.model, X, y, **options)
 
     def __str__(self) -> str:
-        lines = [str(self.graph), "", *(str(e) for e in self.evidence), self.status.value]
-        return "\n".join([*lines, *self.caveats])
+        lines = [str(self.graph), "", *(str(e) for e in self.evidence), self.status.value, *self.caveats]
+        return "\n".join(lines if self.influence is None else [*lines, "", str(self.influence)])
 
     def _repr_html_(self) -> str:
         return notebook_html(self, "discovery_html")
@@ -320,24 +321,9 @@ class Discovery:
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain data, with its digest."""
-        return sealed(
-            {
-                "format": _FORMAT,
-                "version": _VERSION,
-                "graph": graph_to_dict(self.graph),
-                "evidence": [_plain(asdict(e)) for e in self.evidence],
-                "status": self.status.name,
-                "cost": asdict(self.cost),
-                "source": self.source,
-                "account": self.account,
-                "path": [_plain(asdict(s)) for s in self.path],
-                "noise": None if self.noise is None else asdict(self.noise),
-                "caveats": list(self.caveats),
-                "advice": list(self.advice),
-                "turns": {output: table.to_dict() for output, table in self.turns.items()},
-                "model": None if self.model is None else self.model.to_dict(),
-            }
-        )
+        from compsparse.discovery.json_format import discovery_to_dict
+
+        return discovery_to_dict(self)
 
     @classmethod
     def from_json(cls, text: str) -> Discovery:
@@ -356,93 +342,6 @@ class Discovery:
             DataError: it is no discovery, it is of another version, it was changed since it was written, or something
                 in it is missing or wrong.
         """
-        if not isinstance(data, dict) or not _is(data.get("format"), _FORMAT):
-            raise DataError(f"not a discovery: expected a JSON object with format {_FORMAT!r}")
-        if not _is(data.get("version"), _VERSION):
-            raise DataError(
-                f"the discovery has format version {brief(data.get('version'))}, and this compsparse reads version "
-                f"{_VERSION}: discover again"
-            )
-        data = check_seal(data, "the discovery")
-        try:
-            return cls(
-                graph=graph_from_dict(data["graph"]),
-                evidence=tuple(_evidence(e) for e in data["evidence"]),
-                status=DiscoveryStatus[data["status"]],
-                cost=Cost(**data["cost"]),
-                source=_text(data["source"]),
-                account=_text(data["account"]),
-                path=tuple(_step(s) for s in data["path"]),
-                noise=None if data["noise"] is None else AnswerNoise(**data["noise"]),
-                caveats=tuple(_text(s) for s in data["caveats"]),
-                advice=tuple(_text(s) for s in data["advice"]),
-                turns={_text(output): TurnTable.from_dict(table) for output, table in data["turns"].items()},
-                model=_model(data["model"]),
-            )
-        except KeyError as error:
-            raise DataError(f"the discovery's JSON is damaged or incomplete: there is no {error}") from None
-        except (TypeError, AttributeError, ValueError, RuntimeError, IndexError, OverflowError) as error:
-            raise DataError(f"the discovery's JSON is damaged or incomplete: {error}") from None
+        from compsparse.discovery.json_format import discovery_from_dict
 
-
-def _is(value: Any, wanted: object) -> bool:
-    """Equality that arrays cannot confuse."""
-    return type(value) is type(wanted) and value == wanted
-
-
-def _plain(entry: dict[str, Any]) -> dict[str, Any]:
-    """Sets as sorted lists, NaN as null."""
-    plain = {k: None if isinstance(v, float) and math.isnan(v) else v for k, v in entry.items()}
-    sets = {key: sorted(value) for key, value in entry.items() if isinstance(value, frozenset)}
-    return plain | sets
-
-
-def _nan(entry: dict[str, Any]) -> dict[str, float]:
-    return {key: math.nan for key, value in entry.items() if value is None}
-
-
-def _evidence(entry: dict[str, Any]) -> Evidence:
-    members, outputs = _texts(entry["members"]), tuple(entry["outputs"])
-    given = {"members": members, "outputs": outputs, "kind": entry["kind"], "doubts": tuple(entry["doubts"])}
-    given["shared"] = _texts(entry["shared"])
-    read = Evidence(**{**entry, **_nan(entry), **given})
-    if read.kind is not None and read.kind not in get_args(Kind):
-        raise ValueError(f"no kind of module: {read.kind!r}")
-    for text in (read.statistic, read.statement, read.figures, *read.doubts):
-        _text(text)
-    if isinstance(read.parts, bool) or not isinstance(read.parts, int):
-        raise TypeError(f"expected a number of parts, got {read.parts!r}")
-    _numbers(read.value, read.spread, read.threshold, read.recurrence)
-    return read
-
-
-def _step(entry: dict[str, Any]) -> Step:
-    read = Step(**{**entry, **_nan(entry), "members": _texts(entry["members"])})
-    for text in (read.action, read.output):
-        _text(text)
-    _numbers(read.error, read.spread)
-    return read
-
-
-def _texts(values: Any) -> frozenset[str]:
-    return frozenset(_text(value) for value in values)
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"expected a text, got {value!r}")
-    return value
-
-
-def _numbers(*values: Any) -> None:
-    for value in values:
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise TypeError(f"expected a number, got {value!r}")
-
-
-def _model(data: dict[str, Any] | None) -> FittedGraph | None:
-    if data is None:
-        return None
-    from compsparse.models import FittedGraph
-
-    return FittedGraph.from_dict(data)
+        return discovery_from_dict(data)

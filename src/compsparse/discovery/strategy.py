@@ -18,10 +18,19 @@ from compsparse.origin import Origin
 from compsparse.text import in_a_line
 
 if TYPE_CHECKING:
+    from compsparse.models import Importances
     from compsparse.models.fitted_graph import FittedGraph
 
 Completion = Callable[[FunctionGraph], tuple[FunctionGraph, tuple[str, ...]]]
 """Puts functions into the nodes of a graph, and says what is to be known of them."""
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """Importances of what was found; where they were not measured, why."""
+
+    importances: Importances | None = None
+    problem: str = ""
 
 
 @in_a_line
@@ -48,6 +57,7 @@ class Findings:
         turns: which inputs were seen to change how pairs of others act together, by output, where that was measured.
         complete: puts constituents into the graph that was grown, if the search knows them.
         fit: fits the final model of the graph, if there is to be one.
+        weigh: says which inputs and modules of that model matter.
     """
 
     source: str
@@ -68,6 +78,7 @@ class Findings:
     turns: Tables = field(default_factory=dict)
     complete: Completion | None = None
     fit: Callable[[FunctionGraph], FittedGraph] | None = None
+    weigh: Callable[[FittedGraph], Weighed] | None = None
 
 
 class Strategy(Protocol):
@@ -156,6 +167,7 @@ def assembled(findings: Findings) -> Discovery:
         graph, of_graph = findings.complete(graph)
     graph = graph.without_looking_at(findings.not_looked_at).from_origin(Origin.DISCOVERED)
     model = None if findings.fit is None else findings.fit(graph)
+    weighed = Weighed() if model is None or findings.weigh is None else findings.weigh(model)
     seconds = findings.cost.seconds + time.perf_counter() - started
     return Discovery(
         graph=graph,
@@ -166,9 +178,10 @@ def assembled(findings: Findings) -> Discovery:
         account=findings.account,
         path=findings.path,
         noise=findings.noise,
-        caveats=(*findings.caveats, *of_graph),
+        caveats=(*findings.caveats, *of_graph, *filter(None, [weighed.problem])),
         advice=findings.advice,
         turns=findings.turns,
+        influence=weighed.importances,
         model=model,
     )
 

@@ -11,6 +11,7 @@ from compsparse.discovery import Discovery, DiscoveryStatus, Evidence
 from compsparse.graph import FunctionGraph, draw_svg
 from compsparse.report.evidence import listed
 from compsparse.report.graph_view import without_many_unread
+from compsparse.report.importance_charts import importance_sentences, importance_table
 from compsparse.report.page import table
 from compsparse.report.pictures import picture_svg
 from compsparse.report.summary import summary
@@ -18,7 +19,7 @@ from compsparse.report.summary import summary
 if TYPE_CHECKING:  # records are read here, nothing is computed
     from compsparse.bounds import BoundTable
     from compsparse.construct import Compiled
-    from compsparse.models import FittedGraph
+    from compsparse.models import FittedGraph, Importances
     from compsparse.models.pictures import Picture
     from compsparse.sparse import Memorised
 
@@ -43,6 +44,8 @@ def discovery_html(found: Discovery) -> str:
     parts = [_told([*ended, *summary(found)]), _drawing(found.graph)]
     if entries := [e for e in found.evidence if e.members in found.modules]:
         parts.append(_groups(entries, found))
+    if found.influence is not None:
+        parts.append(_importances(found.influence))
     if remarks := [*found.caveats, *found.advice]:
         parts.append(f"<details><summary>What to keep in mind ({len(remarks)})</summary>{_told(remarks)}</details>")
     return _whole(*parts)
@@ -158,6 +161,11 @@ def _groups(entries: Sequence[Evidence], found: Discovery) -> str:
     ]
     columns = ["how sure", "group", *["for"] * several, "what was seen"]
     return table(columns, rows) + _left_out(len(entries), "group")
+
+
+def _importances(found: Importances) -> str:
+    told = _told(importance_sentences(found))
+    return f"<details><summary>Which inputs matter</summary>{importance_table(found)}{told}</details>"
 
 
 def _left_out(n: int, what: str) -> str:
