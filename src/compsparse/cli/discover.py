@@ -275,6 +275,7 @@ def _report(
 ) -> None:
     """Writes the page and prints the scores; where another model predicts better, the record says so too."""
     from compsparse.models import learned_nodes
+    from compsparse.models.explaining_rows import example_rows
     from compsparse.report.discovery_page import DiscoveryReport, discovery_page
 
     assert found.model is not None
@@ -285,6 +286,7 @@ def _report(
         assessment=assessment,
         agreement=known,
         formula=formula,
+        examples=example_rows(found.model, split, assessment, seed),
         model_path=str(model),
         data_path=str(data),
         notes=notes,
@@ -372,6 +374,7 @@ def fit(
     out for the test.
     """
     from compsparse.models import fit_model, learned_nodes
+    from compsparse.models.explaining_rows import example_rows
     from compsparse.progress import shown
     from compsparse.report.fit_page import FitReport, fit_page
     from compsparse.training import TrainingStatus
@@ -412,6 +415,7 @@ def fit(
         assessment,
         n_parameters=fitted.size.parameters,
         learned=learned_nodes(fitted, split.X),
+        examples=example_rows(fitted, split, assessment, seed),
         status=fitted.status.value if was_cut else "",
         model_path=str(model),
         data_path=str(data),

@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any
 _HOME = {
     "Assessment": "assessment",
     "assess": "assessment",
+    "Contribution": "row_explanation",
+    "RowExplanation": "row_explanation",
+    "explain_row": "explaining_rows",
     "FittedGraph": "fitted_graph",
     "fit_model": "fitting",
     "FittedConstant": "formulas.record",
@@ -31,6 +34,7 @@ _HOME = {
 __all__ = [
     "Assessment",
     "ClassScore",
+    "Contribution",
     "FittedConstant",
     "FittedGraph",
     "FoundFormula",
@@ -39,8 +43,10 @@ __all__ = [
     "LearnedNodes",
     "PairStrength",
     "Picture",
+    "RowExplanation",
     "Score",
     "assess",
+    "explain_row",
     "fit_model",
     "importances",
     "learned_nodes",
@@ -61,6 +67,7 @@ def __dir__() -> list[str]:
 if TYPE_CHECKING:
     from compsparse.models.assessment import Assessment, assess
     from compsparse.models.constituents import learned_nodes
+    from compsparse.models.explaining_rows import explain_row
     from compsparse.models.fitted_graph import FittedGraph
     from compsparse.models.fitting import fit_model
     from compsparse.models.formulas.entry import read_formula
@@ -68,4 +75,5 @@ if TYPE_CHECKING:
     from compsparse.models.influence.entry import importances
     from compsparse.models.influence.record import Importance, Importances, PairStrength
     from compsparse.models.pictures import LearnedNodes, Picture
+    from compsparse.models.row_explanation import Contribution, RowExplanation
     from compsparse.models.scores import ClassScore, Score

@@ -12,6 +12,7 @@ from compsparse.discovery.agreement import Agreement
 from compsparse.models.assessment import Assessment
 from compsparse.models.formulas.record import FoundFormula
 from compsparse.models.pictures import LearnedNodes
+from compsparse.models.row_explanation import ExampleRow
 from compsparse.report.columns import treatments_sections
 from compsparse.report.evidence import confidence_labels, evidence_by_node, listed
 from compsparse.report.figure import Figure
@@ -24,6 +25,7 @@ from compsparse.report.predictions import (
     own_score_text,
     predictions_section,
 )
+from compsparse.report.row_view import rows_section
 from compsparse.report.summary import summary
 
 _MOST_OUTPUTS = 6
@@ -38,6 +40,7 @@ class DiscoveryReport:
         assessment: how the model does on other rows than it was found in.
         agreement: how the graph stands to the formula behind the data, where that is known.
         formula: the formula that was read off the model, where one was asked for.
+        examples: single rows with what every input contributes.
         model_path, data_path: as the reader would type them.
         notes: more sentences for the reader.
     """
@@ -49,6 +52,7 @@ class DiscoveryReport:
     assessment: Assessment | None = None
     agreement: Agreement | None = None
     formula: FoundFormula | None = None
+    examples: Sequence[ExampleRow] = ()
     model_path: str = "model.json"
     data_path: str = "data.csv"
     notes: tuple[str, ...] = ()
@@ -75,6 +79,8 @@ def discovery_page(path: str | Path, report: DiscoveryReport) -> Path:
         sections.append(Section("Which inputs matter", about, tuple(_importance_figures(found))))
     if report.assessment is not None:
         sections.append(predictions_section(report.assessment, better=""))
+    if report.examples:
+        sections.append(rows_section(report.examples))
     if report.agreement is not None:
         sections.append(Section("Beside the known formula", _told(report.agreement.sentences())))
     if figures := path_figures(found):

@@ -14,12 +14,13 @@ from compsparse.report.graph_view import without_many_unread
 from compsparse.report.importance_charts import importance_sentences, importance_table
 from compsparse.report.page import table
 from compsparse.report.pictures import picture_svg
+from compsparse.report.row_view import contributions_table
 from compsparse.report.summary import summary
 
 if TYPE_CHECKING:  # records are read here, nothing is computed
     from compsparse.bounds import BoundTable
     from compsparse.construct import Compiled
-    from compsparse.models import FittedGraph, Importances
+    from compsparse.models import FittedGraph, Importances, RowExplanation
     from compsparse.models.pictures import Picture
     from compsparse.sparse import Memorised
 
@@ -34,6 +35,9 @@ _STYLE = """<style>
 .compsparse .pic .grid { stroke: #8884; } .compsparse .pic .row { fill: #fff; opacity: 0.75; }
 .compsparse .legend { font-size: 11px; } .compsparse .legend span { margin-right: 12px; }
 .compsparse .legend i { display: inline-block; width: 9px; height: 9px; margin-right: 4px; }
+.compsparse .bar { display: block; position: relative; min-width: 120px; height: 10px; background: #8882; }
+.compsparse .bar i { position: absolute; top: 0; height: 100%; } .compsparse .bar .more { background: #2563eb; }
+.compsparse .bar .less { background: #c2410c; } .compsparse .pic .here { fill: #c2410c; stroke: #fff; }
 .compsparse .number { text-align: right; } .compsparse summary { cursor: pointer; }
 </style>"""
 
@@ -105,6 +109,11 @@ def bounds_html(bounds: BoundTable) -> str:
 def picture_html(picture: Picture) -> str:
     """A curve or a heat map of what a node learned."""
     return _whole(f"<div>{picture_svg(picture)}</div>", f"<p>{escape(picture.note)}</p>" if picture.note else "")
+
+
+def row_html(found: RowExplanation) -> str:
+    """The prediction beside the average, and what every input and node adds."""
+    return _whole(_told([found.sentence]), contributions_table(found))
 
 
 def verdict_html(verdict: Any) -> str:
