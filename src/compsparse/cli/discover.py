@@ -36,10 +36,6 @@ _SHARE_FOR_FORMULA = 0.5
 """Of the time that is left for the comparison with other models."""
 _SEARCH_TRAIN_SHARPEN = 3
 """The stages of a discovery; a fit has the last two."""
-_HEARD = (
-    "Ctrl-C: the search ends; the best graph so far is fitted next (Ctrl-C again ends the fit too)",
-    "Ctrl-C: the fit ends with the best networks so far",
-)
 
 
 @app.command()
@@ -85,7 +81,7 @@ def discover(
     found = _discovered(split, seed, json_, effort=effort, device=device, time_limit=tables.seconds_to_learn(to_learn))
     if not json_:
         say("\n".join([*summary(found), ""]), style="bold")
-        _print_discovery(found)
+        print_discovery(found)
     _keep(found, model, json_)
     read, no_formula = _formula(found, split, seed, to_compare, json_) if formula else (None, ())
     assessment = _assessed(found, split, seed, to_compare)
@@ -131,7 +127,7 @@ def demo(
     if not json_:
         told = [*known.sentences(), *summary(found, assessment), "The other models are untuned.", ""]
         say("\n".join(told), style="bold")
-        _print_discovery(found)
+        print_discovery(found)
     formula = f"The table is made up: {_DEMO_TARGET} = {GLUED_STRENGTH}, and noise of {_DEMO_NOISE:.0%}."
     notes = (formula, *tables.comparison_notes(assessment.others, Deadline()))
     title = "Which readings decide how strong a glued joint is?"
@@ -219,7 +215,7 @@ def _discovered(
         from compsparse.discovery.data import evidence, outputs  # noqa: F401 (loaded before Ctrl-C ends a search)
         from compsparse.models import fit_model  # noqa: F401 (likewise)
 
-        with ending_gently(*_HEARD):
+        with ending_gently(*tables.HEARD):
             return search(
                 split.X,
                 split.y,
@@ -305,7 +301,8 @@ def _report(
     say(f"report: {page}")
 
 
-def _print_discovery(found: Discovery) -> None:
+def print_discovery(found: Discovery) -> None:
+    """The graph, the evidence, what to keep in mind and which inputs matter."""
     from compsparse.discovery import DiscoveryStatus
     from compsparse.report.evidence import evidence_line
 
@@ -391,7 +388,7 @@ def fit(
         say(str(known))
         n_train = len(split.target.values)
         say(f"\nfitting the mirrored network to {n_train:,} rows (random_state {seed}) …")
-    with ending_gently(_HEARD[1]), shown("fitting", n_stages=_SEARCH_TRAIN_SHARPEN - 1) as progress:
+    with ending_gently(tables.HEARD[1]), shown("fitting", n_stages=_SEARCH_TRAIN_SHARPEN - 1) as progress:
         fitted = fit_model(
             known,
             split.X,

@@ -39,6 +39,7 @@ class DiscoveryReport:
         learned: what the nodes of the model learned.
         assessment: how the model does on other rows than it was found in.
         agreement: how the graph stands to the formula behind the data, where that is known.
+        verdict: a sentence that comes before what was found.
         formula: the formula that was read off the model, where one was asked for.
         examples: single rows with what every input contributes.
         model_path, data_path: as the reader would type them.
@@ -51,6 +52,7 @@ class DiscoveryReport:
     learned: LearnedNodes | None = None
     assessment: Assessment | None = None
     agreement: Agreement | None = None
+    verdict: str = ""
     formula: FoundFormula | None = None
     examples: Sequence[ExampleRow] = ()
     model_path: str = "model.json"
@@ -69,7 +71,7 @@ def discovery_page(path: str | Path, report: DiscoveryReport) -> Path:
     found = report.discovery
     sections = [
         Section("", _banner(found) + _tiles(report)),
-        Section("What was found", _told([*summary(found, report.assessment), *_better(report)])),
+        Section("What was found", _told(_first(report))),
         *graph_sections(found.graph, report.learned, evidence_by_node(found), labels=confidence_labels(found)),
     ]
     if report.formula is not None:
@@ -110,9 +112,10 @@ def _lead(report: DiscoveryReport) -> str:
     return f"The function graph of {listed(found.graph.outputs)}, {account}{rows}{test}.{verdict}"
 
 
-def _better(report: DiscoveryReport) -> list[str]:
+def _first(report: DiscoveryReport) -> list[str]:
+    """What was found in a few sentences, and where another model predicts better."""
     better = report.assessment.better_elsewhere if report.assessment else ""
-    return [better] if better else []
+    return list(filter(None, [report.verdict, *summary(report.discovery, report.assessment), better]))
 
 
 def _banner(found: Discovery) -> str:

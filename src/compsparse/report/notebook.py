@@ -20,6 +20,7 @@ from compsparse.report.summary import summary
 if TYPE_CHECKING:  # records are read here, nothing is computed
     from compsparse.bounds import BoundTable
     from compsparse.construct import Compiled
+    from compsparse.discovery import Explanation
     from compsparse.models import FittedGraph, Importances, RowExplanation
     from compsparse.models.pictures import Picture
     from compsparse.sparse import Memorised
@@ -53,6 +54,11 @@ def discovery_html(found: Discovery) -> str:
     if remarks := [*found.caveats, *found.advice]:
         parts.append(f"<details><summary>What to keep in mind ({len(remarks)})</summary>{_told(remarks)}</details>")
     return _whole(*parts)
+
+
+def explanation_html(found: Explanation) -> str:
+    """How faithful the graph is to the model, then what was found."""
+    return _whole(_told([found.fidelity.sentence])) + discovery_html(found.discovery)
 
 
 def evidence_html(entry: Evidence) -> str:
