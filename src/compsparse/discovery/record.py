@@ -19,7 +19,10 @@ from compsparse.text import in_a_line, notebook_html
 
 if TYPE_CHECKING:
     from compsparse.boxes import Bounds
+    from compsparse.checks import RandomState
     from compsparse.construct import Compiled, CompileMethod
+    from compsparse.discovery.runs.planning import NextPoints
+    from compsparse.discovery.runs.record import Runs, Surrogate
     from compsparse.models import FittedGraph, FoundFormula, Importances
 
 _FORMAT = "compsparse.discovery"
@@ -209,6 +212,7 @@ class Discovery:
             tree follows from it; what is drawn inside wide nodes is one choice of several where parts overlap.
         influence: which inputs and modules of the model matter within the rows that were searched; None where that was
             not measured.
+        runs: of a simulator, where they were made for the search; they are not written to files.
         model: the fitted network with its scaling, if one was fitted.
     """
 
@@ -224,6 +228,7 @@ class Discovery:
     advice: tuple[str, ...] = ()
     turns: Tables = field(default_factory=dict, repr=False)
     influence: Importances | None = field(default=None, repr=False)
+    runs: Runs | None = field(default=None, compare=False, repr=False)
     model: FittedGraph | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -303,6 +308,34 @@ class Discovery:
                 "compsparse.models.fit_model(found.graph, X, y)"
             )
         return read_formula(self.model, X, y, **options)
+
+    def surrogate(self) -> Surrogate:
+        """The model that stands for a simulator, with its error on runs that it has not seen.
+
+        Raises:
+            ConfigError: the simulator was not run for a table.
+        """
+        from compsparse.discovery.runs.record import surrogate_of
+
+        return surrogate_of(*self._runs_and_model())
+
+    def next_points(self, n: int, *, target: float = 0.999, random_state: RandomState = None) -> NextPoints:
+        """Where to run a simulator next, and whether the surrogate is already as good as ``target``, an R2.
+
+        Raises:
+            ConfigError: the simulator was not run for a table.
+        """
+        from compsparse.discovery.runs.planning import next_points
+
+        return next_points(*self._runs_and_model(), n, target, random_state)
+
+    def _runs_and_model(self) -> tuple[FittedGraph, Runs]:
+        if self.model is None or self.runs is None:
+            raise ConfigError(
+                "a surrogate is fitted to runs of a simulator, and this discovery holds none: "
+                "discover(f, bounds=…, n_runs=500) makes them"
+            )
+        return self.model, self.runs
 
     def __str__(self) -> str:
         lines = [str(self.graph), "", *(str(e) for e in self.evidence), self.status.value, *self.caveats]

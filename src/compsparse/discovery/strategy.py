@@ -18,6 +18,7 @@ from compsparse.origin import Origin
 from compsparse.text import in_a_line
 
 if TYPE_CHECKING:
+    from compsparse.discovery.runs.record import Runs
     from compsparse.models import Importances
     from compsparse.models.fitted_graph import FittedGraph
 
@@ -57,6 +58,7 @@ class Findings:
         turns: which inputs were seen to change how pairs of others act together, by output, where that was measured.
         complete: puts constituents into the graph that was grown, if the search knows them.
         fit: fits the final model of the graph, if there is to be one.
+        runs: of a simulator, where they were made for the search.
         weigh: says which inputs and modules of that model matter.
     """
 
@@ -79,6 +81,7 @@ class Findings:
     complete: Completion | None = None
     fit: Callable[[FunctionGraph], FittedGraph] | None = None
     weigh: Callable[[FittedGraph], Weighed] | None = None
+    runs: Runs | None = None
 
 
 class Strategy(Protocol):
@@ -182,6 +185,7 @@ def assembled(findings: Findings) -> Discovery:
         advice=findings.advice,
         turns=findings.turns,
         influence=weighed.importances,
+        runs=findings.runs,
         model=model,
     )
 
