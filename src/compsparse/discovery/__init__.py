@@ -2,6 +2,7 @@
 
 from compsparse.discovery.boolean import BooleanOptions
 from compsparse.discovery.data import DataOptions
+from compsparse.discovery.exports import independent_groups, to_ebm_interactions, to_pysr_template
 from compsparse.discovery.fitted import Explanation, Fidelity, explain
 from compsparse.discovery.queries import QueryOptions
 from compsparse.discovery.record import AnswerNoise, Confidence, Cost, Discovery, DiscoveryStatus, Evidence, Step
@@ -26,7 +27,10 @@ __all__ = [
     "assembled",
     "discover",
     "explain",
+    "independent_groups",
     "register",
     "strategies",
+    "to_ebm_interactions",
+    "to_pysr_template",
     "unregister",
 ]

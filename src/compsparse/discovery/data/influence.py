@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from compsparse.discovery.data.strategy import DataOptions
     from compsparse.models.fitted_graph import FittedGraph
 
-_EVALUATIONS, _MOST_COLUMNS = 40_000, 200
+_EVALUATIONS, _MOST_COLUMNS = 60_000, 200
 """Rows at which the model is asked, and columns beyond which that would take long: then it has to be asked for."""
 
 
