@@ -16,7 +16,8 @@ from tests.fitted import GRAPH, discovery_of, numbers_model
 
 import compsparse as cs
 from compsparse.errors import ConfigError
-from compsparse.estimators import ColumnsRBF, ModuleValues, to_kernel
+from compsparse.estimators import ModuleValues, to_kernel
+from compsparse.estimators.kernels import ColumnsRBF
 from compsparse.models import Importances
 from compsparse.training import FitConfig, TrainingConfig
 

@@ -137,7 +137,7 @@ def test_explanations_show_themselves(model):
 def test_examples_are_told_apart(graph, targets, made):
     split = split_table(TABLE, targets, random_state=0)
     model = made()
-    examples = example_rows(model, split, assess(model, split), 0)
+    examples = example_rows(model, split.X, split.X_test, assess(model, split), 0)
     assert 1 < len({e.label for e in examples}) == len(examples)
 
 
@@ -145,7 +145,7 @@ def test_examples_are_told_apart(graph, targets, made):
 def test_one_of_several_rows_is_chosen_by_keyboard(numbers, tmp_path):
     split = split_table(TABLE, Y, random_state=0)
     assessment = assess(numbers, split)
-    examples = example_rows(numbers, split, assessment, 0)
+    examples = example_rows(numbers, split.X, split.X_test, assessment, 0)
     report = DiscoveryReport("T", discovery_of(GRAPH, numbers), assessment=assessment, examples=examples)
     path = discovery_page(tmp_path / "page.html", report)
     with opened(path, width=380) as (page, troubles):

@@ -1,14 +1,13 @@
 """scikit-learn estimators."""
 
 from compsparse.estimators.compositional import CompositionalClassifier, CompositionalRegressor
-from compsparse.estimators.kernels import ColumnsRBF, to_kernel
+from compsparse.estimators.kernels import to_kernel
 from compsparse.estimators.known_graph import GraphClassifier, GraphRegressor
 from compsparse.estimators.minimal_relu import MinimalReLURegressor
 from compsparse.estimators.module_values import ModuleValues
 from compsparse.estimators.sparse_coder import SparseCoder
 
 __all__ = [
-    "ColumnsRBF",
     "CompositionalClassifier",
     "CompositionalRegressor",
     "GraphClassifier",

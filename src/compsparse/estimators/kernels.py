@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, WhiteKernel
 
-from compsparse.checks import check_kind
+from compsparse.checks import check_kind, suggests_options
 from compsparse.discovery import Discovery
 from compsparse.discovery.exports import independent_groups
 from compsparse.errors import ConfigError
@@ -49,6 +49,7 @@ class ColumnsRBF(RBF):
         return f"ColumnsRBF{tuple(self.columns)}"
 
 
+@suggests_options
 def to_kernel(found: Discovery, *, noise: bool = True) -> Kernel:
     """A kernel for :class:`sklearn.gaussian_process.GaussianProcessRegressor` that adds up over groups of inputs.
 

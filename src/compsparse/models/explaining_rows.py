@@ -28,7 +28,6 @@ from compsparse.tables.values import text_of
 
 if TYPE_CHECKING:
     from compsparse.models.assessment import Assessment
-    from compsparse.tables.splitting import SplitTable
 
 _MOST_ROWS = 256
 """Other rows that the row is compared with, each in one order and its reverse."""
@@ -228,7 +227,9 @@ def _one_row(model: FittedGraph, row: Any) -> Table:
     return table
 
 
-def example_rows(model: FittedGraph, split: SplitTable, assessment: Assessment, random_state: int) -> list[ExampleRow]:
+def example_rows(
+    model: FittedGraph, X: Any, X_test: Any, assessment: Assessment, random_state: int
+) -> list[ExampleRow]:
     """A few telling test rows of the first target, explained beside the rows that were learned from."""
     chosen = _of_classes(assessment) if assessment.probabilities is not None else _of_numbers(assessment)
     target = model.targets[0] if model.classes is None else None
@@ -236,8 +237,8 @@ def example_rows(model: FittedGraph, split: SplitTable, assessment: Assessment, 
     for what, i in chosen.items():
         if i in examples:
             continue
-        row = rows_of(split.X_test, np.arange(assessment.n_test) == i)
-        found = explain_row(model, row, split.X, target=target, random_state=random_state)
+        row = rows_of(X_test, np.arange(assessment.n_test) == i)
+        found = explain_row(model, row, X, target=target, random_state=random_state)
         observed = assessment.observed[i] if model.classes is not None else assessment.observed[i, 0]
         shown = f"{observed:.4g}" if model.classes is None else str(model.classes[observed])
         examples[i] = ExampleRow(f"test row {i + 1:,}, {what}", shown, found)

@@ -41,6 +41,7 @@ class DiscoveryReport:
         agreement: how the graph stands to the formula behind the data, where that is known.
         verdict: a sentence that comes before what was found.
         formula: the formula that was read off the model, where one was asked for.
+        more: further sections, before what to keep in mind.
         examples: single rows with what every input contributes.
         model_path, data_path: as the reader would type them.
         notes: more sentences for the reader.
@@ -55,6 +56,7 @@ class DiscoveryReport:
     verdict: str = ""
     formula: FoundFormula | None = None
     examples: Sequence[ExampleRow] = ()
+    more: Sequence[Section] = ()
     model_path: str = "model.json"
     data_path: str = "data.csv"
     notes: tuple[str, ...] = ()
@@ -87,6 +89,7 @@ def discovery_page(path: str | Path, report: DiscoveryReport) -> Path:
         sections.append(Section("Beside the known formula", _told(report.agreement.sentences())))
     if figures := path_figures(found):
         sections.append(Section("How the search got there", _ABOUT_PATH, tuple(figures)))
+    sections += report.more
     if remarks := [*found.caveats, *report.notes, *found.advice]:
         sections.append(Section("What to keep in mind", _told(remarks)))
     if found.model is not None:

@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ import compsparse as cs
 from compsparse.discovery.runs import Simulator
 from compsparse.discovery.runs.store import AnswerStore
 from compsparse.errors import ConfigError, DataError, StoreError
+from compsparse.report import simulator_page
 from compsparse.training import FitConfig, TrainingConfig
 
 ROWS = np.random.default_rng(0).uniform(-1, 1, (30, 3))
@@ -188,6 +190,14 @@ def test_next_points_are_apart_and_where_the_model_is_poor(found):
     assert "no more runs are needed" in str(found.next_points(3, target=0.5))
     with pytest.raises(ConfigError, match="target must be"):
         found.next_points(3, target=1.5)
+
+
+def test_a_simulator_has_a_page(found, tmp_path):
+    page = simulator_page(tmp_path / "page.html", found, title="A beam").read_text()
+    for part in ("A beam", "Stands for the simulator with R2", "Where to run next", "One row explained", "mesh failed"):
+        assert part in page
+    with pytest.raises(ConfigError, match="this discovery holds none"):
+        simulator_page(tmp_path / "page.html", replace(found, runs=None))
 
 
 def test_more_runs_begin_with_the_same_points_and_ask_only_the_new_ones(tmp_path):

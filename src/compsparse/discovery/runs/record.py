@@ -11,7 +11,7 @@ from compsparse.boxes import Side
 from compsparse.text import in_a_line
 
 if TYPE_CHECKING:
-    from compsparse.models import FittedGraph
+    from compsparse.models import Assessment, FittedGraph
 
 
 @in_a_line
@@ -66,6 +66,16 @@ class Surrogate:
         return self.model.predict(X)
 
     __call__ = predict
+
+    def assessment(self, runs: Runs, seconds: float) -> Assessment:
+        """How it did on the runs kept apart, for a page."""
+        from compsparse.models.assessment import Assessment
+        from compsparse.models.scores import score_numbers
+
+        observed = runs.y[runs.is_test]
+        predicted = self.model.predict(runs.X[runs.is_test]).reshape(observed.shape)
+        own = score_numbers("surrogate (compsparse)", observed, predicted, seconds)
+        return Assessment(self.model.targets, observed, predicted, own, int((~runs.is_test).sum()))
 
     def __str__(self) -> str:
         errors = ", ".join(f"{e:.3g} in {name}" for name, e in zip(self.model.targets, self.rmse, strict=True))
