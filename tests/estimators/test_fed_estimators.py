@@ -12,6 +12,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
+from tests.contract import contract
 from tests.fitted import GRAPH, discovery_of, numbers_model
 
 import compsparse as cs
@@ -88,3 +89,9 @@ def test_module_values_are_columns_for_other_estimators():
     assert predicted.shape == (3,)
     assert list(values.set_output(transform="pandas").transform(X).columns) == ["m0(a, b)", "c"]
     assert clone(values).get_params() == values.get_params()
+
+
+@pytest.mark.heavy
+@contract(ModuleValues(n_restarts=2, n_steps=20, effort=0.02, random_state=0), light={})
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)

@@ -57,6 +57,15 @@ def test_a_function_of_one_row_is_not_taken_for_one_of_tables():
     assert np.allclose(Simulator(lambda row: row[0] * row[1], ["a", "b"])(square)[:, 0], square.prod(1))
 
 
+def test_a_function_that_takes_no_table_has_no_problem():
+    def f(a, b, c):
+        return a * b if c > 0 else c  # arrays have no truth value
+
+    simulator = Simulator(f, NAMES)
+    assert np.allclose(simulator(ROWS)[:, 0], np.where(ROWS[:, 2] > 0, ROWS[:, 0] * ROWS[:, 1], ROWS[:, 2]))
+    assert (simulator.problem, simulator.n_lost) == ("", 0)
+
+
 def test_several_outputs_and_processes():
     simulator = Simulator(lambda rows: np.stack([rows[:, 0], rows[:, 1] * 2], axis=1), NAMES, n_jobs=2)
     assert np.allclose(simulator(ROWS), ROWS[:, :2] * [1, 2])

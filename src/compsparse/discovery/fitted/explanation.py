@@ -77,8 +77,9 @@ class Explanation:
 
     @property
     def modules(self) -> frozenset[frozenset[str]]:
-        """Groups of inputs that the model uses through one number."""
-        return self.discovery.modules
+        """Groups of inputs that the model uses through one number; those that are not sure are in the discovery."""
+        known = self.discovery.modules
+        return frozenset(e.members for e in self.discovery.evidence if e.members in known and not e.approximate)
 
     @property
     def surrogate(self) -> FittedGraph:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -92,24 +93,24 @@ class Simulator:
             from joblib import Parallel, delayed
 
             found = Parallel(n_jobs=self.n_jobs)(delayed(_asked)(part, *settings) for part in parts)
-        for _, problem in found:
-            self._notice(problem)
-        return [answer for answers, _ in found for answer in answers]
+        for part in found:
+            self._notice(part)
+        return [answer for part in found for answer in part.answers]
 
-    def _notice(self, problem: str) -> None:
-        self.problem = self.problem or problem
-        self._one_by_one = self._one_by_one or bool(problem)
+    def _notice(self, part: _Answered) -> None:
+        self.problem = self.problem or part.problem
+        self._one_by_one = self._one_by_one or part.was_refused
 
     def _in_its_form(self, rows: np.ndarray) -> list[np.ndarray | None]:
         """The same where it is not known yet how the function takes its inputs."""
         problems = []
         for form in _forms_of(self.f):
-            answers, problem = _asked(rows, self.f, form, self.names)
-            if any(answer is not None for answer in answers):
+            part = _asked(rows, self.f, form, self.names)
+            if any(answer is not None for answer in part.answers):
                 self._form = form
-                self._notice(problem)
-                return answers
-            problems.append(problem)
+                self._notice(part)
+                return part.answers
+            problems.append(part.problem)
         self.problem = self.problem or next(filter(None, problems), "")
         if self.n_asked >= _TRIED and not self.n_known:
             raise DataError(f"the simulator failed in all of the first {self.n_asked} runs: {self.problem}")
@@ -165,23 +166,33 @@ def _forms_of(f: Callable[..., Any]) -> tuple[CallForm, ...]:
     return (_columns, _numbers) if len(needed_arguments(f)) > 1 else (_table, _frame, _row)
 
 
+@dataclass(frozen=True)
+class _Answered:
+    """Answers to some rows, None where the function raised for the row alone; what it said first of such a row.
+
+    Attributes:
+        was_refused: whether it raised for several rows at once.
+    """
+
+    answers: list[np.ndarray | None]
+    problem: str = ""
+    was_refused: bool = False
+
+
 def _asked(
     rows: np.ndarray, f: Callable[..., Any], form: CallForm, names: Sequence[str], one_by_one: bool = False
-) -> tuple[list[np.ndarray | None], str]:
-    """The answers to some rows, None where the function raises; and what it said first."""
-    problem = ""
+) -> _Answered:
     if len(rows) == 1 or not one_by_one:
         try:
             with callers_settings():
-                return list(_checked(form(f, rows, names), len(rows))), ""
+                return _Answered(list(_checked(form(f, rows, names), len(rows))))
         except Exception as error:
             first_line = (str(error).strip().splitlines() or [""])[0]
-            problem = f"{type(error).__name__}: {first_line}"
-        if len(rows) == 1:
-            return [None], problem
+            if len(rows) == 1:
+                return _Answered([None], f"{type(error).__name__}: {first_line}")
     alone = [_asked(rows[i : i + 1], f, form, names) for i in range(len(rows))]
-    problem = next(filter(None, (p for _, p in alone)), problem)
-    return [answer for answers, _ in alone for answer in answers], problem
+    problem = next(filter(None, (one.problem for one in alone)), "")
+    return _Answered([answer for one in alone for answer in one.answers], problem, was_refused=not one_by_one)
 
 
 def _checked(answer: Any, n: int) -> np.ndarray:
