@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from compsparse.checks import RandomState, check_known, generator_from, suggests_options
+from compsparse.checks import RandomState, check_kind, check_known, generator_from, suggests_options
 from compsparse.errors import ConfigError, DataError
 from compsparse.graph.modules import ModuleTree
 from compsparse.models.constituents import Constituents
@@ -60,6 +60,7 @@ def explain_row(
     >>> bool(np.isclose(found.average + sum(c.amount for c in found.inputs), found.prediction))
     True
     """
+    check_kind("the model", model, FittedGraph)
     rng = generator_from(random_state)
     unread = model.graph.unread
     here, others = _one_row(model, row), model.code.chosen(X, unread)

@@ -24,6 +24,8 @@ from compsparse.surroundings import usual_settings
 from compsparse.tables.columns import Table
 from compsparse.tables.inputs import LeftOutColumn, NumberColumn
 
+_MOST_EVALUATIONS = 10**7
+
 
 @suggests_options
 @usual_settings()
@@ -64,7 +66,7 @@ def importances(
     ('x0', True, True)
     """
     rng = generator_from(random_state)
-    n_evaluations = check_count("n_evaluations", n_evaluations)
+    n_evaluations = check_count("n_evaluations", n_evaluations, most=_MOST_EVALUATIONS)
     if (X is None) == (bounds is None):
         raise ConfigError("give bounds for Sobol indices over a box, or rows X for effects within the data")
     subject = questioned_function(function)

@@ -57,9 +57,8 @@ def questioned_function(function: Any) -> Questioned:
         if not function.has_functions:
             raise ConfigError("the graph is structure alone: give the function that it is the graph of, or a model")
         return Questioned(lambda table: function(_array(table)), function.inputs, function)
-    estimator = None if isinstance(function, type) else function
-    answer = getattr(estimator, "predict_proba", None) or getattr(estimator, "predict", None) or function
-    if not callable(answer):
+    answer = getattr(function, "predict_proba", None) or getattr(function, "predict", None) or function
+    if isinstance(function, type) or not callable(answer):
         raise ConfigError(f"expected a function of an array, or a model, got {brief(function)}")
     return Questioned(lambda table: answer(_array(table)))
 
