@@ -32,7 +32,6 @@ def to_ebm_interactions(found: Discovery, most: int = 10) -> list[tuple[str, ...
     Raises:
         ConfigError: the discovery carries no importances.
     """
-    check_kind("found", found, Discovery)
     check_count("most", most)
     pairs = [pair.pair for pair in _influence(found).together]
     strengths = {frozenset(pair): i for i, pair in enumerate(pairs)}
@@ -46,6 +45,7 @@ def to_ebm_interactions(found: Discovery, most: int = 10) -> list[tuple[str, ...
 
 
 def _influence(found: Discovery) -> Importances:
+    check_kind("found", found, Discovery)
     if found.influence is None:
         raise ConfigError(
             "which inputs act together is not known: discover in a table of 64 rows or more, or with n_runs of a "

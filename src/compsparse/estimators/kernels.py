@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, WhiteKernel
 
-from compsparse.checks import check_kind, suggests_options
+from compsparse.checks import check_flag, check_kind, suggests_options
 from compsparse.discovery import Discovery
 from compsparse.discovery.exports import independent_groups
 from compsparse.errors import ConfigError
@@ -66,6 +66,7 @@ def to_kernel(found: Discovery, *, noise: bool = True) -> Kernel:
         ConfigError: it carries no importances, no model, or an input is no number.
     """
     check_kind("found", found, Discovery)
+    check_flag("noise", noise)
     groups = independent_groups(found)
     if found.model is None:
         raise ConfigError("a kernel begins with the spreads of columns, and this discovery has no model of them")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from compsparse.checks import RandomState, check_kind, check_known, generator_from, suggests_options
+from compsparse.checks import RandomState, brief, check_kind, check_known, generator_from, suggests_options
 from compsparse.errors import ConfigError, DataError
 from compsparse.graph.modules import ModuleTree
 from compsparse.models.constituents import Constituents
@@ -24,7 +24,7 @@ from compsparse.models.row_explanation import Contribution, ExampleRow, RowExpla
 from compsparse.networks.nodes import node_values
 from compsparse.surroundings import usual_settings
 from compsparse.tables.columns import Table, rows_of
-from compsparse.tables.values import text_of
+from compsparse.tables.values import even_array, text_of
 
 if TYPE_CHECKING:
     from compsparse.models.assessment import Assessment
@@ -106,17 +106,12 @@ class _Asked:
         if model.classes is None:
             if target is None and len(model.targets) > 1:
                 raise ConfigError(f"the model predicts {', '.join(model.targets)}: say which as target")
-            if target is not None:
-                check_known(target, model.targets, "the model has no target")
-            self.place = 0 if target is None else model.targets.index(target)
+            self.place = 0 if target is None else _place(target, model.targets, "the model has no target")
             self.label = model.targets[self.place]
             return
         self.place = 0
-        if target is not None:
-            check_known(target, model.classes, "the model has no class")
-            self.place = model.classes.index(target)
-        else:
-            self.place = int(self._raw(codes)[0].argmax())
+        likeliest = int(self._raw(codes)[0].argmax())
+        self.place = likeliest if target is None else _place(target, model.classes, "the model has no class")
         self.label = f"the probability of {model.targets[0]} = {model.classes[self.place]}"
 
     def _raw(self, codes: np.ndarray) -> np.ndarray:
@@ -132,6 +127,14 @@ class _Asked:
             return numbers
         shares: np.ndarray = torch.softmax(torch.as_tensor(raw), -1).numpy()[:, self.place]
         return shares
+
+
+def _place(target: Any, known: Sequence[Any], what: str) -> int:
+    """Where a target or class stands, by its text."""
+    if not isinstance(target, (str, int, float, np.generic)):
+        raise ConfigError(f"target must be one of {', '.join(map(text_of, known))}, got {brief(target)}")
+    texts = [text_of(value) for value in known]
+    return texts.index(check_known(text_of(target), texts, what))
 
 
 def _changes(
@@ -221,7 +224,7 @@ def _one_row(model: FittedGraph, row: Any) -> Table:
     if isinstance(row, Mapping):
         row = Table(tuple(map(str, row)), tuple(np.array([value]) for value in row.values()), 1)
     elif not isinstance(row, Table) and not hasattr(row, "columns"):
-        row = np.atleast_2d(np.asarray(row))
+        row = np.atleast_2d(even_array(row, "the row"))
     table = model.code.chosen(row, model.graph.unread)
     if table.n_rows != 1:
         raise DataError(f"one row is explained at a time, got {table.n_rows:,}")

@@ -28,7 +28,7 @@ from compsparse.surroundings import usual_settings
 from compsparse.tables.coded import with_its_target
 from compsparse.tables.columns import Table
 from compsparse.tables.targets import free_names
-from compsparse.tables.values import text_of
+from compsparse.tables.values import even_array, text_of
 
 if TYPE_CHECKING:
     from compsparse.models.fitted_graph import FittedGraph
@@ -38,6 +38,7 @@ _HELD_OUT, _MOST_HELD_OUT = 0.25, 2000
 _FEWEST_ROWS, _FEWEST_ASKED, _MOST_ASKED = 40, 400, 1500
 _USUAL_ERROR, _ERRORS = 0.01, (1e-3, 0.1)
 """Share of the variance by which a model is taken to be wrong where nothing tells, and the limits of what tells."""
+_MOST_ROWS = 100_000
 _PATTERNS = 16
 """Random halves of the columns that are drawn anew given the others."""
 
@@ -90,7 +91,7 @@ def explain(
     from compsparse.models.fitted_graph import FittedGraph
 
     if n_rows is not None:
-        check_count("n_rows", n_rows, least=_FEWEST_ROWS)
+        check_count("n_rows", n_rows, least=_FEWEST_ROWS, most=_MOST_ROWS)
     if tolerance is not None:
         check_number("tolerance", tolerance, least=0, below=1)
     check_number("effort", effort, above=0)
@@ -170,9 +171,10 @@ class _KeptApart:
     def of(cls, asked: AskedModel, table: Table, y: Any, places: np.ndarray) -> _KeptApart:
         rows = table.rows(places)
         if y is not None:
-            values = np.asarray(y)
-            if len(values) != table.n_rows:
-                raise DataError(f"X has {table.n_rows:,} rows but y has {len(values):,}")
+            values = even_array(y, "y")
+            if values.ndim == 0 or len(values) != table.n_rows:
+                n = f"{len(values):,}" if values.ndim else "one value"
+                raise DataError(f"X has {table.n_rows:,} rows but y has {n}")
             y = values[places]
             y = check_numbers("y", y) if asked.classes is None else np.array([text_of(v) for v in y.ravel().tolist()])
         return cls(rows, asked, asked(rows), y)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from compsparse.checks import check_count
+from compsparse.checks import check_count, check_name_list, check_numbers
 from compsparse.clock import Deadline
 from compsparse.discovery.runs.store import AnswerStore
 from compsparse.errors import ConfigError, DataError
@@ -44,7 +44,7 @@ class Simulator:
     def __init__(
         self, f: Callable[..., Any], names: Sequence[str], *, n_jobs: int = 1, store: str | Path | None = None
     ):
-        self.f, self.names, self.n_jobs = f, tuple(names), check_jobs(n_jobs)
+        self.f, self.names, self.n_jobs = f, check_name_list("names", names), check_jobs(n_jobs)
         self._store = None if store is None else AnswerStore(store, self.names)
         self._form: CallForm | None = None
         self._one_by_one = False  # once a call for several rows has failed: each failure would be run twice
@@ -60,6 +60,9 @@ class Simulator:
             DataError: every run failed so far, or answers are of different lengths.
             TimeIsOver: the deadline passed; what was answered is in the store.
         """
+        rows = check_numbers("rows", rows)
+        if rows.ndim != 2 or rows.shape[1] != len(self.names):
+            raise DataError(f"rows must have {len(self.names)} columns, got an array of shape {rows.shape}")
         answers: list[np.ndarray | None] = [None] * len(rows)
         if self._store is not None:
             answers = self._store.known(rows)
@@ -139,7 +142,7 @@ class Simulator:
 
 def check_jobs(n_jobs: Any) -> int:
     """How many processes; -1 is one a core."""
-    if n_jobs == -1:
+    if isinstance(n_jobs, int) and n_jobs == -1:
         from joblib import cpu_count
 
         return int(cpu_count())

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from compsparse.models.fitted_graph import FittedGraph
     from compsparse.training import FitConfig
 
-_FEWEST_RUNS = 40
+_FEWEST_RUNS, _MOST_RUNS = 40, 10**6
 _TEST_SHARE, _MOST_TEST_RUNS = 0.15, 1000
 _SHARE_FOR_RUNS = 0.6
 """Of the time limit, after which no further runs begin."""
@@ -129,7 +129,7 @@ class RunsStrategy:
         if not is_function(data):
             raise DataError(f"expected a callable, got {type(data).__name__}")
         names, sides = _named_sides(data, options)
-        n_runs = check_count("n_runs", options["n_runs"], least=_FEWEST_RUNS)
+        n_runs = check_count("n_runs", options["n_runs"], least=_FEWEST_RUNS, most=_MOST_RUNS)
         deadline = Deadline.after(check_time_limit(options.get("time_limit")))
         store, given = options.get("store"), options.get("random_state")
         seed = 0 if store is not None and given is None else own_seed(given)
@@ -162,9 +162,11 @@ RUNS = RunsStrategy()
 
 def _named_sides(f: Any, options: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[Side, ...]]:
     arguments = needed_arguments(f)
-    names = options.get("names") or (arguments if len(arguments) > 1 else None)
+    names = options.get("names")
+    if names is None and len(arguments) > 1:
+        names = arguments
     sides, named = read_named_box(options["bounds"], names)
-    return tuple(check_names(named or input_names(len(sides)), len(sides), "input")), sides
+    return tuple(check_names(input_names(len(sides)) if named is None else named, len(sides), "input")), sides
 
 
 def _made(
