@@ -11,6 +11,7 @@ from odd import Entry
 
 from compsparse import discovery, estimators, models
 from compsparse.discovery.runs import Simulator
+from compsparse.discovery.runs.simulator import check_jobs
 from compsparse.training import FitConfig, TrainingConfig
 
 ENTRIES: list[Entry] = []
@@ -53,9 +54,10 @@ add(
 add(
     "Simulator",
     lambda rows, **given: Simulator(**given)(rows),
-    lambda: {"f": _product, "names": ["a", "b", "c"], "n_jobs": 1, "store": None, "rows": _X[:5]},
+    lambda: {"f": _product, "names": ["a", "b", "c"], "store": None, "rows": _X[:5]},
     own=("rows",),
 )
+add("check_jobs", check_jobs, lambda: {"n_jobs": 1})
 add(
     "from_runs",
     discovery.runs.from_runs,

@@ -141,6 +141,10 @@ class QueryStrategy:
             cost=Cost(oracle.seconds, oracle.evaluations, oracle.budget),
             noise=run.noise,
             caveats=found.caveats,
+            advice=(
+                "No model was fitted to the answers: n_runs=500 runs the function for a table, and gives a surrogate "
+                "with its error and the importances of the inputs.",
+            ),
             turns=found.turns,
         )
 
