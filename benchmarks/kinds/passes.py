@@ -51,6 +51,12 @@ PASSES: Mapping[str, tuple[Change, ...]] = {
     "branches come back": ((placing, "_branch_offered", lambda *_: None),),
     "inputs move": ((tree_search, "move", _same_and(None)),),
     "wide nodes": ((tree_search, "look_into_wide_nodes", _same), (verification, "look_into_wide_nodes", _same)),
+    "every repair": (
+        (tree_search, "verify_modules", _verified_without_changes),
+        (tree_search, "move", _same_and(None)),
+        (tree_search, "look_into_wide_nodes", _same),
+        (placing, "_branch_offered", lambda *_: None),
+    ),
     "verification": ((tree_search, "verify_modules", _verified_without_changes),),
     "rivals": ((verification, "_best_rival", lambda *_: math.inf),),
     "second looks": ((verification, "look_again", _same_and(False)),),

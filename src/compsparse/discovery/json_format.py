@@ -100,7 +100,7 @@ def _evidence(entry: dict[str, Any]) -> Evidence:
     read = Evidence(**{**entry, **_nan(entry), **given})
     if read.kind is not None and read.kind not in get_args(Kind):
         raise ValueError(f"no kind of module: {read.kind!r}")
-    for text in (read.statistic, read.statement, read.figures, *read.doubts):
+    for text in (read.statistic, read.statement, read.figures, read.formula, *read.doubts):
         _text(text)
     if isinstance(read.parts, bool) or not isinstance(read.parts, int):
         raise TypeError(f"expected a number of parts, got {read.parts!r}")

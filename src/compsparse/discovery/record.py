@@ -80,6 +80,7 @@ class Evidence:
         doubts: why the module may hold only nearly: a useful simplification, marked as one.
         shared: those of the members that the rest of the graph reads too; a module has none, a part of a wide node
             acts through one number where they have given values.
+        formula: of a group, the product of powers or the weighted sum that it is.
     """
 
     members: frozenset[str]
@@ -96,6 +97,7 @@ class Evidence:
     figures: str = ""
     doubts: tuple[str, ...] = ()
     shared: frozenset[str] = frozenset()
+    formula: str = ""
 
     def __str__(self) -> str:
         return f"{self.confidence.value}: {{{', '.join(sorted(self.members))}}} {self.sentence}"

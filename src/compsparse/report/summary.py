@@ -61,10 +61,13 @@ def _groups(found: Discovery) -> list[str]:
 
 
 def _parts(found: Discovery) -> list[str]:
-    """The parts that share inputs: terms of sums, and groups that act through one number at given values."""
+    """The parts that share inputs: formulas, terms of sums, and groups that act through one number at given values."""
+    formulas = [entry for entry in found.parts if entry.formula]
     terms = [entry for entry in found.parts if entry.is_term]
-    groups = [entry for entry in found.parts if not entry.is_term]
+    groups = [entry for entry in found.parts if not (entry.is_term or entry.formula)]
     told = []
+    if formulas:
+        told.append(f"Inputs act together as {_listed_groups(e.formula for e in formulas)} ({_least_sure(formulas)}).")
     if terms:
         listed_terms = _listed_groups("{" + listed(sorted(e.members)) + "}" for e in terms)
         told.append(f"Inputs are shared by terms of a sum or a product ({_least_sure(terms)}): {listed_terms}.")

@@ -7,12 +7,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from compsparse.discovery.data.outputs import FoundTree, FoundTrees
-from compsparse.discovery.data.sketch import Support
+from compsparse.discovery.data.sketch import Sketch, Support
 from compsparse.discovery.data.smooth.answer import ModuleFigures
 from compsparse.discovery.data.smooth.limits import HAS_TREND, NEARLY_TURNED, WELL_SPANNED
 from compsparse.discovery.record import DiscoveryStatus, Evidence
 from compsparse.discovery.structure.bundles import Bundle
 from compsparse.discovery.structure.forest import Members, users_of_modules
+from compsparse.discovery.structure.statistics import BEYOND_DOUBT
 from compsparse.graph.modules import ModuleTree
 
 _UNMEASURED = Support(math.nan, 0.0)
@@ -72,8 +73,14 @@ def _of_module(found: FoundTree, module: ModuleTree, users: tuple[str, ...]) -> 
         parts=len(module.children),
         statement=f"joined into one number: that {effect} the error on unseen rows by {abs(support.change):.1%}",
         figures=f"± {support.spread:.1%}",
-        doubts=(*_turned(found, module), *_doubts(found)),
+        doubts=(*_unfounded(found.sketch, module, support), *_turned(found, module), *_doubts(found)),
     )
+
+
+def _unfounded(sketch: Sketch, module: ModuleTree, support: Support) -> list[str]:
+    """The doubt that nothing measured speaks for a module: no gain, nor was it told apart from other groupings."""
+    was_told_apart = sketch.told_apart.get(module.members, 0.0) >= BEYOND_DOUBT
+    return ["unseen rows are predicted as well without it"] * (support.may_be_chance and not was_told_apart)
 
 
 def _turned(found: FoundTree, module: ModuleTree) -> list[str]:

@@ -42,7 +42,8 @@ from compsparse.discovery.structure.forest import Members
 from compsparse.discovery.structure.turns import TurnTable
 from compsparse.graph.modules import ModuleTree
 from compsparse.models.fitted_graph import over_columns
-from compsparse.tables.scaling import near_one
+from compsparse.tables.inputs import NumberColumn
+from compsparse.tables.scaling import Scale, near_one
 from compsparse.tables.splitting import spared_rows
 
 NAMED = 5
@@ -100,7 +101,8 @@ class FoundTree:
         found: dict[Members, Inside] = {}
         for node in wide_nodes(self.tree):
             if node.members <= set(table.names):
-                inside = look_inside(node, output, table, self.smooth.sums.get(node.members))
+                smooth, key = self.smooth, node.members
+                inside = look_inside(node, output, table, smooth.sums.get(key), smooth.groups.get(key))
                 found |= {node.members: inside} if inside is not None else {}
         return found
 
@@ -234,7 +236,7 @@ def ask_smooth_fit(rows: SearchRows, i: int, deadline: Deadline) -> SmoothAnswer
     table = rows.smooth_columns(i)
     if table is None:
         return None
-    X, y, names = table
+    X, y, names, scales = table
     device = rows.X.device if rows.X.device.type == "cuda" else torch.device("cpu")
     weight = torch.ones(rows.n) if rows.weight is None else rows.weight
     search = SmoothSearch(
@@ -245,6 +247,8 @@ def ask_smooth_fit(rows: SearchRows, i: int, deadline: Deadline) -> SmoothAnswer
         rows.outer,
         rows.request.seed,
         deadline,
+        scales,
+        rows.request.units,
     )
     asked = rows.request.resamples
     return search.ask(asked if asked is not None else RESAMPLES if rows.n <= MOST_ROWS_TO_RESAMPLE else 0)
@@ -375,8 +379,8 @@ class SearchRows:
         searched = Units.raw({name: own for name, own in columns.items() if name not in gone})
         return Units(columns, (), {}).with_trees(searched.trees)
 
-    def smooth_columns(self, i: int) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]] | None:
-        """Inputs, target i and names where a smooth fit can be asked; None where inputs or target are not smooth."""
+    def smooth_columns(self, i: int) -> tuple[np.ndarray, np.ndarray, tuple[str, ...], list[Scale]] | None:
+        """Inputs, target i, names and scales for a smooth fit; None where inputs or target are not smooth."""
         request = self.request
         target, code = request.table.target, request.table.code
         columns = {name: own for name, own in code.columns.items() if name not in request.left_out}
@@ -386,7 +390,10 @@ class SearchRows:
         X = request.table.X[:, [place[own[0]] for own in columns.values()]]
         y = target.values[:, i]
         is_smooth = all(len(np.unique(column)) >= FEWEST_LEVELS for column in (*X.T, y))
-        return (X, y, tuple(columns)) if is_smooth else None
+        numbers = {c.name: c for c in code.inputs if isinstance(c, NumberColumn)}
+        if not is_smooth or not numbers.keys() >= columns.keys():
+            return None
+        return X, y, tuple(columns), [Scale(numbers[name].mean, numbers[name].scale) for name in columns]
 
     def trials(self, outputs: Sequence[int], deadline: Deadline, part: int | None = None) -> TrialTable:
         """Trials of some outputs; all tables share their folds, so that what one learned stays honest in another.

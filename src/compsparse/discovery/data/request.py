@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from compsparse.discovery.data.limits import (
     USUAL_WIDTH,
 )
 from compsparse.discovery.data.smooth.maps import has_heavy_tails, normal_scores
+from compsparse.discovery.structure.units import Dimension, read_units
 from compsparse.errors import DataError
 from compsparse.progress import Progress, check_progress
 from compsparse.tables import CodedTable, coded_table
@@ -40,6 +41,7 @@ class TableRequest:
         caveats: what was left out, and why.
         fit: whether a model is to be fitted at the end, of nodes of this width.
         resamples: on how many parts of the rows modules are looked for again; None decides by the rows.
+        units: of inputs, by name.
         started, deadline, search_deadline: when the work began, and until when all of it and the search may take.
     """
 
@@ -57,6 +59,7 @@ class TableRequest:
     fit_config: FitConfig | None
     width: int
     resamples: int | None
+    units: Mapping[str, Dimension]
 
     def columns(self) -> dict[str, np.ndarray]:
         """(rows, width) the encoded columns of every input."""
@@ -135,6 +138,7 @@ def read_request(X: Any, y: Any, options: DataOptions) -> TableRequest:
         fit_config=options.get("fit_config"),
         width=width,
         resamples=resamples,
+        units=read_units(options.get("units") or {}, (*table.code.names, *table.target.outputs)),
     )
 
 

@@ -38,6 +38,11 @@ class Support:
         """Whether the error is larger with the module, so that something is wrong with a tree that keeps it."""
         return self.change > MAY_BE_CHANCE * self.spread
 
+    @property
+    def may_be_chance(self) -> bool:
+        """Whether the tree may do as well without the module."""
+        return self.change > -MAY_BE_CHANCE * self.spread
+
 
 @dataclass(frozen=True)
 class Sketch:

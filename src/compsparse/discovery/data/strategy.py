@@ -33,6 +33,7 @@ class DataOptions(TypedDict, total=False):
         fit_config: how the final model is fitted.
         width: of the nodes of the final model; 24 by default.
         effort: multiplies the training steps of every trial in the search; 1 by default.
+        units: of inputs, such as ``{"rho": "kg/m^3"}``: groups of inputs that are pure numbers are preferred.
         random_state: a seed, or a generator of random numbers.
         device: where networks are trained; None is the CPU.
         time_limit: seconds for everything; the best graph so far is returned when they are over.
@@ -50,6 +51,7 @@ class DataOptions(TypedDict, total=False):
     fit_config: FitConfig | None
     width: int
     effort: float
+    units: Mapping[str, str] | None
     random_state: RandomState
     device: str | None
     time_limit: float | None

@@ -113,3 +113,13 @@ CLEARLY_SPANNED = 10.0
 
 SWAPS_FOR_LINK, FRESH_SHEETS = 48, 2
 """Swaps of every input by which a link is fitted, and sheets that took no part in it and judge it."""
+
+# ---- groups of inputs -----------------------------------------------------------------------------
+
+POINTS_OF_GROUPS = 40
+"""Moves that change inputs and no group, by which groups are confirmed."""
+CONFIRMED = 1e-3
+"""Change along such moves, as a share of the usual one, up to which the function stays the same: rounded exponents are
+exact, weights of sums are known to a few digits."""
+STANDS_STILL = 1e-9
+"""Way along an input, of a direction of length one, that is rounding."""

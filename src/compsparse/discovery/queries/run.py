@@ -24,6 +24,7 @@ from compsparse.discovery.queries.calibration import (
 )
 from compsparse.discovery.queries.channels import find_bundles
 from compsparse.discovery.queries.gradients import Autograd, Differentiator
+from compsparse.discovery.queries.groups import find_query_groups
 from compsparse.discovery.queries.limits import (
     BUDGET,
     BUDGET_IN_NOISE,
@@ -44,6 +45,7 @@ from compsparse.discovery.structure.bundles import Bundle, with_bundles
 from compsparse.discovery.structure.closure import close
 from compsparse.discovery.structure.forest import Members, Part, SameModule, never_shared, users_of_modules
 from compsparse.discovery.structure.turns import Tables
+from compsparse.discovery.structure.units import Dimension, read_units
 from compsparse.errors import ConfigError, DataError
 from compsparse.graph.modules import ModuleTree
 
@@ -67,6 +69,7 @@ class Question:
         names, outputs: as the caller gave them; None for the usual ones.
         noise: share of the answers' standard deviation; None estimates it.
         grows: whether the budget may grow if answers turn out to be noisy.
+        units: of inputs and outputs, by name.
     """
 
     f: Any
@@ -74,6 +77,7 @@ class Question:
     outputs: Sequence[str] | str | None
     noise: float | None
     grows: bool
+    units: Any = None
 
 
 class Run:
@@ -98,6 +102,7 @@ class Run:
         self._bundles: dict[str, list[Bundle]] = {}
         self._insides: dict[tuple[Members, str], Inside] = {}
         self._caveats: list[str] = []
+        self._units: Mapping[str, Dimension] = {}
 
     def findings(self) -> QueryFindings:
         """Asks until the graph is known, the budget or the time is spent, or the user interrupts."""
@@ -214,7 +219,8 @@ class Run:
         table = search.turn_table(o)
         found: dict[Members, Inside] = {}
         for node in wide_nodes(search.decisions[o].tree):
-            inside = look_inside(node, self.outputs[o], table, find_sum(search, o, node), _STATISTIC)
+            groups, found_sum = find_query_groups(search, o, node, self._units), find_sum(search, o, node)
+            inside = look_inside(node, self.outputs[o], table, found_sum, groups, _STATISTIC)
             found |= {node.members: inside} if inside is not None else {}
         return found
 
@@ -223,6 +229,7 @@ class Run:
     def _name(self, n_outputs: int) -> None:
         asked = self._question
         self.names, self.outputs = check_input_and_output_names(asked.names, asked.outputs, self.oracle.d, n_outputs)
+        self._units = {} if asked.units is None else read_units(asked.units, (*self.names, *self.outputs))
 
     def _nothing_known(self) -> QueryFindings:
         """Stopped before the first round ended: every output as one prime node over all inputs."""

@@ -60,11 +60,13 @@ class QueryOptions(QuerySettings, total=False):
         bounds: (low, high) of every input, in order or by name, or one pair for all that are named.
         names: of the inputs; x0, x1, … by default.
         outputs: names of the outputs; y, or y0, y1, … by default.
+        units: of inputs and outputs, such as ``{"rho": "kg/m^3"}``: groups that are pure numbers are preferred.
     """
 
     bounds: Required[Bounds]
     names: Sequence[str] | None
     outputs: Sequence[str] | str | None
+    units: Mapping[str, str] | None
 
 
 @usual_settings()
@@ -158,7 +160,7 @@ def _question(f: Any, names: Sequence[str] | None, d: int, options: QueryOptions
         names = check_names(names, d, "input")
     if noise is not None:
         noise = check_number("noise, a share of the answers' standard deviation,", noise, least=0, below=1)
-    return Question(f, names, outputs, noise, grows=options.get("budget") is None)
+    return Question(f, names, outputs, noise, grows=options.get("budget") is None, units=options.get("units"))
 
 
 def _named_box(bounds: Any, names: Sequence[str] | None) -> tuple[np.ndarray, Sequence[str] | None]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import count
 
 from compsparse.errors import GraphError
-from compsparse.graph import FunctionGraph, Kind, Node
+from compsparse.graph import Constituent, FunctionGraph, Kind, Node
 from compsparse.graph.modules import ModuleTree
 
 Members = frozenset[str]
@@ -26,12 +26,13 @@ class Part:
     Attributes:
         reads: children of the wide node, by their inputs, and further parts.
         given: the children of the wide node that it shares with what lies outside of it.
-        kind: as of any node.
+        kind, constituent: as of any node.
     """
 
     reads: tuple[Members | Part, ...]
     given: frozenset[Members] = frozenset()
     kind: Kind | None = None
+    constituent: Constituent | None = None
 
     @property
     def members(self) -> Members:
@@ -114,7 +115,8 @@ def grow_forest(
         below = {m: n for (m, user), n in name_of.items() if user == users[0]}
         for part in inside.inner:
             below[part] = next(fresh)
-            nodes.append(Node(below[part], tuple(below[read] for read in part.reads), kind=part.kind))
+            reads = tuple(below[read] for read in part.reads)
+            nodes.append(Node(below[part], reads, part.constituent, part.kind))
         is_one_output = len(users) == 1 and whole[users[0]] == members
         name = users[0] if is_one_output else next(fresh)
         width = max(channels.get((members, user), 1) for user in users)

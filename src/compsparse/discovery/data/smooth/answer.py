@@ -13,6 +13,7 @@ from compsparse.discovery.data.smooth.turning import Turns
 from compsparse.discovery.shared_inputs import FoundSum
 from compsparse.discovery.structure.bundles import Bundle
 from compsparse.discovery.structure.forest import Members
+from compsparse.discovery.structure.groups import FoundGroups
 from compsparse.discovery.structure.turns import TurnAnswer, TurnTable
 from compsparse.graph.modules import ModuleTree
 
@@ -58,6 +59,7 @@ class SmoothAnswer:
         room: the largest effect of every inert input that the rows leave room for, as a share of the target's spread.
         weak: inputs that act much less than the strongest.
         sums: the sums under a link that nodes of the tree are, by their members.
+        groups: the groups of inputs through which nodes of the tree act, by their members.
         table: every turn, with what it was held against; None where the fit is too poor, and not for noise alone.
         is_noisy: whether it is too poor for a tree, because of noise and not for lack of rows.
         resampled: on how many parts of the rows the tree was looked for again.
@@ -78,6 +80,7 @@ class SmoothAnswer:
     weak: Members = frozenset()
     table: TurnTable | None = None
     sums: Mapping[Members, FoundSum] = field(default_factory=dict)
+    groups: Mapping[Members, FoundGroups] = field(default_factory=dict)
     is_noisy: bool = False
     resampled: int = 0
     turns: Turns | None = None

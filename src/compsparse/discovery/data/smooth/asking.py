@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
@@ -15,6 +16,7 @@ from torch import Tensor
 from compsparse.clock import Deadline
 from compsparse.discovery.data.smooth.answer import ModuleFigures, SmoothAnswer
 from compsparse.discovery.data.smooth.channels import bundles_of_fit
+from compsparse.discovery.data.smooth.groups import GroupsOfFit
 from compsparse.discovery.data.smooth.limits import (
     ACTS,
     DOUBT,
@@ -44,7 +46,7 @@ from compsparse.discovery.data.smooth.limits import (
     TIME_TO_RESAMPLE,
     TREND_BELIEVED,
 )
-from compsparse.discovery.data.smooth.maps import MappedTarget, maps_of
+from compsparse.discovery.data.smooth.maps import Coordinate, MappedTarget, maps_of
 from compsparse.discovery.data.smooth.noise import NoiseByHeight
 from compsparse.discovery.data.smooth.process import Kernel, SmoothFit, conditioned, fit_kernel
 from compsparse.discovery.data.smooth.reading import (
@@ -67,9 +69,12 @@ from compsparse.discovery.data.smooth.turning import (
 )
 from compsparse.discovery.shared_inputs import FoundSum, wide_nodes
 from compsparse.discovery.structure.forest import Members
+from compsparse.discovery.structure.groups import FoundGroups
 from compsparse.discovery.structure.links import OF_DATA, find_link, sets_without_third_order
-from compsparse.discovery.structure.statistics import MAY_BE_CHANCE, t_statistic
+from compsparse.discovery.structure.statistics import MAY_BE_CHANCE, NOT_WORSE, t_statistic
+from compsparse.discovery.structure.units import Dimension
 from compsparse.graph.modules import ModuleTree
+from compsparse.tables.scaling import Scale, scale_of
 
 
 class SmoothSearch:
@@ -80,6 +85,8 @@ class SmoothSearch:
         y: (rows,) the target.
         weight: (rows,) of mean one.
         outer: rows that choose nothing.
+        scales: from standardised inputs to their own values.
+        units: of inputs, where they are known.
     """
 
     def __init__(
@@ -91,6 +98,8 @@ class SmoothSearch:
         outer: np.ndarray,
         seed: int,
         deadline: Deadline | None = None,
+        scales: Sequence[Scale] | None = None,
+        units: Mapping[str, Dimension] | None = None,
     ):
         self.X, self.y, self.weight, self.names = X, y, weight, tuple(names)
         self.precision = torch.ones_like(weight)
@@ -99,6 +108,9 @@ class SmoothSearch:
         self.inner = rng.permutation(inner)[:MOST_ROWS]
         self.outer = rng.permutation(outer)[:MOST_OUTER_ROWS]
         self.seed, self.deadline = seed, deadline or Deadline()
+        self.units = units or {}
+        known = [Scale(0.0, 1.0)] * len(names) if scales is None else scales
+        self.coordinates = [Coordinate(scale) for scale in known]
 
     def ask(self, n_resamples: int = 0) -> SmoothAnswer:
         """Fits, leaves out what is inert, and reads the tree where the fit is good enough.
@@ -151,6 +163,7 @@ class SmoothSearch:
             weak=frozenset(names[i] for i in np.flatnonzero(weak_inputs(turns))),
             table=reading.table,
             sums=self._sums(fit, reading.tree, names, inflation),
+            groups=self._groups(mapped, fit, reading, active, inflation),
             resampled=len(again),
         )
         if answer.leaves_doubt or not reading.consistent:
@@ -162,17 +175,21 @@ class SmoothSearch:
     # ---- fits ----------------------------------------------------------------------------
 
     def _best_map(self) -> tuple[MappedTarget, Kernel]:
-        """The map of the target under which few rows predict fresh ones best, and its kernel."""
+        """The map of the target under which few rows predict fresh ones best, and its kernel.
+
+        Inputs are seen as their logarithms where that does better still.
+        """
         every = list(range(len(self.names)))
         few = self.inner[:ROWS_FOR_KERNEL]
-        best: tuple[float, MappedTarget, Kernel] | None = None
-        for mapped in maps_of(self.y):
-            kernel = self._kernel(mapped, every)
-            unexplained = self._left(mapped, kernel, every, few)
-            if best is None or unexplained < best[0]:
-                best = unexplained, mapped, kernel
-        assert best is not None
-        unexplained, mapped, kernel = best
+        maps = list(maps_of(self.y))
+        unexplained, mapped, kernel = self._best_of(maps)
+        as_given = self.X, self.coordinates
+        if self._takes_logarithms():
+            by_logarithms = self._best_of([m for m in maps if m.name != "normal scores"])
+            if by_logarithms[0] < unexplained:
+                unexplained, mapped, kernel = by_logarithms
+            else:
+                self.X, self.coordinates = as_given
         if unexplained > MOSTLY_NOISE and (by_height := self._by_height(mapped, kernel)) is not None:
             return mapped, by_height
         if unexplained > 1 - EXPLAINED:
@@ -182,6 +199,22 @@ class SmoothSearch:
         if unexplained > 1 - EXPLAINED_FOR_EFFECTS and len(every) > MANY_COLUMNS and len(self.inner) > len(few):
             kernel = self._kernel(mapped, every, MORE_ROWS_FOR_KERNEL)
         return mapped, kernel
+
+    def _best_of(self, maps: Sequence[MappedTarget]) -> tuple[float, MappedTarget, Kernel]:
+        """What few rows leave of fresh ones under the best of some maps, the map, and its kernel."""
+        every, few = list(range(len(self.names))), self.inner[:ROWS_FOR_KERNEL]
+        kernels = [self._kernel(mapped, every) for mapped in maps]
+        left = [self._left(mapped, kernel, every, few) for mapped, kernel in zip(maps, kernels, strict=True)]
+        best = int(np.argmin(left))
+        return left[best], maps[best], kernels[best]
+
+    def _takes_logarithms(self) -> bool:
+        """Puts logarithms in the place of positive inputs; False where there are none."""
+        columns = zip(self.X.T.cpu().numpy(), self.coordinates, strict=True)
+        seen = [Coordinate.logarithm_of(column, coordinate.scale) for column, coordinate in columns]
+        self.X = torch.as_tensor(np.stack([column for column, _ in seen], axis=1)).to(self.X)
+        self.coordinates = [coordinate for _, coordinate in seen]
+        return any(coordinate.is_logarithm for coordinate in self.coordinates)
 
     # ---- noise ---------------------------------------------------------------------------
 
@@ -337,6 +370,39 @@ class SmoothSearch:
                 acts = {t: acts_by_three(fit, inflation, linked, [children[c] for c in t], self.seed) for t in triples}
                 found[node.members] = FoundSum(linked, sets_without_third_order(linked.cliques, acts))
         return found
+
+    def _groups(
+        self, mapped: MappedTarget, fit: SmoothFit, reading: Reading, active: Sequence[int], inflation: float
+    ) -> dict[Members, FoundGroups]:
+        """The groups through which wide nodes act on their inputs."""
+        nodes = wide_nodes(reading.tree)
+        if not nodes:
+            return {}
+        names, seen = [self.names[i] for i in active], [self.coordinates[i] for i in active]
+        errors, _ = self._on_fresh_rows(mapped, fit, active)
+
+        def confirms(found: FoundGroups) -> bool:
+            through = self._errors_through(mapped, found, active)
+            return float(t_statistic(through - errors, np.ones(len(errors)))) <= NOT_WORSE
+
+        asked = GroupsOfFit(fit, mapped, names, seen, inflation, reading.threshold, confirms, self.units, self.seed)
+        found = {node.members: asked.inside(node) for node in nodes}
+        return {members: groups for members, groups in found.items() if groups is not None}
+
+    def _errors_through(self, mapped: MappedTarget, found: FoundGroups, active: Sequence[int]) -> np.ndarray:
+        """Squared errors on the outer rows of a fit that sees groups in the place of their inputs."""
+        place = self.names.index
+        own = {n: self.coordinates[place(n)].restored(self.X[:, place(n)].cpu().numpy()) for n in found.inputs}
+        seen = own if found.groups[0].form == "sum" else {name: np.log(column) for name, column in own.items()}
+        columns = [sum(e * seen[n] for n, e in zip(g.inputs, g.exponents, strict=True)) for g in found.groups]
+        columns = [scale_of(column).standardised(column) for column in map(np.asarray, columns)]
+        rest = [self.X[:, i].cpu().numpy() for i in active if self.names[i] not in found.inputs]
+        through = copy(self)
+        through.X = torch.as_tensor(np.stack([*columns, *rest], axis=1)).to(self.X)
+        every = range(through.X.shape[1])
+        return through._on_fresh_rows(
+            mapped, through._fit(mapped, through._kernel(mapped, every), every, self.inner), every
+        )[0]
 
     def _outer_turns(self, mapped: MappedTarget, kernel: Kernel, active: list[int]) -> Turns | None:
         """Turns as the rows that chose nothing see them by themselves, if there are enough."""

@@ -55,6 +55,8 @@ TREND_POINTS = 1000
 and 3.6 by single swaps at a hundred points have 6.5 and 4.4, true ones of 5.0 to 6.7 have 0.4 to 4.4."""
 DRAWS = 24
 """Draws from the posterior, by which errors of slopes are known to a fifth."""
+POINTS_OF_GROUPS, SMALL_STEP = 200, 0.05
+"""Rows whose slopes tell groups, and the step by which the slope of a map is taken."""
 PARTS_OF_BUNDLES = range(5, 13)
 """Children of a prime node among which modules of several channels are looked for: enough to save wires, few enough to
 ask about every four."""
