@@ -31,10 +31,11 @@ def found():
 
 def test_terms_are_those_that_act_together_the_strongest_first(found):
     pairs = [("a", "b"), ("b", "c"), ("a", "c"), ("d", "e")]
-    assert to_ebm_interactions(found) == [("a", "b", "c"), *pairs]
-    assert to_ebm_interactions(found, 2) == [("a", "b", "c"), ("a", "b")]
+    assert to_ebm_interactions(found) == pairs
+    assert to_ebm_interactions(found, largest=3) == [("a", "b", "c"), *pairs]
+    assert to_ebm_interactions(found, 2, largest=3) == [("a", "b", "c"), ("a", "b")]
     without_one = replace(found, influence=shares(PAIRS[:2]))  # not all of the three act together
-    assert to_ebm_interactions(without_one) == pairs[:2]
+    assert to_ebm_interactions(without_one, largest=3) == pairs[:2]
 
 
 def test_a_function_adds_up_over_independent_groups(found):

@@ -19,25 +19,27 @@ if TYPE_CHECKING:
 _LARGEST_GROUP = 3
 
 
-def to_ebm_interactions(found: Discovery, most: int = 10) -> list[tuple[str, ...]]:
+def to_ebm_interactions(found: Discovery, most: int = 10, *, largest: int = 2) -> list[tuple[str, ...]]:
     """The terms of several inputs for an explainable boosting machine: ``interactions=`` of ``interpret``.
 
-    Pairs that act together, the strongest first, and before its pairs every group of three inputs in which all act
-    together. Without such terms the machine has to guess them among all pairs.
+    Pairs that act together, the strongest first. Without such terms the machine has to guess them among all pairs.
 
     Args:
         found: a discovery that carries importances.
         most: terms at most.
+        largest: 3 also gives every group of three inputs in which all act together, before its pairs. The machine
+            needs minutes for such a term unless its ``max_interaction_bins`` is about 16.
 
     Raises:
         ConfigError: the discovery carries no importances.
     """
     check_count("most", most)
+    check_count("largest", largest, least=2, most=_LARGEST_GROUP)
     pairs = [pair.pair for pair in _influence(found).together]
     strengths = {frozenset(pair): i for i, pair in enumerate(pairs)}
     terms: list[tuple[str, ...]] = list(pairs)
     for members in sorted(found.modules, key=sorted):
-        if len(members) == _LARGEST_GROUP:
+        if len(members) == largest == _LARGEST_GROUP:
             inside = [strengths[p] for p in strengths if p <= members]
             if len(inside) == _LARGEST_GROUP:
                 terms.insert(terms.index(pairs[min(inside)]), tuple(sorted(members)))
