@@ -19,7 +19,7 @@ _NAMES = {
     "networks": "convolutional count dense local mirror to_masked",
     "training": "fit_graph prune sparse_fit train training_data",
     "models": "importances",
-    "discovery": "Discovery discover",
+    "discovery": "Discovery discover explain",
     "construct": "Compiled compile",
     "sparse": "lasso memorise",
     "estimators": "CompositionalClassifier CompositionalRegressor GraphClassifier GraphRegressor",
@@ -58,7 +58,7 @@ def __dir__() -> list[str]:
 
 if TYPE_CHECKING:
     from compsparse.construct import Compiled, compile
-    from compsparse.discovery import Discovery, discover
+    from compsparse.discovery import Discovery, discover, explain
     from compsparse.errors import CompsparseError
     from compsparse.estimators import (
         CompositionalClassifier,

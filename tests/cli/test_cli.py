@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -228,12 +229,42 @@ def discovered(tmp_path_factory):
     return folder, json.loads(result.output.strip().splitlines()[-1])
 
 
+def test_discover_reads_a_formula_where_one_is_asked_for(discovered, tmp_path, monkeypatch):
+    found = Discovery.from_json((discovered[0] / "model.json").read_text())
+    monkeypatch.setattr(cli.discover, "_discovered", lambda *_, **__: found)
+    monkeypatch.setattr("compsparse.models.comparison.baseline_scores", lambda *asked: [])
+    arguments = ["discover", str(discovered[0] / "data.csv"), "--target", "y", "--formula", *_into(tmp_path, "formula")]
+    arguments += ["--random-state", "0", "--time-limit", "60s"]
+    told = json.loads(run(*arguments, "--json").output.splitlines()[-1])["formula"]
+    assert told["text"].startswith("y = ")
+    assert told["r2"] > 0.9
+    page = (tmp_path / "formula.html").read_text()
+    assert "The formula" in page
+    assert "rows from which the formula was not read" in page
+    read = FittedGraph.load(discovered[0] / "model.json")
+    several = discovery_of(read.graph, None, evidence=(), path=())
+    monkeypatch.setattr(
+        cli.discover, "_discovered", lambda *_, **__: replace(several, model=two_targets(discovered[0]))
+    )
+    output = run(
+        "discover", str(discovered[0] / "data.csv"), "--target", "y", "--target", "b [m/s]", *arguments[4:]
+    ).output
+    assert "no formula: a formula is read of one target, and the model predicts 2" in output
+
+
+def two_targets(folder):
+    table = pandas.read_csv(folder / "data.csv")
+    return fit_model(None, table[["a", "c", "d <°>"]], table[["y", "b [m/s]"]], width=4, config=TINY, random_state=0)
+
+
 def test_discover_says_what_it_found(discovered):
     folder, told = discovered
     assert told["status"] == "FINISHED"
     assert told["modules"] == [["a", "b [m/s]"], ["c", "d <°>"]]
     assert len(told["scores"]) == 3
     assert told["scores"]["discovered graph (compsparse)"]["unexplained"] < 0.01
+    assert {entry["name"] for entry in told["influence"]["inputs"]} == {"a", "b [m/s]", "c", "d <°>"}
+    assert told["formula"] is None
     assert Discovery.from_json((folder / "model.json").read_text()).graph.inputs == ("a", "b [m/s]", "c", "d <°>")
 
 
@@ -241,8 +272,8 @@ def test_discover_says_what_it_found(discovered):
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
 def test_the_page_of_a_discovery_in_a_browser(discovered, width, dark):
     with opened(discovered[0] / "report.html", width=width, dark=dark) as (page, troubles):
-        page.wait_for_function("document.querySelectorAll('.chart svg').length === 4")
-        for i in range(4):
+        page.wait_for_function("document.querySelectorAll('.chart svg').length === 6")
+        for i in range(2, 6):  # after the two of importances
             assert page.locator(f"#chart-{i} svg .mark-symbol path").count() >= 3
         nodes = page.locator("svg.cs-graph .node:visible")
         assert nodes.count() == 7

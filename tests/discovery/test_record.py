@@ -9,6 +9,7 @@ from compsparse.digest import sealed
 from compsparse.discovery import AnswerNoise, Confidence, Cost, Discovery, DiscoveryStatus, Evidence, Step
 from compsparse.errors import DataError
 from compsparse.graph import FunctionGraph
+from compsparse.models import Importance, Importances, PairStrength
 
 FOUND = Discovery(
     graph=FunctionGraph.from_expression("a*b + c"),
@@ -26,6 +27,13 @@ FOUND = Discovery(
     noise=AnswerNoise(0.1, "estimated"),
     caveats=("take care",),
     advice=("always",),
+    influence=Importances(
+        "effects within the data",
+        (Importance("a", ("a",), 0.2, 0.01, 0.5, 0.02), Importance("c", ("c",), 0.5, 0.01, 0.5, 0.02)),
+        (Importance("m0", ("a", "b"), 0.5, 0.01, 0.5, 0.02),),
+        (PairStrength(("a", "b"), 0.3, 0.01),),
+        n_evaluations=1000,
+    ),
 )
 
 
@@ -33,6 +41,10 @@ def test_everything_is_read_back():
     again = Discovery.from_json(FOUND.to_json())
     assert str(again) == str(FOUND)
     assert again.to_dict() == FOUND.to_dict()
+    assert again.influence == FOUND.influence
+    without = json.loads(FOUND.to_json())
+    del without["influence"], without["digest"]  # as they were written before there were importances
+    assert Discovery.from_dict(sealed(without)).influence is None
     assert math.isnan(again.evidence[1].value)
 
 

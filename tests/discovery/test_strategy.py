@@ -17,6 +17,7 @@ from compsparse.discovery import Cost, Discovery, DiscoveryStatus, Evidence, Fin
 from compsparse.discovery.boolean import TRUTH_TABLE, from_boolean_callable, from_truth_table
 from compsparse.discovery.data import DATA, from_data
 from compsparse.discovery.queries import QUERIES, from_queries
+from compsparse.discovery.runs import RUNS, from_runs
 from compsparse.discovery.strategy import register, strategies, unregister
 from compsparse.errors import ConfigError, DataError
 from compsparse.graph import FunctionGraph
@@ -41,6 +42,7 @@ def product_and_sum(x):
     [
         (DATA, [from_data], {"X", "y"}),
         (QUERIES, [from_queries], {"f"}),
+        (RUNS, [from_runs], {"f"}),
         (TRUTH_TABLE, [from_truth_table, from_boolean_callable], {"table", "f"}),
     ],
     ids=lambda v: getattr(v, "name", None),
@@ -55,7 +57,7 @@ def test_options_are_those_of_the_entries(strategy, entries, data):
     assert set(strategy.options.__annotations__) == set().union(*map(given, entries)) - data
 
 
-@pytest.mark.parametrize("strategy", [DATA, QUERIES, TRUTH_TABLE], ids=lambda s: s.name)
+@pytest.mark.parametrize("strategy", [DATA, QUERIES, RUNS, TRUTH_TABLE], ids=lambda s: s.name)
 def test_every_option_is_explained(strategy):
     declared = vars(sys.modules[strategy.options.__module__]).values()
     text = "".join(d.__doc__ for d in declared if is_typeddict(d))
@@ -161,13 +163,13 @@ def test_the_verb_finds_what_the_entry_finds(arguments, options, entry, account)
         assert (found.graph, found.path, found.caveats) == (direct.graph, direct.path, direct.caveats)
         assert [str(e) for e in found.evidence] == [str(e) for e in direct.evidence]
         assert found.account == account
-        assert bool(found.advice) == (found.source == "data")
+        assert bool(found.advice) == (found.source in ("data", "queries"))
 
 
 def test_a_search_in_a_truth_table_needs_no_torch():
     code = (
         "import sys; from compsparse.discovery import discover, strategies;"
-        "discover([0, 1, 1, 0]); assert len(strategies()) == 3; assert 'torch' not in sys.modules"
+        "discover([0, 1, 1, 0]); assert len(strategies()) == 4; assert 'torch' not in sys.modules"
     )
     result = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
@@ -241,7 +243,7 @@ def test_options_of_a_new_strategy_are_checked_too(toy):
 
 
 def test_built_in_strategies_are_asked_first(toy):
-    assert list(strategies()) == ["queries", "truth table", "data", "toy"]
+    assert list(strategies()) == ["runs", "queries", "truth table", "data", "toy"]
 
 
 def test_the_registry_holds_each_name_once_and_forgets(toy):

@@ -240,3 +240,13 @@ def test_a_discovery_without_a_model_says_so():
     if found.model is None:
         with pytest.raises(ConfigError, match="this discovery has none"):
             found.formula(np.zeros((60, 3)), np.zeros(60))
+
+
+def test_forms_too_large_for_floats_are_passed_over():
+    assert Link(A).rest(np.stack([A * 1e200, B], axis=1)) == np.inf
+    tiny = A * 1e-190
+    graph = cs.FunctionGraph(["a"], [cs.Node("y", ("a",))])
+    search = Search(graph, {"a": tiny}, {}, A**4, enough=0.0)
+    overflowing = parse_formula("(a*1e100*1e100)**4", ["a"])  # its values are finite, its one constant is not
+    assert search._best_polished([overflowing]) is None
+    assert search._best_polished([overflowing, parse_formula("a*1e190", ["a"])]) is not None

@@ -1,6 +1,7 @@
 import ast
 import base64
 import hashlib
+import io
 import json
 import re
 import shlex
@@ -10,6 +11,7 @@ from html import unescape
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pytest
 import vl_convert
 from tests.browser import needs_browser, opened
@@ -102,6 +104,24 @@ def test_charts_are_drawn_under_the_policy_and_nothing_that_slips_in_runs(figure
 
 
 @needs_browser
+@pytest.mark.parametrize("figure", [BARS, HEAT], ids=["bars", "heat"])
+def test_charts_are_saved_with_one_click(figure, tmp_path):
+    with opened(figure.save(tmp_path / "chart.html")) as (page, troubles):
+        for kind, starts in (("PNG", b"\x89PNG"), ("SVG", b"<svg"), ("CSV", b"")):
+            button = page.locator(".saves button", has_text=kind)
+            button.focus()
+            with page.expect_download() as saved:
+                page.keyboard.press("Enter")
+            assert saved.value.suggested_filename.endswith(f".{kind.lower()}")
+            content = Path(saved.value.path()).read_bytes()
+            assert content.startswith(starts)
+            assert len(content) > 20
+        rows = pandas.read_csv(io.BytesIO(content))
+        assert np.allclose(rows[figure.value or figure.y], figure.frame()[figure.value or figure.y])
+        assert troubles == []
+
+
+@needs_browser
 def test_a_chart_saved_as_a_page_is_one(tmp_path):
     with opened(HEAT.save(tmp_path / "chart.html")) as (page, troubles):
         page.wait_for_selector(".chart svg .mark-rect path")
@@ -124,6 +144,7 @@ def test_the_shell_line_of_a_page_reads_its_files_back(name):
 RENDERING = """
 import sys
 import numpy as np
+import pandas
 from compsparse.discovery import Cost, Discovery, DiscoveryStatus
 from compsparse.graph import FunctionGraph
 from compsparse.models import Assessment, LearnedNodes, Picture, Score

@@ -26,6 +26,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "discover": "compsparse discover data.csv --target y --time-limit 5m",
         "demo": "compsparse demo",
         "predict": "compsparse predict model.json new.csv --out predictions.csv",
+        "explain": "compsparse explain model.onnx data.csv --out report.html",
     },
     "With a graph that you know": {
         "graph": 'compsparse graph "tanh(a*b + sin(c*d))" --svg graph.svg',
@@ -73,11 +74,11 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
         **{"confidence": "SHARE", "profile": "PROFILE", "preset": "NAME", "kinds": "FOLDER", "kind": "KIND"},
         **dict.fromkeys(("n_features", "n_classes", "multiplicity", "tuple_size", "n_levels", "n_empty", "n"), "N"),
         **{"predict_with": "MODEL", "interval": "SHARE"},
-        **{"placement": "A or B", "n_points": "N", "last": "N"},
+        **{"placement": "A or B", "n_points": "N", "last": "N", "formula": ""},
     },
     _READS: {
         **{"test": "FILE", "group": "COLUMN", "time_split": "COLUMN"},
-        **{"sep": "SIGN", "decimal": "SIGN", "encoding": "NAME", "na": "WORD"},
+        **{"sep": "SIGN", "decimal": "SIGN", "encoding": "NAME", "na": "WORD", "trust_pickle": ""},
     },
     _WHERE: {
         **{"time_limit": "TIME", "effort": "NUMBER", "device": "DEVICE", "random_state": "SEED", "seed": "SEED"},
@@ -192,6 +193,7 @@ Begin here
   compsparse demo                            a made-up table, in about a minute
   compsparse discover data.csv --target y    your table: graph, model, report
   compsparse predict model.json new.csv      what that model says of new rows
+  compsparse explain model.onnx data.csv     what another model has learned
 
 With a formula
   compsparse graph "tanh(a*b + sin(c*d))"    its graph and its modules

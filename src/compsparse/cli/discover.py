@@ -15,13 +15,14 @@ from compsparse.cli.app import JsonOption, app, err, out, print_json, print_scor
 from compsparse.cli.graph import graph_from
 from compsparse.cli.interrupts import ending_gently
 from compsparse.clock import Deadline
+from compsparse.errors import CompsparseError
 from compsparse.files import check_outputs, write_text
 from compsparse.models.scores import check_predict_with
 
 if TYPE_CHECKING:
     from compsparse.discovery import Discovery
     from compsparse.discovery.agreement import Agreement
-    from compsparse.models import Assessment, Blend, FittedGraph
+    from compsparse.models import Assessment, Blend, FittedGraph, FoundFormula
     from compsparse.tables import SplitTable
     from compsparse.tasks import Task
 
@@ -34,12 +35,10 @@ each joint. Which of them decide it, and which act together? The formula is hidd
 
 _FEW_ROWS = 5
 """Rows that a note names."""
+_SHARE_FOR_FORMULA = 0.5
+"""Of the time that is left for the comparison with other models."""
 _SEARCH_TRAIN_SHARPEN = 3
 """The stages of a discovery; a fit has the last two."""
-_HEARD = (
-    "Ctrl-C: the search ends; the best graph so far is fitted next (Ctrl-C again ends the fit too)",
-    "Ctrl-C: the fit ends with the best networks so far",
-)
 
 
 @app.command()
@@ -60,6 +59,9 @@ def discover(
     encoding: tables.EncodingOption = None,
     predict_with: tables.PredictWithOption = None,
     effort: Annotated[float, typer.Option(help="Multiplies the training steps of every trial in the search.")] = 1.0,
+    formula: Annotated[
+        bool, typer.Option("--formula", help="Also read the formula off the model: some seconds to a minute.")
+    ] = False,
     device: tables.DeviceOption = None,
     random_state: tables.RandomStateOption = None,
     json_: JsonOption = False,
@@ -91,14 +93,19 @@ def discover(
     )
     if not json_:
         say("\n".join([*summary(found), ""]), style="bold")
-        _print_discovery(found)
+        print_discovery(found)
     _keep(found, model, json_)
+    read, no_formula = _formula(found, split, seed, to_compare, json_) if formula else (None, ())
     assessment = _assessed(found, split, seed, to_compare)
     notes = (
+        *no_formula,
         *tables.notes_on_reading(data, split, **form),
         *tables.comparison_notes(assessment.others, to_compare),
     )
-    _report(found, split, assessment, seed, json_, page=out_, model=model, title=data.name, data=data, notes=notes)
+    _report(
+        found, split, assessment, seed, json_,
+        page=out_, model=model, title=data.name, data=data, formula=read, notes=notes,
+    )  # fmt: skip
 
 
 @app.command()
@@ -132,7 +139,7 @@ def demo(
     if not json_:
         told = [*known.sentences(), *summary(found, assessment), "The other models are untuned.", ""]
         say("\n".join(told), style="bold")
-        _print_discovery(found)
+        print_discovery(found)
     formula = f"The table is made up: {_DEMO_TARGET} = {GLUED_STRENGTH}, and noise of {_DEMO_NOISE:.0%}."
     notes = (formula, *tables.comparison_notes(assessment.others, Deadline()))
     title = "Which readings decide how strong a glued joint is?"
@@ -243,7 +250,7 @@ def _discovered(
         from compsparse.discovery.data import evidence, outputs  # noqa: F401 (loaded before Ctrl-C ends a search)
         from compsparse.models import fit_model  # noqa: F401 (likewise)
 
-        with ending_gently(*_HEARD):
+        with ending_gently(*tables.HEARD):
             return search(
                 split.X,
                 split.y,
@@ -256,6 +263,25 @@ def _discovered(
                 progress=progress,
                 na=split.na,
             )
+
+
+def _formula(
+    found: Discovery, split: SplitTable, seed: int, deadline: Deadline, quiet: bool
+) -> tuple[FoundFormula | None, tuple[str, ...]]:
+    """The formula of the model; where there is none, why."""
+    time_limit = _SHARE_FOR_FORMULA * deadline.left if deadline.is_set else None
+    if not quiet:
+        say("reading the formula …")
+    with ending_gently("Ctrl-C: the formula is left out"):
+        try:
+            read = found.formula(split.X, split.y, random_state=seed, time_limit=time_limit)
+        except CompsparseError as error:
+            return None, (f"no formula: {error}",)
+        except KeyboardInterrupt:
+            return None, ("no formula: reading it was interrupted",)
+    if not quiet:
+        say(f"{read}\n", style="bold")
+    return read, ()
 
 
 def _assessed(found: Discovery, split: SplitTable, seed: int, deadline: Deadline | None = None) -> Assessment:
@@ -276,10 +302,12 @@ def _report(
     title: str,
     data: Path,
     known: Agreement | None = None,
+    formula: FoundFormula | None = None,
     notes: tuple[str, ...] = (),
 ) -> None:
     """Writes the page and prints the scores; where another model predicts better, the record says so too."""
     from compsparse.models import learned_nodes
+    from compsparse.models.explaining_rows import example_rows
     from compsparse.report.discovery_page import DiscoveryReport, discovery_page
 
     assert found.model is not None
@@ -289,6 +317,8 @@ def _report(
         learned=learned_nodes(found.model, split.X),
         assessment=assessment,
         agreement=known,
+        formula=formula,
+        examples=example_rows(found.model, split.X, split.X_test, assessment, seed),
         model_path=str(model),
         data_path=str(data),
         notes=notes,
@@ -298,7 +328,7 @@ def _report(
         found = replace(found, caveats=(*found.caveats, better))
         write_text(model, found.to_json())
     if as_json:
-        told = _as_data(found, assessment.scores, known)
+        told = _as_data(found, assessment.scores, known, formula)
         print_json(told | {"random_state": seed, "report": str(page), "model": str(model)})
         return
     print_scores(assessment.scores)
@@ -307,7 +337,8 @@ def _report(
     say(f"report: {page}")
 
 
-def _print_discovery(found: Discovery) -> None:
+def print_discovery(found: Discovery) -> None:
+    """The graph, the evidence, what to keep in mind and which inputs matter."""
     from compsparse.discovery import DiscoveryStatus
     from compsparse.report.evidence import evidence_line
 
@@ -317,6 +348,8 @@ def _print_discovery(found: Discovery) -> None:
         say(evidence_line(found, entry))
     for caveat in found.caveats:
         say(f"note: {caveat}", style="yellow")
+    if found.influence is not None:
+        say(f"\n{found.influence}\n")
     if found.model is not None:
         tables.print_treatments(found.model.code.treatments)
     if found.status is not DiscoveryStatus.FINISHED:
@@ -324,11 +357,13 @@ def _print_discovery(found: Discovery) -> None:
     say(f"search and fit took {found.cost.seconds:.0f} s\n", style="dim")
 
 
-def _as_data(found: Discovery, scores: Sequence[Any], known: Agreement | None) -> dict[str, Any]:
+def _as_data(
+    found: Discovery, scores: Sequence[Any], known: Agreement | None, formula: FoundFormula | None
+) -> dict[str, Any]:
     from compsparse.report.evidence import evidence_line
 
     record = found.to_dict()
-    chosen = {key: record[key] for key in ("status", "graph", "evidence", "caveats", "cost")}
+    chosen = {key: record[key] for key in ("status", "graph", "evidence", "caveats", "cost", "influence")}
     return chosen | {
         "status_text": found.status.value,
         "modules": sorted(sorted(m) for m in found.modules),
@@ -338,6 +373,7 @@ def _as_data(found: Discovery, scores: Sequence[Any], known: Agreement | None) -
         "scores": scores_as_data(scores),
         "treatments": tables.treatments_as_data(found.model.code.treatments) if found.model else [],
         "beside_the_formula": known.sentences() if known else None,
+        "formula": formula and {"text": formula.text, "latex": formula.latex, "r2": formula.r2, "price": formula.price},
     }
 
 
@@ -371,6 +407,7 @@ def fit(
     out for the test.
     """
     from compsparse.models import fit_model, learned_nodes
+    from compsparse.models.explaining_rows import example_rows
     from compsparse.progress import shown
     from compsparse.report.fit_page import FitReport, fit_page
     from compsparse.training import TrainingStatus
@@ -387,7 +424,7 @@ def fit(
         say(str(known))
         n_train = len(split.target.values)
         say(f"\nfitting the mirrored network to {n_train:,} rows (random_state {seed}) …")
-    with ending_gently(_HEARD[1]), shown("fitting", n_stages=_SEARCH_TRAIN_SHARPEN - 1) as progress:
+    with ending_gently(tables.HEARD[1]), shown("fitting", n_stages=_SEARCH_TRAIN_SHARPEN - 1) as progress:
         fitted = fit_model(
             known,
             split.X,
@@ -411,6 +448,7 @@ def fit(
         assessment,
         n_parameters=fitted.size.parameters,
         learned=learned_nodes(fitted, split.X),
+        examples=example_rows(fitted, split.X, split.X_test, assessment, seed),
         status=fitted.status.value if was_cut else "",
         model_path=str(model),
         data_path=str(data),

@@ -50,6 +50,11 @@ PredictWithOption = Annotated[
     str | None,
     typer.Option(help="graph: the graph predicts alone; blend, the default: with models that know nothing of it."),
 ]
+HEARD = (
+    "Ctrl-C: the search ends; the best graph so far is fitted next (Ctrl-C again ends the fit too)",
+    "Ctrl-C: the fit ends with the best networks so far",
+)
+"""What is said at once at the first and at the second Ctrl-C."""
 REPORT, MODEL = Path("report.html"), Path("model.json")
 _KEPT_FOR_THE_REPORT, _KEPT_FOR_THE_PAGE = 0.25, 0.05
 """Shares of the time limit that search and fit leave to what follows."""

@@ -16,7 +16,7 @@ from compsparse.graph.json_format import from_dict as graph_from_dict
 from compsparse.graph.json_format import to_dict as graph_to_dict
 
 if TYPE_CHECKING:
-    from compsparse.models import Blend, FittedGraph
+    from compsparse.models import Blend, FittedGraph, Importances
 
 _FORMAT = "compsparse.discovery"
 _VERSION = 4
@@ -39,6 +39,7 @@ def discovery_to_dict(found: Discovery) -> dict[str, Any]:
             "caveats": list(found.caveats),
             "advice": list(found.advice),
             "turns": {output: table.to_dict() for output, table in found.turns.items()},
+            "influence": None if found.influence is None else found.influence.to_dict(),
             "model": None if found.model is None else found.model.to_dict(),
             "blend": None if found.blend is None else found.blend.to_dict(),
         }
@@ -69,6 +70,7 @@ def discovery_from_dict(data: Any) -> Discovery:
             caveats=tuple(_text(s) for s in data["caveats"]),
             advice=tuple(_text(s) for s in data["advice"]),
             turns={_text(output): TurnTable.from_dict(table) for output, table in data["turns"].items()},
+            influence=_influence(data.get("influence")),
             model=model,
             blend=_blend(data.get("blend"), model),
         )
@@ -131,6 +133,15 @@ def _numbers(*values: Any) -> None:
     for value in values:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise TypeError(f"expected a number, got {value!r}")
+
+
+def _influence(data: dict[str, Any] | None) -> Importances | None:
+    """Discoveries that were written before importances were measured have none."""
+    if data is None:
+        return None
+    from compsparse.models import Importances
+
+    return Importances.from_dict(data)
 
 
 def _model(data: dict[str, Any] | None) -> FittedGraph | None:

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     import numpy as np
 
     from compsparse.boxes import Bounds
+    from compsparse.checks import RandomState
     from compsparse.construct import Compiled, CompileMethod
+    from compsparse.discovery.runs.planning import NextPoints
+    from compsparse.discovery.runs.record import Runs, Surrogate
     from compsparse.models import Blend, FittedGraph, FoundFormula, Importances
 
 _CLEAR_OF_THRESHOLD, _CLEAR_OF_CHANCE = 0.5, 3.0
@@ -210,6 +213,9 @@ class Discovery:
         advice: sentences that hold for every graph of this source.
         turns: by output, which inputs change how every pair of others acts together, where that was measured. The
             tree follows from it; what is drawn inside wide nodes is one choice of several where parts overlap.
+        influence: which inputs and modules of the model matter within the rows that were searched; None where that was
+            not measured.
+        runs: of a simulator, where they were made for the search; they are not written to files.
         model: the fitted network with its scaling, if one was fitted.
         blend: the model and others of the same rows, which predict together; None where nothing was fitted beside it.
     """
@@ -225,6 +231,8 @@ class Discovery:
     caveats: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
     turns: Tables = field(default_factory=dict, repr=False)
+    influence: Importances | None = field(default=None, repr=False)
+    runs: Runs | None = field(default=None, compare=False, repr=False)
     model: FittedGraph | None = field(default=None, compare=False, repr=False)
     blend: Blend | None = field(default=None, compare=False, repr=False)
 
@@ -329,9 +337,37 @@ class Discovery:
             )
         return read_formula(self.model, X, y, **options)
 
+    def surrogate(self) -> Surrogate:
+        """The model that stands for a simulator, with its error on runs that it has not seen.
+
+        Raises:
+            ConfigError: the simulator was not run for a table.
+        """
+        from compsparse.discovery.runs.record import surrogate_of
+
+        return surrogate_of(*self._runs_and_model())
+
+    def next_points(self, n: int, *, target: float = 0.999, random_state: RandomState = None) -> NextPoints:
+        """Where to run a simulator next, and whether the surrogate is already as good as ``target``, an R2.
+
+        Raises:
+            ConfigError: the simulator was not run for a table.
+        """
+        from compsparse.discovery.runs.planning import next_points
+
+        return next_points(*self._runs_and_model(), n, target, random_state)
+
+    def _runs_and_model(self) -> tuple[FittedGraph, Runs]:
+        if self.model is None or self.runs is None:
+            raise ConfigError(
+                "a surrogate is fitted to runs of a simulator, and this discovery holds none: "
+                "discover(f, bounds=…, n_runs=500) makes them"
+            )
+        return self.model, self.runs
+
     def __str__(self) -> str:
-        lines = [str(self.graph), "", *(str(e) for e in self.evidence), self.status.value]
-        return "\n".join([*lines, *self.caveats])
+        lines = [str(self.graph), "", *(str(e) for e in self.evidence), self.status.value, *self.caveats]
+        return "\n".join(lines if self.influence is None else [*lines, "", str(self.influence)])
 
     def _repr_html_(self) -> str:
         return notebook_html(self, "discovery_html")

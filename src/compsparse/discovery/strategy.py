@@ -18,6 +18,8 @@ from compsparse.origin import Origin
 from compsparse.text import in_a_line
 
 if TYPE_CHECKING:
+    from compsparse.discovery.runs.record import Runs
+    from compsparse.models import Importances
     from compsparse.models.blending import Blend
     from compsparse.models.fitted_graph import FittedGraph
 
@@ -25,6 +27,14 @@ if TYPE_CHECKING:
 
 Completion = Callable[[FunctionGraph], tuple[FunctionGraph, tuple[str, ...]]]
 """Puts functions into the nodes of a graph, and says what is to be known of them."""
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """Importances of what was found; where they were not measured, why."""
+
+    importances: Importances | None = None
+    problem: str = ""
 
 
 @in_a_line
@@ -51,6 +61,8 @@ class Findings:
         turns: which inputs were seen to change how pairs of others act together, by output, where that was measured.
         complete: puts constituents into the graph that was grown, if the search knows them.
         fit: fits the final model of the graph, if there is to be one, and what predicts beside it.
+        runs: of a simulator, where they were made for the search.
+        weigh: says which inputs and modules of that model matter.
     """
 
     source: str
@@ -71,6 +83,8 @@ class Findings:
     turns: Tables = field(default_factory=dict)
     complete: Completion | None = None
     fit: Callable[[FunctionGraph], Fitted] | None = None
+    weigh: Callable[[FittedGraph], Weighed] | None = None
+    runs: Runs | None = None
 
 
 class Strategy(Protocol):
@@ -159,6 +173,7 @@ def assembled(findings: Findings) -> Discovery:
         graph, of_graph = findings.complete(graph)
     graph = graph.without_looking_at(findings.not_looked_at).from_origin(Origin.DISCOVERED)
     model, blend = (None, None) if findings.fit is None else _parts(findings.fit(graph))
+    weighed = Weighed() if model is None or findings.weigh is None else findings.weigh(model)
     seconds = findings.cost.seconds + time.perf_counter() - started
     return Discovery(
         graph=graph,
@@ -169,9 +184,16 @@ def assembled(findings: Findings) -> Discovery:
         account=findings.account,
         path=findings.path,
         noise=findings.noise,
-        caveats=(*findings.caveats, *of_graph, *([] if blend is None else [blend.sentence])),
+        caveats=(
+            *findings.caveats,
+            *of_graph,
+            *([] if blend is None else [blend.sentence]),
+            *filter(None, [weighed.problem]),
+        ),
         advice=findings.advice,
         turns=findings.turns,
+        influence=weighed.importances,
+        runs=findings.runs,
         model=model,
         blend=blend,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, Unpack, overload
 
@@ -13,6 +12,8 @@ from compsparse.discovery.boolean import TRUTH_TABLE, BooleanOptions
 from compsparse.discovery.data import DATA, DataOptions
 from compsparse.discovery.queries import QUERIES, QueryOptions
 from compsparse.discovery.record import Discovery
+from compsparse.discovery.runs import RUNS, RunsOptions
+from compsparse.discovery.runs.simulator import needed_arguments
 from compsparse.discovery.strategy import (
     Strategy,
     assembled,
@@ -25,7 +26,7 @@ from compsparse.discovery.strategy import (
 from compsparse.errors import ConfigError
 from compsparse.surroundings import usual_settings
 
-for _built_in in (QUERIES, TRUTH_TABLE, DATA):
+for _built_in in (RUNS, QUERIES, TRUTH_TABLE, DATA):
     register(_built_in)
 
 
@@ -47,6 +48,16 @@ def discover(
 
 @overload
 def discover(
+    data: Callable[..., Any],
+    y: None = None,
+    *,
+    strategy: Literal["runs"] | None = None,
+    **options: Unpack[RunsOptions],
+) -> Discovery: ...
+
+
+@overload
+def discover(
     data: npt.ArrayLike | Callable[..., Any],
     y: None = None,
     *,
@@ -63,12 +74,14 @@ def discover(data: Any, y: Any = None, *, strategy: str, **options: Any) -> Disc
 def discover(data: Any, y: Any = None, *, strategy: str | None = None, **options: Any) -> Discovery:
     """Finds the function graph of data or of a callable.
 
-    Three ways in:
+    Four ways in:
 
     - ``discover(X, y)``: a table and its target, or a data frame and the name of its target's column; options as in
       :func:`~compsparse.discovery.data.from_data`.
     - ``discover(f, bounds=[(low, high), …])``: a callable on a box, asked where it is worth it; options
       as in :func:`~compsparse.discovery.queries.from_queries`. It takes rows of all inputs, or a column of each.
+    - ``discover(f, bounds=…, n_runs=500)``: a simulator whose runs are dear or may fail, run so often; options as in
+      :func:`~compsparse.discovery.runs.from_runs`.
     - ``discover(table)`` with 2^n rows of zeros and ones, or ``discover(f, n_inputs=n)``: a Boolean
       function; options as in :func:`~compsparse.discovery.boolean.from_truth_table`.
 
@@ -119,12 +132,7 @@ def _is_box(y: Any) -> bool:
 
 def _by_rows(f: Callable[..., Any], options: Mapping[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]]:
     """A function of several inputs as one of rows, whose inputs are called as its arguments are."""
-    try:
-        parameters = inspect.signature(f).parameters.values()
-    except (TypeError, ValueError):  # a function of C
-        return f, dict(options)
-    by_place = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    needed = [p.name for p in parameters if p.kind in by_place and p.default is p.empty]
+    needed = needed_arguments(f)
     if len(needed) < 2:
         return f, dict(options)
     names = needed if options.get("names") is None else options["names"]

@@ -14,6 +14,9 @@ _HOME = {
     "assess": "assessment",
     "Blend": "blending",
     "HonestScore": "blending",
+    "Contribution": "row_explanation",
+    "RowExplanation": "row_explanation",
+    "explain_row": "explaining_rows",
     "FittedGraph": "fitted_graph",
     "fit_model": "fitting",
     "FittedConstant": "formulas.record",
@@ -34,6 +37,7 @@ __all__ = [
     "Assessment",
     "Blend",
     "ClassScore",
+    "Contribution",
     "FittedConstant",
     "FittedGraph",
     "FoundFormula",
@@ -43,8 +47,10 @@ __all__ = [
     "LearnedNodes",
     "PairStrength",
     "Picture",
+    "RowExplanation",
     "Score",
     "assess",
+    "explain_row",
     "fit_model",
     "importances",
     "learned_nodes",
@@ -66,6 +72,7 @@ if TYPE_CHECKING:
     from compsparse.models.assessment import Assessment, assess
     from compsparse.models.blending import Blend, HonestScore
     from compsparse.models.constituents import learned_nodes
+    from compsparse.models.explaining_rows import explain_row
     from compsparse.models.fitted_graph import FittedGraph
     from compsparse.models.fitting import fit_model
     from compsparse.models.formulas.entry import read_formula
@@ -73,4 +80,5 @@ if TYPE_CHECKING:
     from compsparse.models.influence.entry import importances
     from compsparse.models.influence.record import Importance, Importances, PairStrength
     from compsparse.models.pictures import LearnedNodes, Picture
+    from compsparse.models.row_explanation import Contribution, RowExplanation
     from compsparse.models.scores import ClassScore, Score

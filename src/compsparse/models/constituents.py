@@ -64,7 +64,7 @@ class Constituents:
     """
 
     def __init__(self, model: FittedGraph, table: Any, replica: int = 0):
-        encoded = model.code.encoded(table)
+        encoded = model.code.encoded(table, model.graph.unread)
         rows = np.random.default_rng(0).permutation(len(encoded))[:_MOST_ROWS]
         self.model, self.graph, self.replica = model, model.graph.pruned(), replica
         carried = node_values(model.network, torch.as_tensor(encoded[rows]), replica)
@@ -99,6 +99,11 @@ class Constituents:
             own = self._carried(name)[channel]
             shown = self._sign(name, channel) * (raw - own.mean()) / (own.std() or 1.0)
         return shown
+
+    def places(self, name: str) -> tuple[Axis, np.ndarray]:
+        """The axis of an input, and what the network reads at its places, (places, encoded columns)."""
+        (wire,) = self._wires[name]
+        return wire.axis, wire.codes
 
     # ---- pictures ------------------------------------------------------------------------
 

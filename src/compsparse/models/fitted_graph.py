@@ -7,11 +7,12 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
+from compsparse.checks import RandomState
 from compsparse.errors import DataError
 from compsparse.files import read_text, write_text
 from compsparse.graph import FunctionGraph
@@ -22,6 +23,9 @@ from compsparse.tables.coding import TableCode
 from compsparse.tables.targets import labels_as_array
 from compsparse.text import in_a_line, notebook_html
 from compsparse.training import TrainingStatus
+
+if TYPE_CHECKING:
+    from compsparse.models.row_explanation import RowExplanation
 
 
 @in_a_line
@@ -94,6 +98,12 @@ class FittedGraph:
         if self.classes is None:
             raise DataError("the model predicts numbers, not classes")
         return torch.softmax(torch.as_tensor(self.outputs(X)), -1).numpy()
+
+    def explain_row(self, row: Any, X: Any, *, target: Any = None, random_state: RandomState = None) -> RowExplanation:
+        """Why the model predicts what it predicts for one row: see :func:`compsparse.models.explain_row`."""
+        from compsparse.models.explaining_rows import explain_row
+
+        return explain_row(self, row, X, target=target, random_state=random_state)
 
     # ---- files ---------------------------------------------------------------------------
 

@@ -44,6 +44,7 @@ class Picture:
         values: (series, places) or (places down, places across).
         points: (rows, 2) where the data lie, for heat maps over numbers.
         value_range: what the axis of values should span, where pictures are to be compared.
+        here: a place along the axis and the value there, marked on a curve.
     """
 
     value_label: str
@@ -54,6 +55,7 @@ class Picture:
     points: np.ndarray | None = None
     value_range: tuple[float, float] | None = None
     note: str = ""
+    here: tuple[float | str, float] | None = None
 
     def frame(self) -> pandas.DataFrame:
         """The picture's table, one row a place."""

@@ -5,6 +5,7 @@ from compsparse.report.dynamics_charts import dynamics_figures
 from compsparse.report.figure import Figure
 from compsparse.report.importance_charts import importance_figures
 from compsparse.report.page import Section, render_page, table, write_page
+from compsparse.report.simulator_report import simulator_page
 from compsparse.report.terminal_chart import text_chart
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "dynamics_figures",
     "importance_figures",
     "render_page",
+    "simulator_page",
     "table",
     "text_chart",
     "write_page",

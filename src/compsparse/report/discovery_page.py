@@ -10,11 +10,14 @@ from pathlib import Path
 from compsparse.discovery import Discovery, DiscoveryStatus, Step
 from compsparse.discovery.agreement import Agreement
 from compsparse.models.assessment import Assessment
+from compsparse.models.formulas.record import FoundFormula
 from compsparse.models.pictures import LearnedNodes
+from compsparse.models.row_explanation import ExampleRow
 from compsparse.report.columns import treatments_sections
 from compsparse.report.evidence import confidence_labels, evidence_by_node, listed
 from compsparse.report.figure import Figure
 from compsparse.report.graph_view import graph_sections
+from compsparse.report.importance_charts import importance_figures, importance_sentences
 from compsparse.report.page import Section, usage, write_page
 from compsparse.report.predictions import (
     LEAST_UNEXPLAINED,
@@ -22,6 +25,7 @@ from compsparse.report.predictions import (
     own_score_text,
     predictions_section,
 )
+from compsparse.report.row_view import rows_section
 from compsparse.report.summary import summary
 
 _MOST_OUTPUTS = 6
@@ -35,6 +39,10 @@ class DiscoveryReport:
         learned: what the nodes of the model learned.
         assessment: how the model does on other rows than it was found in.
         agreement: how the graph stands to the formula behind the data, where that is known.
+        verdict: a sentence that comes before what was found.
+        formula: the formula that was read off the model, where one was asked for.
+        more: further sections, before what to keep in mind.
+        examples: single rows with what every input contributes.
         model_path, data_path: as the reader would type them.
         notes: more sentences for the reader.
     """
@@ -45,6 +53,10 @@ class DiscoveryReport:
     learned: LearnedNodes | None = None
     assessment: Assessment | None = None
     agreement: Agreement | None = None
+    verdict: str = ""
+    formula: FoundFormula | None = None
+    examples: Sequence[ExampleRow] = ()
+    more: Sequence[Section] = ()
     model_path: str = "model.json"
     data_path: str = "data.csv"
     notes: tuple[str, ...] = ()
@@ -53,7 +65,7 @@ class DiscoveryReport:
         """Every chart of the page."""
         found = self.assessment
         predicted = [] if found is None else assessment_figures(found)
-        return [*predicted, *path_figures(self.discovery)]
+        return [*predicted, *_importance_figures(self.discovery), *path_figures(self.discovery)]
 
 
 def discovery_page(path: str | Path, report: DiscoveryReport) -> Path:
@@ -61,15 +73,23 @@ def discovery_page(path: str | Path, report: DiscoveryReport) -> Path:
     found = report.discovery
     sections = [
         Section("", _banner(found) + _tiles(report)),
-        Section("What was found", _told([*summary(found, report.assessment), *_better(report)])),
+        Section("What was found", _told(_first(report))),
         *graph_sections(found.graph, report.learned, evidence_by_node(found), labels=confidence_labels(found)),
     ]
+    if report.formula is not None:
+        sections.insert(2, Section("The formula", _formula(report.formula)))
+    if found.influence is not None:
+        about = "".join(f"<p>{escape(s)}</p>" for s in importance_sentences(found.influence))
+        sections.append(Section("Which inputs matter", about, tuple(_importance_figures(found))))
     if report.assessment is not None:
         sections.append(predictions_section(report.assessment, better=""))
+    if report.examples:
+        sections.append(rows_section(report.examples))
     if report.agreement is not None:
         sections.append(Section("Beside the known formula", _told(report.agreement.sentences())))
     if figures := path_figures(found):
         sections.append(Section("How the search got there", _ABOUT_PATH, tuple(figures)))
+    sections += report.more
     if remarks := [*found.caveats, *report.notes, *found.advice]:
         sections.append(Section("What to keep in mind", _told(remarks)))
     if found.model is not None:
@@ -95,9 +115,10 @@ def _lead(report: DiscoveryReport) -> str:
     return f"The function graph of {listed(found.graph.outputs)}, {account}{rows}{test}.{verdict}"
 
 
-def _better(report: DiscoveryReport) -> list[str]:
+def _first(report: DiscoveryReport) -> list[str]:
+    """What was found in a few sentences, and where another model predicts better."""
     better = report.assessment.better_elsewhere if report.assessment else ""
-    return [better] if better else []
+    return list(filter(None, [report.verdict, *summary(report.discovery, report.assessment), better]))
 
 
 def _banner(found: Discovery) -> str:
@@ -122,6 +143,18 @@ def _tiles(report: DiscoveryReport) -> str:
 
 def _told(sentences: Sequence[str]) -> str:
     return f'<ul class="told">{"".join(f"<li>{escape(s)}</li>" for s in sentences)}</ul>'
+
+
+def _importance_figures(found: Discovery) -> list[Figure]:
+    return [] if found.influence is None else list(importance_figures(found.influence))
+
+
+def _formula(found: FoundFormula) -> str:
+    """The formula, what stays learned in it, its price, and the same in LaTeX."""
+    text, *rest = str(found).splitlines()
+    told = "".join(f"<p>{escape(sentence)}</p>" for sentence in rest)
+    latex = f"<details><summary>In LaTeX</summary><pre><code>{escape(found.latex)}</code></pre></details>"
+    return f'<pre class="formula"><code>{escape(text)}</code></pre>{told}{latex}'
 
 
 def _usage(report: DiscoveryReport) -> str:

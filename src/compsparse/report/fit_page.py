@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from html import escape
 from pathlib import Path
@@ -9,12 +10,14 @@ from pathlib import Path
 from compsparse.graph import FunctionGraph
 from compsparse.models.assessment import Assessment
 from compsparse.models.pictures import LearnedNodes
+from compsparse.models.row_explanation import ExampleRow
 from compsparse.report.columns import treatments_sections
 from compsparse.report.evidence import listed
 from compsparse.report.figure import Figure
 from compsparse.report.graph_view import graph_sections
 from compsparse.report.page import Section, usage, write_page
 from compsparse.report.predictions import assessment_figures, predictions_section
+from compsparse.report.row_view import rows_section
 from compsparse.tables.looking import Treatment
 
 
@@ -27,6 +30,7 @@ class FitReport:
         assessment: how the model does on the test rows.
         n_parameters: of one of the networks that predict together.
         learned: what the nodes learned.
+        examples: single rows with what every input contributes.
         status: a sentence on a fit that was cut short.
         model_path, data_path: as the reader would type them.
         treatments: what was done to the columns of the table.
@@ -38,6 +42,7 @@ class FitReport:
     _: KW_ONLY
     n_parameters: int
     learned: LearnedNodes | None = None
+    examples: Sequence[ExampleRow] = ()
     status: str = ""
     model_path: str = "model.json"
     data_path: str = "data.csv"
@@ -58,6 +63,7 @@ def fit_page(path: str | Path, report: FitReport) -> Path:
         Section("", "".join(f'<div class="banner" role="alert">{escape(sentence)}</div>' for sentence in told)),
         *graph_sections(report.graph, report.learned, {}, f"<p>{escape(_facts(report))}</p>"),
         predictions_section(found, better=found.better_elsewhere),
+        *([rows_section(report.examples)] if report.examples else []),
         *treatments_sections(report.treatments),
         Section("Use the model", usage(python, "model", report.model_path, report.data_path)),
     ]

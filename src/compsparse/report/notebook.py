@@ -11,14 +11,17 @@ from compsparse.discovery import Discovery, DiscoveryStatus, Evidence
 from compsparse.graph import FunctionGraph, draw_svg
 from compsparse.report.evidence import listed
 from compsparse.report.graph_view import without_many_unread
+from compsparse.report.importance_charts import importance_sentences, importance_table
 from compsparse.report.page import table
 from compsparse.report.pictures import picture_svg
+from compsparse.report.row_view import contributions_table
 from compsparse.report.summary import summary
 
 if TYPE_CHECKING:  # records are read here, nothing is computed
     from compsparse.bounds import BoundTable
     from compsparse.construct import Compiled
-    from compsparse.models import FittedGraph
+    from compsparse.discovery import Explanation
+    from compsparse.models import FittedGraph, Importances, RowExplanation
     from compsparse.models.pictures import Picture
     from compsparse.sparse import Memorised
 
@@ -33,6 +36,9 @@ _STYLE = """<style>
 .compsparse .pic .grid { stroke: #8884; } .compsparse .pic .row { fill: #fff; opacity: 0.75; }
 .compsparse .legend { font-size: 11px; } .compsparse .legend span { margin-right: 12px; }
 .compsparse .legend i { display: inline-block; width: 9px; height: 9px; margin-right: 4px; }
+.compsparse .bar { display: block; position: relative; min-width: 120px; height: 10px; background: #8882; }
+.compsparse .bar i { position: absolute; top: 0; height: 100%; } .compsparse .bar .more { background: #2563eb; }
+.compsparse .bar .less { background: #c2410c; } .compsparse .pic .here { fill: #c2410c; stroke: #fff; }
 .compsparse .number { text-align: right; } .compsparse summary { cursor: pointer; }
 </style>"""
 
@@ -43,9 +49,16 @@ def discovery_html(found: Discovery) -> str:
     parts = [_told([*ended, *summary(found)]), _drawing(found.graph)]
     if entries := [e for e in found.evidence if e.members in found.modules]:
         parts.append(_groups(entries, found))
+    if found.influence is not None:
+        parts.append(_importances(found.influence))
     if remarks := [*found.caveats, *found.advice]:
         parts.append(f"<details><summary>What to keep in mind ({len(remarks)})</summary>{_told(remarks)}</details>")
     return _whole(*parts)
+
+
+def explanation_html(found: Explanation) -> str:
+    """How faithful the graph is to the model, then what was found."""
+    return _whole(_told([found.fidelity.sentence])) + discovery_html(found.discovery)
 
 
 def evidence_html(entry: Evidence) -> str:
@@ -104,6 +117,11 @@ def picture_html(picture: Picture) -> str:
     return _whole(f"<div>{picture_svg(picture)}</div>", f"<p>{escape(picture.note)}</p>" if picture.note else "")
 
 
+def row_html(found: RowExplanation) -> str:
+    """The prediction beside the average, and what every input and node adds."""
+    return _whole(_told([found.sentence]), contributions_table(found))
+
+
 def verdict_html(verdict: Any) -> str:
     """The statement, the verdict in a sentence, the first chart, and folded away the rule and the figures.
 
@@ -158,6 +176,11 @@ def _groups(entries: Sequence[Evidence], found: Discovery) -> str:
     ]
     columns = ["how sure", "group", *["for"] * several, "what was seen"]
     return table(columns, rows) + _left_out(len(entries), "group")
+
+
+def _importances(found: Importances) -> str:
+    told = _told(importance_sentences(found))
+    return f"<details><summary>Which inputs matter</summary>{importance_table(found)}{told}</details>"
 
 
 def _left_out(n: int, what: str) -> str:

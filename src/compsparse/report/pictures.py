@@ -61,6 +61,11 @@ def _curves(picture: Picture) -> str:
         colour = COLOURS[i % len(COLOURS)]
         spots = [(x, up(min(max(float(v), low), high))) for x, v in zip(places, row, strict=True)]
         parts.append(_marks(spots, colour, picture.across.has_levels))
+    if picture.here is not None:
+        place, value = picture.here
+        x = float(picture.across.ticks.index(place)) if isinstance(place, str) else place
+        x = min(max(x, along.low), along.high)
+        parts.append(f'<circle class="here" cx="{along(x):.1f}" cy="{up(min(max(value, low), high)):.1f}" r="5"/>')
     return _svg(parts, _LEFT + _PLOT_WIDTH + 18, _bottom(picture.across), picture) + _legend(picture)
 
 

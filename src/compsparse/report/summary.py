@@ -10,14 +10,20 @@ from compsparse.discovery import Confidence, Discovery, Evidence
 from compsparse.models.assessment import Assessment
 from compsparse.models.scores import ClassScore, Score
 from compsparse.report.evidence import listed
+from compsparse.report.importance_charts import what_matters
 
 _MOST_GROUPS = 6
 
 
 def summary(found: Discovery, assessment: Assessment | None = None) -> list[str]:
     """Which inputs act, which of them act through one number, and how well that predicts."""
-    sentences = [_which_act(found), *_groups(found)]
+    sentences = [_which_act(found), *_groups(found), *_what_matters(found)]
     return sentences if assessment is None else [*sentences, *_accuracy(assessment)]
+
+
+def _what_matters(found: Discovery) -> list[str]:
+    sentence = "" if found.influence is None else what_matters(found.influence)
+    return [sentence] if sentence else []
 
 
 def _which_act(found: Discovery) -> str:

@@ -98,6 +98,7 @@ class DataStrategy:
         request = read_request(data, y, options)
         # torch is loaded where there is something to train
         from compsparse.discovery.data.evidence import module_evidence
+        from compsparse.discovery.data.influence import weighed
         from compsparse.discovery.data.outputs import search_outputs
 
         found = search_outputs(request)
@@ -123,6 +124,7 @@ class DataStrategy:
                 "Inert means without an effect that these rows can show; more rows or less noise may show one.",
             ),
             fit=(lambda graph: _fitted(graph, request, found.left)) if request.fit else None,
+            weigh=lambda model: weighed(model, data, y, options, request.seed),
         )
 
 

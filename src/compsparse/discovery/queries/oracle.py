@@ -171,4 +171,7 @@ def _check_finite(values: np.ndarray, x: np.ndarray, what: str) -> None:
     if len(bad):
         worst = values[bad[0]][~np.isfinite(values[bad[0]])][0]
         place = ", ".join(f"{v:.6g}" for v in x[bad[0]])
-        raise DataError(f"{what} is {worst} at ({place}); choose bounds on which it is finite")
+        raise DataError(
+            f"{what} is {worst} at ({place}); choose bounds on which it is finite, or "
+            "give n_runs=500: then single runs may fail"
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Required, TypedDict, Unpack
 
 import numpy as np
@@ -22,6 +23,7 @@ from compsparse.discovery.queries.limits import FINEST_SHARE
 from compsparse.discovery.queries.oracle import Oracle
 from compsparse.discovery.queries.run import Question, Run, default_budget
 from compsparse.discovery.record import Cost, Discovery
+from compsparse.discovery.runs.simulator import Simulator
 from compsparse.discovery.strategy import Findings, assembled, check_no_target, is_function, known_options
 from compsparse.errors import ConfigError, DataError
 from compsparse.progress import Progress, check_progress
@@ -39,6 +41,8 @@ class QuerySettings(TypedDict, total=False):
         progress: hears how much of the budget is spent.
         time_limit: seconds.
         units: of inputs and outputs, such as ``{"rho": "kg/m^3"}``: groups that are pure numbers are preferred.
+        n_jobs: processes that answer at once; -1 takes all cores.
+        store: a file that keeps the answers, so that the same rows are not asked again; give a random_state with it.
     """
 
     budget: int | None
@@ -47,6 +51,8 @@ class QuerySettings(TypedDict, total=False):
     progress: Progress | None
     time_limit: float | None
     units: Mapping[str, str] | None
+    n_jobs: int
+    store: str | Path | None
 
 
 class QueryOptions(QuerySettings, total=False):
@@ -118,6 +124,9 @@ class QueryStrategy:
         rng = generator_from(options.get("random_state"))
         if not callable(data):
             raise DataError(f"expected a callable, got {type(data).__name__}")
+        if options.get("store") is not None or options.get("n_jobs", 1) != 1:
+            called = names or input_names(len(box))
+            data = Simulator(data, called, n_jobs=options.get("n_jobs", 1), store=options.get("store"))
         oracle = Oracle(data, box, budget, deadline, check_progress(options.get("progress")))
         run = Run(question, oracle, rng)
         found = run.findings()
@@ -134,6 +143,10 @@ class QueryStrategy:
             cost=Cost(oracle.seconds, oracle.evaluations, oracle.budget),
             noise=run.noise,
             caveats=found.caveats,
+            advice=(
+                "No model was fitted to the answers: n_runs=500 runs the function for a table, and gives a surrogate "
+                "with its error and the importances of the inputs.",
+            ),
             turns=found.turns,
         )
 

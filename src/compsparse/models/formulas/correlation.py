@@ -11,6 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.interpolate import BSpline
 
+LARGEST = 1e100
+"""Values of a form that are larger, or not finite, cannot be computed with: their squares overflow."""
 _PIECES_OF_LINK, _PIECES = 14, 6
 _SETS_AT_ONCE = 20_000
 
@@ -39,7 +41,7 @@ class Link:
 
     def against(self, columns: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         """1 - rho^2, the coefficients of the columns, and the link's values at the rows."""
-        if not np.isfinite(columns).all():
+        if not (np.abs(columns) < LARGEST).all():
             return np.inf, np.zeros(columns.shape[1]), np.zeros(len(columns))
         centred = columns - columns.mean(0)
         spread = centred.std(0)

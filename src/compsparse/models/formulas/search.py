@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,6 +12,7 @@ from compsparse.clock import Deadline
 from compsparse.graph import FunctionGraph
 from compsparse.graph.formula import Apply, Argument, Formula, substitute
 from compsparse.models.formulas.calculus import value_of
+from compsparse.models.formulas.correlation import LARGEST
 from compsparse.models.formulas.polishing import Polished, free_form, polished, rounded, score_of, simplified
 from compsparse.models.formulas.reading import NodeForm, forms_of, with_links
 
@@ -90,7 +92,7 @@ class Search:
             formulas[node.name] = substitute(form.formula, [formulas[p] for p in node.parents])
             with np.errstate(all="ignore"):
                 values[node.name] = value_of(form.formula, [values[p] for p in node.parents], ())
-            if not np.isfinite(values[node.name]).all():
+            if not (np.abs(values[node.name]) < LARGEST).all():
                 return None
         root = self.graph[self.root]
         parents = [values[p] for p in root.parents]
@@ -121,9 +123,12 @@ class Search:
         for formula in formulas:
             with np.errstate(all="ignore"):
                 rest = value_of(formula, self.columns, ()) - self.y
-            if np.isfinite(rest).all():
+                squares = float((rest**2).sum())
+            if not np.isfinite(squares):
+                continue
+            with suppress(OverflowError):  # a constant of its one form is beyond floats
                 start = free_form(formula, self.columns)[1]
-                starts.append((score_of(start.formula, len(start.values), float((rest**2).sum()), len(rest)), start))
+                starts.append((score_of(start.formula, len(start.values), squares, len(rest)), start))
         starts.sort(key=lambda pair: pair[0])
         tried = (polished(start, self.columns, self.y) for _, start in starts[:_POLISHED])
         found = sorted((done for done in tried if done is not None), key=lambda done: done.score)

@@ -24,6 +24,8 @@ from compsparse.surroundings import usual_settings
 from compsparse.tables.columns import Table
 from compsparse.tables.inputs import LeftOutColumn, NumberColumn
 
+_MOST_EVALUATIONS = 10**7
+
 
 @suggests_options
 @usual_settings()
@@ -47,7 +49,7 @@ def importances(
     Args:
         function: a callable of an array (rows, inputs), a function graph, a fitted graph, or a fitted estimator with
             ``predict``; of classes the probabilities are explained. Several answers to a row are added up.
-        X: rows within which the function is asked.
+        X: rows within which the function is asked; of a fitted graph only the columns that it reads are.
         bounds: the box on which it is asked.
         modules: sets of inputs by name; by default those of the function's own graph, where it has one.
         names: of the inputs, where neither the function nor its bounds say them.
@@ -64,21 +66,23 @@ def importances(
     ('x0', True, True)
     """
     rng = generator_from(random_state)
-    n_evaluations = check_count("n_evaluations", n_evaluations)
+    n_evaluations = check_count("n_evaluations", n_evaluations, most=_MOST_EVALUATIONS)
     if (X is None) == (bounds is None):
         raise ConfigError("give bounds for Sobol indices over a box, or rows X for effects within the data")
     subject = questioned_function(function)
     if X is not None:
         table = _table(subject, X, names)
-        sets = module_sets(subject.graph, modules, table.names or ())
+        sets = module_sets(subject, modules, table.names or ())
         return within_data(subject, table, sets, n_evaluations, rng)
     called = _names(subject, bounds, names)
     sides = read_box(bounds, called)
-    return over_box(subject, called, sides, module_sets(subject.graph, modules, called), n_evaluations, rng)
+    return over_box(subject, called, sides, module_sets(subject, modules, called), n_evaluations, rng)
 
 
 def _table(subject: Questioned, X: Any, names: Sequence[str] | None) -> Table:
     table = Table.of(X, names)
+    if subject.read_from is not None:
+        return subject.read_from(table)
     if subject.names is None:
         return table if table.names is not None else table.named(input_names(len(table.columns)))
     if table.names is None:

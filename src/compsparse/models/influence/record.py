@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from compsparse.checks import check_name_list
 from compsparse.errors import DataError
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
     import pandas
 
 Meaning = Literal["Sobol indices", "effects within the data"]
-_MOST_LINES = 12
+_MOST_LINES, _LONGEST_NAME = 12, 40
+_FAINTEST = 1e-3
+"""Strength of a pair below which it is not said to act together."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,39 @@ class Importances:
                 return pair
         raise DataError(f"the pair of {first!r} and {second!r} was not asked for")
 
+    @property
+    def together(self) -> tuple[PairStrength, ...]:
+        """Pairs that act together beyond what chance gives, the strongest first."""
+        return tuple(p for p in self.pairs if p.strength > max(2 * p.error, _FAINTEST))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Importances:
+        """Reads what :meth:`to_dict` made.
+
+        Raises:
+            TypeError, ValueError, KeyError: something is missing or wrong; a discovery says so of itself.
+        """
+        if data["meaning"] not in get_args(Meaning):
+            raise ValueError(f"no kind of importances: {data['meaning']!r}")
+        inputs, modules = (
+            tuple(Importance(**{**entry, "members": tuple(entry["members"])}) for entry in data[which])
+            for which in ("inputs", "modules")
+        )
+        pairs = tuple(PairStrength(**{**entry, "pair": tuple(entry["pair"])}) for entry in data["pairs"])
+        not_asked = tuple((str(a), str(b)) for a, b in data["pairs_not_asked"])
+        lists = {"inputs": inputs, "modules": modules, "pairs": pairs, "pairs_not_asked": not_asked}
+        found = cls(**{**data, **lists})
+        numbers = [x for i in (*inputs, *modules) for x in (i.first, i.first_error, i.total, i.total_error)]
+        numbers += [x for p in pairs for x in (p.strength, p.error)]
+        for number in (*numbers, found.noise, found.n_evaluations, found.n_lost):
+            if isinstance(number, bool) or not isinstance(number, (int, float)):
+                raise TypeError(f"expected a number, got {number!r}")
+        return found
+
     def frame(self) -> pandas.DataFrame:
         """Inputs and modules, one row each."""
         library: Any = needs("pandas", "tables", "report")
@@ -113,20 +149,29 @@ class Importances:
     def __str__(self) -> str:
         ranked = sorted(self.inputs, key=lambda i: -i.total)
         shown, left_out = ranked[:_MOST_LINES], ranked[_MOST_LINES:]
-        lines = [f"{self.meaning}, from {self.n_evaluations:,} answers", f"{'':24}  alone          in all"]
-        lines += [_line(entry.name, entry) for entry in shown]
+        entries = [(i.name, i) for i in shown]
+        entries += [("{" + ", ".join(m.members) + "}", m) for m in self.modules[:_MOST_LINES]]
+        pairs = [(" and ".join(p.pair), p) for p in self.together[:_MOST_LINES]]
+        width = min(max((len(name) for name, _ in [*entries, *pairs]), default=0), _LONGEST_NAME)
+        lines = [
+            f"importance as a share of the variance, ± one standard error ({self.meaning}, "
+            f"{self.n_evaluations:,} answers)",
+            f"  {'':{width}}  alone          in all",
+            *(f"  {_cut(name, width):{width}}  {_shares(entry)}" for name, entry in entries),
+        ]
         if left_out:
             lines.append(f"  and {len(left_out)} inputs of {left_out[0].total:.3f} in all at most")
-        lines += [_line("{" + ", ".join(m.members) + "}", m) for m in self.modules[:_MOST_LINES]]
-        together = [p for p in self.pairs if p.strength > 2 * p.error][:_MOST_LINES]
-        if together:
+        if pairs:
             lines.append("act together")
-        lines += [f"  {' and '.join(p.pair):22}  {p.strength:.3f} ± {p.error:.3f}" for p in together]
+        lines += [f"  {_cut(name, width):{width}}  {p.strength:.3f} ± {p.error:.3f}" for name, p in pairs]
         if self.noise:
             lines.append(f"noise makes {self.noise:.1%} of the variance of the answers")
         return "\n".join(lines)
 
 
-def _line(name: str, entry: Importance) -> str:
-    first, total = f"{entry.first:.3f} ± {entry.first_error:.3f}", f"{entry.total:.3f} ± {entry.total_error:.3f}"
-    return f"  {name:22}  {first}  {total}"
+def _shares(entry: Importance) -> str:
+    return f"{entry.first:.3f} ± {entry.first_error:.3f}  {entry.total:.3f} ± {entry.total_error:.3f}"
+
+
+def _cut(name: str, width: int) -> str:
+    return name if len(name) <= width else f"{name[: width - 1]}…"

@@ -122,13 +122,17 @@ def within_data(
         controls={},
     )
     inputs = tuple(singles.importance(name, (name,)) for name in names)
-    pairs, not_asked = pairs_worth_asking(inputs, max(n_evaluations - ask.n_evaluations, 0) // (3 * len(rows)))
+    left = max(n_evaluations - ask.n_evaluations, 0)
+    pairs, not_asked = pairs_worth_asking(inputs, left // (3 * n_blocks))
+    per_block = min(len(rows) // n_blocks, left // (3 * n_blocks * max(len(pairs), 1)))
+    among = np.arange(len(rows)).reshape(n_blocks, -1)[:, :per_block].ravel()
+    here = at[among]
     strengths = []
     for a, b in pairs:
         i, j = places[a][0], places[b][0]
-        both = copula.drawn(np.array([i, j]), at)
-        only = [[both[k] if k == m else c[used][at] for k, c in enumerate(table.columns)] for m in (i, j)]
-        mixed = (f - ask(only[0]) - ask(only[1]) + ask(both)) / scale
+        both = copula.drawn(np.array([i, j]), here)
+        only = [[both[k] if k == m else c[used][here] for k, c in enumerate(table.columns)] for m in (i, j)]
+        mixed = (f[among] - ask(only[0]) - ask(only[1]) + ask(both)) / scale
         strengths.append(singles.pair((a, b), ask.means(mixed**2)))
     return Importances(
         meaning="effects within the data",
