@@ -7,8 +7,8 @@ import pytest
 
 import compsparse as cs
 from compsparse.discovery import Discovery
-from compsparse.discovery.structure.group_search import Slopes, find_groups
-from compsparse.discovery.structure.groups import Group
+from compsparse.discovery.structure.group_search import SampledSlopes, find_groups
+from compsparse.discovery.structure.groups import InputGroup
 from compsparse.errors import ConfigError
 from compsparse.models import fit_model
 
@@ -152,11 +152,11 @@ def test_rows_tell_groups_and_the_model_has_their_shape():
 
 
 def test_the_space_of_exponents_is_spanned_by_slopes():
-    """Slopes along logarithms of F(x^p, x^q) are combinations of p and q, here with random coefficients."""
+    """SampledSlopes along logarithms of F(x^p, x^q) are combinations of p and q, here with random coefficients."""
     rng = np.random.default_rng(0)
     rows = np.array([[1.0, -1, 0, 2, 0], [0, 1, 1, 0, -2]])
     mean = rng.standard_normal((60, 2)) @ rows
-    slopes = Slopes.with_errors(mean, np.full(mean.shape, 1e-6), rng)
+    slopes = SampledSlopes.with_errors(mean, np.full(mean.shape, 1e-6), rng)
     found = find_groups(slopes, "abcde", 3.0, "product")
     assert found is not None
     assert {g.formula for g in found.groups} == {"a d^2 / b", "b c / e^2"}
@@ -166,17 +166,17 @@ def test_the_space_of_exponents_is_spanned_by_slopes():
 def test_a_group_too_weak_to_be_counted_leaves_the_question_open():
     rng = np.random.default_rng(0)
     mean = rng.standard_normal((60, 2)) * [1.0, 0.02] @ np.array([[1.0, 1, 1, 1], [1, -1, 1, -1]])
-    slopes = Slopes.with_errors(mean, np.full(mean.shape, 0.01), rng)
+    slopes = SampledSlopes.with_errors(mean, np.full(mean.shape, 0.01), rng)
     assert find_groups(slopes, "abcd", 3.0, "product") is None
 
 
 @pytest.mark.parametrize(
     ("group", "text"),
     [
-        (Group(("rho", "V", "mu"), (1.0, 2.0, -1.0), (0.0,) * 3, "product"), "rho V^2 / mu"),
-        (Group(("L", "g"), (0.5, -0.5), (0.0,) * 2, "product"), "L^(1/2) / g^(1/2)"),
-        (Group(("a", "b"), (-1.0, -2.0), (0.0,) * 2, "product"), "1 / (a b^2)"),
-        (Group(("a", "b"), (1.0, -0.25), (0.0,) * 2, "sum"), "a - 0.25 b"),
+        (InputGroup(("rho", "V", "mu"), (1.0, 2.0, -1.0), (0.0,) * 3, "product"), "rho V^2 / mu"),
+        (InputGroup(("L", "g"), (0.5, -0.5), (0.0,) * 2, "product"), "L^(1/2) / g^(1/2)"),
+        (InputGroup(("a", "b"), (-1.0, -2.0), (0.0,) * 2, "product"), "1 / (a b^2)"),
+        (InputGroup(("a", "b"), (1.0, -0.25), (0.0,) * 2, "sum"), "a - 0.25 b"),
     ],
 )
 def test_formulas_are_written_as_one_reads_them(group, text):

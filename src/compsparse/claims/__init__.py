@@ -20,13 +20,14 @@ from compsparse.claims.rules import (
     share_interval,
 )
 from compsparse.claims.running import UnreadableVerdicts, keep, kept, run_claim
-from compsparse.claims.statements import STATES, Statement, all_statements
+from compsparse.claims.statements import STATES, DocumentStatement, all_statements
 
 __all__ = [
     "PROFILES",
     "STATES",
     "Bar",
     "Claim",
+    "DocumentStatement",
     "Finding",
     "Interval",
     "KnownVerdict",
@@ -36,7 +37,6 @@ __all__ = [
     "Profile",
     "Standing",
     "StatedExponent",
-    "Statement",
     "UnreadableVerdicts",
     "Verdict",
     "all_claims",

@@ -42,6 +42,7 @@ class Measured:
     expected: str = ""
 
 
+@in_a_line
 @dataclass(frozen=True)
 class Bar:
     """One premise or rule, as a TOML file declares it.

@@ -7,12 +7,12 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 from compsparse.claims.claim import Finding, Outcome
-from compsparse.claims.p_star import Measured
+from compsparse.claims.p_star import MeasuredComplexity
 from compsparse.claims.rules import RULE, StatedExponent, all_of, judge_law
 from compsparse.measures import Law, fit_law
 from compsparse.report.figure import Figure
 
-Variable = Callable[[Measured], float]
+Variable = Callable[[MeasuredComplexity], float]
 
 
 @dataclass(frozen=True)
@@ -26,10 +26,10 @@ class LawPart:
     """
 
     name: str
-    points: Sequence[Measured]
+    points: Sequence[MeasuredComplexity]
     variables: Mapping[str, Variable]
     stated: Mapping[str, StatedExponent]
-    group: Callable[[Measured], Hashable] | None = None
+    group: Callable[[MeasuredComplexity], Hashable] | None = None
 
     def law(self) -> Law | None:
         """The fitted law; None where a P* was not seen from both sides."""
@@ -72,7 +72,7 @@ def law_finding(parts: Sequence[LawPart], figure: Figure, caveats: tuple[str, ..
 
 def law_figure(
     title: str,
-    series: Sequence[tuple[str, Sequence[Measured]]],
+    series: Sequence[tuple[str, Sequence[MeasuredComplexity]]],
     x: Variable,
     x_title: str,
     *,

@@ -21,7 +21,7 @@ _MOST_SEEDS = 1000
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredComplexity:
     """All runs of one setting, and the training-set size they put P* at.
 
     Attributes:
@@ -53,7 +53,7 @@ def measure_p_star(
     around: Sequence[float] = _AROUND,
     device: str | None = None,
     progress: Progress | None = None,
-) -> Measured:
+) -> MeasuredComplexity:
     """Runs the setting at sizes around the guess, all sizes and seeds as one program.
 
     Args:
@@ -82,7 +82,7 @@ def measure_p_star(
         specs = [replace(setting, n_train=n, seed=seed) for n in sizes for seed in seeds]
         runs += zip(specs, HierarchyRun.run(specs, device=device, progress=listener), strict=True)
         errors = _by_size(runs, lambda result: result["test_error"])
-        found = Measured(setting, threshold(errors, _ERROR, random_state=0), tuple(runs))
+        found = MeasuredComplexity(setting, threshold(errors, _ERROR, random_state=0), tuple(runs))
         tried = {run.n_train for run, _ in runs}
         if found.p_star.bracketed:
             return found

@@ -33,7 +33,7 @@ _NAME = re.compile(r"`([a-z0-9-]+)`")
 
 
 @dataclass(frozen=True)
-class Statement:
+class DocumentStatement:
     """A statement of a document.
 
     Attributes:
@@ -63,15 +63,15 @@ class Statement:
 
 
 @cache
-def all_statements() -> tuple[Statement, ...]:
+def all_statements() -> tuple[DocumentStatement, ...]:
     """Every statement, in the order of the documents."""
     return tuple(statement for _, statements in _documents().values() for statement in statements)
 
 
 @cache
-def _documents() -> dict[str, tuple[str, list[Statement]]]:
+def _documents() -> dict[str, tuple[str, list[DocumentStatement]]]:
     """By title, what is said before its statements and these."""
-    found: dict[str, tuple[str, list[Statement]]] = {}
+    found: dict[str, tuple[str, list[DocumentStatement]]] = {}
     for file in sorted((resources.files(_DOCUMENTS) / "documents").iterdir(), key=lambda file: file.name):
         told = tomllib.loads(file.read_text(encoding="utf-8"))
         _, statements = found.setdefault(told["title"], (told.get("lead", ""), []))
@@ -79,11 +79,11 @@ def _documents() -> dict[str, tuple[str, list[Statement]]]:
     return found
 
 
-def _read(document: str, row: dict[str, Any]) -> Statement:
+def _read(document: str, row: dict[str, Any]) -> DocumentStatement:
     corrections: tuple[int, ...] = tuple(row.pop("corrections", ()))
     texts: dict[str, Any] = {name: str(text).replace("\n", " ").strip() for name, text in row.items()}
     try:
-        statement = Statement(document, corrections=corrections, **texts)
+        statement = DocumentStatement(document, corrections=corrections, **texts)
     except TypeError as error:
         raise ConfigError(f"the register of {document!r} has a row that is not read: {error}") from None
     check_choice(f"the state of {statement.place!r}", statement.state, get_args(State))
@@ -105,7 +105,7 @@ def theory_tables() -> str:
     return "\n\n".join(sections)
 
 
-def _row(statement: Statement) -> str:
+def _row(statement: DocumentStatement) -> str:
     numbers = ", ".join(map(str, statement.corrections))
     correction = f"row{'s' * (len(statement.corrections) > 1)} {numbers}" if numbers else ""
     claim = statement.claim or "none: definition"

@@ -52,32 +52,57 @@ def claims_list(
     else:
         for heading, names in _by_source(claims).items():
             out.print(Text(heading, style="bold"), soft_wrap=True)
-            out.print(Padding(Text(", ".join(map(_with_verdicts, names))), (0, 0, 0, 2)), highlight=False)
-        say("\nin brackets: the verdicts of the last runs, quick / full, - where none is recorded", style="dim")
-        say("what one of them says: compsparse claims list NAME; to run it: compsparse claims run NAME", style="dim")
+            for line in _packed([_with_sign(name) for name in names], out.width - 2):
+                out.print(Padding(Text(line), (0, 0, 0, 2)), highlight=False)
+        say(
+            "  as last run: + supported or holds, x refuted, ~ inconclusive; no sign where none is recorded",
+            style="dim",
+        )
+        say("more of one: compsparse claims list NAME; to run it: compsparse claims run NAME", style="dim")
 
 
 _SOURCES = {
     "Tomasini": "Random hierarchies (Cagnetta et al. 2024, Tomasini and Wyart 2024)",
     "Bruna": "Sparse inference, memorisation, depth (Bruna and others)",
     "Xu et al.": "Training with the square loss (Xu et al. 2022)",
-    "Poggio": "Compositional sparsity (Poggio 2022 and 2023)",
+    "Poggio": "Compositional sparsity (Poggio 2022 and 2023; Danhofer et al. 2025)",
+    "Danhofer": "Compositional sparsity (Poggio 2022 and 2023; Danhofer et al. 2025)",
 }
 """The heading of a source, by a word of it; the first word that is there counts."""
 
 
 def _by_source(claims: Sequence[Claim]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {heading: [] for heading in [*reversed(_SOURCES.values()), "Other sources", "Checks"]}
+    found: dict[str, list[str]] = {
+        heading: [] for heading in [*dict.fromkeys(reversed(_SOURCES.values())), "Other sources", "Checks"]
+    }
     for claim in claims:
         heading = next((told for word, told in _SOURCES.items() if word in claim.source), "Other sources")
         found["Checks" if claim.is_check else heading].append(claim.name)
     return {heading: names for heading, names in found.items() if names}
 
 
-def _with_verdicts(name: str) -> str:
-    from compsparse.claims.known import verdicts_in_short
+_SIGNS = {"supported": "+", "holds": "+", "refuted": "x", "fails": "x", "inconclusive": "~", "not made": "~"}
 
-    return f"{printable(name)} ({verdicts_in_short(name)})"
+
+def _with_sign(name: str) -> str:
+    """The name with the verdict of its last full run, or of the quick one where there is none."""
+    from compsparse.claims import known_verdicts
+
+    known = (known_verdicts().get((name, profile)) for profile in ("full", "quick"))
+    last = next((verdict.word for verdict in known if verdict is not None), "")
+    return printable(name) + _SIGNS.get(last, last)
+
+
+def _packed(names: Sequence[str], width: int) -> list[str]:
+    """The names in as few lines as that takes, each on the first line that has room: all are to fit on one screen."""
+    lines: list[str] = []
+    for name in sorted(names, key=len, reverse=True):
+        place = next((i for i, line in enumerate(lines) if len(line) + 2 + len(name) <= width), None)
+        if place is None:
+            lines.append(name)
+        else:
+            lines[place] += f"  {name}"
+    return lines
 
 
 def _known(claim: Claim) -> dict[str, dict[str, str]]:

@@ -15,9 +15,9 @@ from compsparse.construct.explicit import ExplicitReLU, ExplicitSize, SparseLaye
 from compsparse.construct.explicit_files import explicit_to_onnx, load_explicit, save_explicit
 from compsparse.construct.fitted import fitted_graph_formulas, model_graph, network_graph
 from compsparse.construct.gadget import RoundedRange, rounding_error
-from compsparse.construct.local_polynomials import LocalPolynomials, local_polynomials
 from compsparse.construct.opaque import DeclaredBounds
 from compsparse.construct.other_units import SquaredReLU, ThresholdNetwork, compile_thresholds, tensor_spline
+from compsparse.construct.polynomial_cells import LocalPolynomials, local_polynomials
 from compsparse.construct.record import Compiled, CompiledNode
 from compsparse.construct.refutation import CertificateError, LargestError, largest_error
 from compsparse.construct.self_similar import HAT, StraightPieces, hat_network, self_similar_network, takagi_network

@@ -11,7 +11,7 @@ import numpy as np
 from compsparse.discovery.record import Evidence
 from compsparse.discovery.structure.bundles import Bundle
 from compsparse.discovery.structure.forest import Members, Part
-from compsparse.discovery.structure.groups import FoundGroups, Group, part_of_groups
+from compsparse.discovery.structure.groups import FoundGroups, InputGroup, part_of_groups
 from compsparse.discovery.structure.links import LinkedSum, linked_parts
 from compsparse.discovery.structure.parts import conditional_parts
 from compsparse.discovery.structure.turns import TurnTable, three_inputs
@@ -135,7 +135,7 @@ def _of_sum(part: Part, output: str, linked: LinkedSum) -> Evidence:
     )
 
 
-def _of_group(group: Group, output: str, found: FoundGroups) -> Evidence:
+def _of_group(group: InputGroup, output: str, found: FoundGroups) -> Evidence:
     others = frozenset(name for g in found.groups if g is not group for name in g.inputs)
     role = f"a factor of {output}" if group.is_factor else "and act through that and the other groups alone"
     return Evidence(
@@ -160,7 +160,7 @@ def _of_group(group: Group, output: str, found: FoundGroups) -> Evidence:
     )
 
 
-def _unit_words(group: Group) -> str:
+def _unit_words(group: InputGroup) -> str:
     if group.unit is None:
         return ""
     return f" in {as_text(group.unit)}" if group.unit else ", a pure number"

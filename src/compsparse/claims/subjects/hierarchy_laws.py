@@ -9,7 +9,7 @@ from itertools import product
 
 from compsparse.claims.claim import Finding, Profile
 from compsparse.claims.laws import LawPart, law_figure, law_finding
-from compsparse.claims.p_star import Measured, measure_p_star
+from compsparse.claims.p_star import MeasuredComplexity, measure_p_star
 from compsparse.claims.rules import Interval, StatedExponent, judge_at_least, judge_within
 from compsparse.claims.seeds import FIRST_SEED
 from compsparse.claims.shapes import each, figure_of, finding_of, finite
@@ -137,7 +137,7 @@ def classes_and_synonyms(profile: Profile, progress: Progress) -> Finding:
 
 def _measured(
     setting: HierarchyRun, guess: float, n_seeds: int, around: Sequence[float] = (0.5, 0.71, 1.0, 1.41, 2.0)
-) -> Measured:
+) -> MeasuredComplexity:
     return measure_p_star(setting, guess, n_seeds=n_seeds, first_seed=FIRST_SEED, around=around, device=gpu_if_any())
 
 
@@ -171,8 +171,8 @@ def _sparse_law(
 
 def _sparse_points(
     learner: Learner, models: _Models, guess: Callable[[int, int], float], full: bool, progress: Progress
-) -> list[Measured]:
-    points: list[Measured] = []
+) -> list[MeasuredComplexity]:
+    points: list[MeasuredComplexity] = []
     seeds_and_sizes = (4, (0.6, 0.8, 1.0, 1.3, 1.7)) if full else (2 if learner == "cnn" else 1, (0.7, 0.9, 1.2, 1.6))
     width, n_epochs = (256, 100) if full else (32, 40)
     cases = [(depth, v, s0) for depth, v, empties in models for s0 in empties]
@@ -182,22 +182,22 @@ def _sparse_points(
     return points
 
 
-def _empties(point: Measured) -> float:
+def _empties(point: MeasuredComplexity) -> float:
     return point.setting.n_empty + 1
 
 
-def _natural(point: Measured) -> float:
+def _natural(point: MeasuredComplexity) -> float:
     return point.natural
 
 
-def _series(points: Sequence[Measured]) -> tuple[tuple[str, list[Measured]], ...]:
-    found: dict[str, list[Measured]] = {}
+def _series(points: Sequence[MeasuredComplexity]) -> tuple[tuple[str, list[MeasuredComplexity]], ...]:
+    found: dict[str, list[MeasuredComplexity]] = {}
     for p in points:
         found.setdefault(f"L={p.setting.n_levels}, v={p.setting.n_features}", []).append(p)
     return tuple(found.items())
 
 
-def _by_depth(name: str, points: Sequence[Measured]) -> list[tuple[str, list[Measured]]]:
+def _by_depth(name: str, points: Sequence[MeasuredComplexity]) -> list[tuple[str, list[MeasuredComplexity]]]:
     depths = sorted({p.setting.n_levels for p in points})
     return [(f"{name}, L={depth}", [p for p in points if p.setting.n_levels == depth]) for depth in depths]
 
@@ -217,7 +217,7 @@ class _Together:
     """P* by the error and by each sensitivity, of one learner on one model."""
 
     name: str
-    measured: Measured
+    measured: MeasuredComplexity
     by_sensitivity: dict[str, Threshold]
 
     @property
@@ -297,7 +297,7 @@ def fully_connected_need_more(profile: Profile, progress: Progress) -> Finding:
     full = profile == "full"
     sizes = (7, 9) if full else (4, 5)
     guesses: dict[Learner, float] = {"cnn": 8.2, "lcn": 14.5, "fcn": 48.0 if full else 30.0}
-    points: dict[tuple[str, int], Measured] = {}
+    points: dict[tuple[str, int], MeasuredComplexity] = {}
     for v, learner in each(product(sizes, guesses), progress, "v={}, {}"):
         setting = hierarchy_run(learner, v, 2, 1, width=256 if full else 64)
         points[learner, v] = measure_p_star(
@@ -306,7 +306,7 @@ def fully_connected_need_more(profile: Profile, progress: Progress) -> Finding:
     return judge_more(sizes, points)
 
 
-def judge_more(sizes: Sequence[int], points: dict[tuple[str, int], Measured]) -> Finding:
+def judge_more(sizes: Sequence[int], points: dict[tuple[str, int], MeasuredComplexity]) -> Finding:
     last = sizes[-1]
     intervals = {
         (net, v): _interval(points["fcn", v].p_star).over(_interval(points[net, v].p_star))

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from compsparse.discovery.queries.limits import CONFIRMED, POINTS_OF_GROUPS, STANDS_STILL
+from compsparse.discovery.queries.limits import CONFIRMED, MOVES_OF_GROUPS, STANDS_STILL
 from compsparse.discovery.queries.oracle import OutOfQueries
 from compsparse.discovery.queries.search import QuerySearch
 from compsparse.discovery.queries.sheets import random_points
-from compsparse.discovery.structure.group_search import Slopes, find_groups, groups_inside
-from compsparse.discovery.structure.groups import Form, FoundGroups
+from compsparse.discovery.structure.group_search import SampledSlopes, find_groups, groups_inside
+from compsparse.discovery.structure.groups import FoundGroups, GroupForm
 from compsparse.discovery.structure.units import Dimension
 from compsparse.graph.modules import ModuleTree
 
@@ -45,13 +45,13 @@ class _Asked:
         self._gradients = np.concatenate([slopes.gradients[0][:, output] for _, slopes in measured])
         self._errors = np.concatenate([slopes.errors[:, output] for _, slopes in measured])
 
-    def groups(self, names: Sequence[str], form: Form) -> FoundGroups | None:
+    def groups(self, names: Sequence[str], form: GroupForm) -> FoundGroups | None:
         """The groups of some inputs."""
         places = [self._search.names.index(name) for name in names]
         mean, errors, values = self._gradients[:, places], self._errors[:, places], self._values
         usable = np.isfinite(mean).all(1) & np.isfinite(errors).all(1)
         x = (self._low + self._width * self._points)[usable][:, places]
-        slopes = Slopes.with_errors(mean[usable], errors[usable], np.random.default_rng(0))
+        slopes = SampledSlopes.with_errors(mean[usable], errors[usable], np.random.default_rng(0))
         slopes = slopes.times((x if form == "product" else np.ones_like(x)) / self._width[places])
         keeps_sign = values[usable].min(initial=np.inf) > 0 or values[usable].max(initial=-np.inf) < 0
         of_logarithm = slopes.times(1 / values[usable]) if form == "product" and keeps_sign else None
@@ -70,7 +70,7 @@ class _Asked:
             return True
         still = np.linalg.svd(kept)[2][len(kept) :]
         rng, search = self._search.rng, self._search
-        u = random_points(POINTS_OF_GROUPS, search.slopes.margin, rng)
+        u = random_points(MOVES_OF_GROUPS, search.slopes.margin, rng)
         x = (self._low + self._width * u)[:, places]
         place = np.log(x) if is_product else x
         low, high = self._low[places], self._low[places] + self._width[places]

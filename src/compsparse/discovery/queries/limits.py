@@ -116,7 +116,7 @@ SWAPS_FOR_LINK, FRESH_SHEETS = 48, 2
 
 # ---- groups of inputs -----------------------------------------------------------------------------
 
-POINTS_OF_GROUPS = 40
+MOVES_OF_GROUPS = 40
 """Moves that change inputs and no group, by which groups are confirmed."""
 CONFIRMED = 1e-3
 """Change along such moves, as a share of the usual one, up to which the function stays the same: rounded exponents are

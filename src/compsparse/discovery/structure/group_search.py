@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 
 from compsparse.discovery.structure.forest import Members
-from compsparse.discovery.structure.groups import LARGEST_DENOMINATOR, Form, FoundGroups, Group
+from compsparse.discovery.structure.groups import LARGEST_DENOMINATOR, FoundGroups, GroupForm, InputGroup
 from compsparse.discovery.structure.units import Dimension, unit_of
 from compsparse.graph.modules import ModuleTree
 
 SURELY_ACTS = 5.0
 """Sign of the last group, in units of the largest that passes for none, from which it is surely there."""
-LEAST_SEEN = 0.15
+MOST_UNSEEN = 0.15
 """Share of the slopes that a further group must not have had unseen for the others to be claimed."""
 ZERO, WITHIN = 4.0, 3.0
 """Errors up to which an exponent is none, and within which it is rounded."""
@@ -37,13 +37,13 @@ LARGEST_EXPONENT = 6
 """Of whole exponents: larger ones are some fraction that happened to be near."""
 SMALL_EXPONENTS, MOST_VECTORS = (3, 2, 1), 600_000
 """Sizes of whole exponents that are all tried, the largest first that makes no more vectors than this."""
-MOST_INPUTS = 12
+MOST_GROUPED = 12
 """Inputs up to which bases are compared."""
 
 
 @dataclass(frozen=True, eq=False)
-class Slopes:
-    """Slopes of a function at some points, and how they may differ from what was measured.
+class SampledSlopes:
+    """SampledSlopes of a function at some points, and how they may differ from what was measured.
 
     Attributes:
         mean: (points, inputs).
@@ -54,29 +54,29 @@ class Slopes:
     draws: np.ndarray
 
     @classmethod
-    def with_errors(cls, mean: np.ndarray, errors: np.ndarray, rng: np.random.Generator, n: int = 16) -> Slopes:
+    def with_errors(cls, mean: np.ndarray, errors: np.ndarray, rng: np.random.Generator, n: int = 16) -> SampledSlopes:
         """Of independent errors."""
         return cls(mean, mean[..., None] + errors[..., None] * rng.standard_normal((*mean.shape, n)))
 
-    def times(self, factor: np.ndarray) -> Slopes:
-        """Slopes in another unit, by a factor for every point, or every point and input."""
+    def times(self, factor: np.ndarray) -> SampledSlopes:
+        """SampledSlopes in another unit, by a factor for every point, or every point and input."""
         factor = factor if factor.ndim == 2 else factor[:, None]
-        return Slopes(self.mean * factor, self.draws * factor[..., None])
+        return SampledSlopes(self.mean * factor, self.draws * factor[..., None])
 
-    def of(self, inputs: Sequence[int]) -> Slopes:
+    def of(self, inputs: Sequence[int]) -> SampledSlopes:
         """Along some inputs alone."""
-        return Slopes(self.mean[:, list(inputs)], self.draws[:, list(inputs)])
+        return SampledSlopes(self.mean[:, list(inputs)], self.draws[:, list(inputs)])
 
-    def centred(self) -> Slopes:
+    def centred(self) -> SampledSlopes:
         """Less their mean over all points."""
-        return Slopes(self.mean - self.mean.mean(0), self.draws - self.draws.mean(0))
+        return SampledSlopes(self.mean - self.mean.mean(0), self.draws - self.draws.mean(0))
 
-    def each_of_length_one(self) -> Slopes:
+    def each_of_length_one(self) -> SampledSlopes:
         """The directions at the points where there is one."""
         length = np.linalg.norm(self.mean, axis=1)
         error = np.sqrt(((self.draws - self.mean[..., None]) ** 2).mean(2).sum(1))
         kept = length > error
-        return Slopes(self.mean[kept] / length[kept, None], self.draws[kept] / length[kept, None, None])
+        return SampledSlopes(self.mean[kept] / length[kept, None], self.draws[kept] / length[kept, None, None])
 
     @property
     def usual(self) -> np.ndarray:
@@ -85,11 +85,11 @@ class Slopes:
 
 
 def find_groups(
-    slopes: Slopes,
+    slopes: SampledSlopes,
     names: Sequence[str],
     threshold: float,
-    form: Form,
-    of_logarithm: Slopes | None = None,
+    form: GroupForm,
+    of_logarithm: SampledSlopes | None = None,
     rank: int | None = None,
     units: Mapping[str, Dimension] | None = None,
 ) -> FoundGroups | None:
@@ -103,14 +103,14 @@ def find_groups(
         units: of inputs; of several bases the one of pure numbers is shown.
     """
     usual = slopes.usual
-    if not 1 < len(names) <= MOST_INPUTS or not usual.all():
+    if not 1 < len(names) <= MOST_GROUPED or not usual.all():
         return None
     whole = _Space.spanned(_directions(slopes), threshold, rank)
     if whole is None or whole.rank == len(names):
         return None
     spaces = [whole]
     if of_logarithm is not None and whole.rank > 1:
-        scaled = Slopes(of_logarithm.mean / of_logarithm.usual, of_logarithm.draws / of_logarithm.usual[:, None])
+        scaled = SampledSlopes(of_logarithm.mean / of_logarithm.usual, of_logarithm.draws / of_logarithm.usual[:, None])
         inner = _Space.spanned(
             scaled.centred(), threshold, None if rank is None else _rank(scaled.centred(), threshold)
         )
@@ -120,21 +120,21 @@ def find_groups(
     return _in_basis(scaled_spaces, names, form, units or {})
 
 
-def fewest_groups(slopes: Slopes, threshold: float) -> int:
+def fewest_groups(slopes: SampledSlopes, threshold: float) -> int:
     """How many groups are seen for sure."""
     return _rank(_directions(slopes), threshold)
 
 
-def _rank(slopes: Slopes, threshold: float) -> int:
+def _rank(slopes: SampledSlopes, threshold: float) -> int:
     return int((_signs(slopes, *_principal(slopes.mean)) > threshold).sum())
 
 
-def _directions(slopes: Slopes) -> Slopes:
+def _directions(slopes: SampledSlopes) -> SampledSlopes:
     usual = slopes.usual
-    return Slopes(slopes.mean / usual, slopes.draws / usual[:, None]).each_of_length_one()
+    return SampledSlopes(slopes.mean / usual, slopes.draws / usual[:, None]).each_of_length_one()
 
 
-Ask = Callable[[Sequence[str], Form], FoundGroups | None]
+Ask = Callable[[Sequence[str], GroupForm], FoundGroups | None]
 """The groups of some inputs, by whoever can measure slopes along them."""
 
 
@@ -182,21 +182,21 @@ class _Space:
         threshold: the sign that passes for none.
     """
 
-    slopes: Slopes
+    slopes: SampledSlopes
     basis: np.ndarray
     of_draws: np.ndarray
     threshold: float
     last: float
     unseen: float
     scale: np.ndarray | None = None
-    offset: Slopes | None = None
+    offset: SampledSlopes | None = None
 
     @property
     def rank(self) -> int:
         return len(self.basis)
 
     @classmethod
-    def spanned(cls, slopes: Slopes, threshold: float, rank: int | None = None) -> _Space | None:
+    def spanned(cls, slopes: SampledSlopes, threshold: float, rank: int | None = None) -> _Space | None:
         """The space, where its dimension is beyond doubt or given."""
         n, d = slopes.mean.shape
         if n < 2 * d:
@@ -206,7 +206,7 @@ class _Space:
         is_given, rank = rank is not None, int((signs > threshold).sum()) if rank is None else rank
         unseen = float(threshold * _errors_along(slopes, directions[rank:]).max(initial=0.0))
         last = float(signs[:rank].min(initial=np.inf) / threshold)
-        if not is_given and (last < SURELY_ACTS or unseen > LEAST_SEEN):
+        if not is_given and (last < SURELY_ACTS or unseen > MOST_UNSEEN):
             return None
         of_draws = np.stack([_principal(slopes.draws[..., k])[1][:rank] for k in range(slopes.draws.shape[2])])
         return cls(slopes, directions[:rank], of_draws, threshold, last, unseen)
@@ -227,12 +227,12 @@ def _principal(slopes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return sizes / math.sqrt(len(slopes)), directions
 
 
-def _signs(slopes: Slopes, sizes: np.ndarray, directions: np.ndarray) -> np.ndarray:
+def _signs(slopes: SampledSlopes, sizes: np.ndarray, directions: np.ndarray) -> np.ndarray:
     """Sizes in units of their errors."""
     return np.asarray(sizes / np.maximum(_errors_along(slopes, directions), np.finfo(float).tiny))
 
 
-def _errors_along(slopes: Slopes, directions: np.ndarray) -> np.ndarray:
+def _errors_along(slopes: SampledSlopes, directions: np.ndarray) -> np.ndarray:
     off = np.einsum("pij,ki->pkj", slopes.draws - slopes.mean[..., None], directions)
     return np.asarray(np.sqrt((off**2).mean((0, 2))))
 
@@ -241,7 +241,7 @@ def _errors_along(slopes: Slopes, directions: np.ndarray) -> np.ndarray:
 
 
 def _in_basis(
-    spaces: Sequence[_Space], names: Sequence[str], form: Form, units: Mapping[str, Dimension]
+    spaces: Sequence[_Space], names: Sequence[str], form: GroupForm, units: Mapping[str, Dimension]
 ) -> FoundGroups | None:
     """The groups of a space, or of one inside another with a factor more."""
     inner, whole = spaces[0], spaces[-1]
@@ -263,13 +263,15 @@ def _in_basis(
     return FoundGroups(tuple(groups), beyond, min(s.last for s in spaces), max(s.unseen for s in spaces))
 
 
-def _simplest(space: _Space, names: Sequence[str], form: Form, units: Mapping[str, Dimension]) -> list[Group] | None:
+def _simplest(
+    space: _Space, names: Sequence[str], form: GroupForm, units: Mapping[str, Dimension]
+) -> list[InputGroup] | None:
     """A basis of fewest inputs and smallest exponents; rounded where that leaves nothing to see."""
     assert space.scale is not None
     found = [_group(*circuit, names, form) for circuit in _circuits(space)]
     if form == "product":
         found += [_made(names, v, np.full(len(v), error), form) for v, error in _small_whole(space)]
-    chosen: list[Group] = []
+    chosen: list[InputGroup] = []
     if form == "product":
         found = [replace(g, unit=unit_of(g.inputs, g.exponents, units)) for g in found]
     for group in sorted(found, key=lambda g: (g.unit != {}, _effort(g))):
@@ -331,7 +333,7 @@ def _vanishing(basis: np.ndarray, zeros: Sequence[int]) -> np.ndarray | None:
     return np.asarray(vector)
 
 
-def _group(vector: np.ndarray, errors: np.ndarray, names: Sequence[str], form: Form) -> Group:
+def _group(vector: np.ndarray, errors: np.ndarray, names: Sequence[str], form: GroupForm) -> InputGroup:
     """A vector as exponents: those that may be none left out, the others rounded where all can be."""
     acting = np.flatnonzero(np.abs(vector) > ZERO * errors)
     exponents, sigma = vector[acting], errors[acting]
@@ -349,11 +351,11 @@ def _group(vector: np.ndarray, errors: np.ndarray, names: Sequence[str], form: F
 
 
 def _made(
-    names: Sequence[str], exponents: Iterable[Any], errors: Iterable[float], form: Form, is_factor: bool = False
-) -> Group:
+    names: Sequence[str], exponents: Iterable[Any], errors: Iterable[float], form: GroupForm, is_factor: bool = False
+) -> InputGroup:
     acting = [(n, float(e), float(f"{error:.2g}")) for n, e, error in zip(names, exponents, errors, strict=True) if e]
     inputs, powers, rounded = zip(*acting, strict=True)
-    return Group(inputs, powers, rounded, form, is_factor)
+    return InputGroup(inputs, powers, rounded, form, is_factor)
 
 
 def _whole(exponents: np.ndarray, errors: np.ndarray) -> np.ndarray | None:
@@ -382,7 +384,7 @@ def _rounded(exponents: np.ndarray, errors: np.ndarray) -> list[Fraction] | None
     return found
 
 
-def _factor(inner: _Space, groups: Sequence[Group], names: Sequence[str]) -> Group | None:
+def _factor(inner: _Space, groups: Sequence[InputGroup], names: Sequence[str]) -> InputGroup | None:
     """The product of powers beside a function of some groups, of fewest inputs."""
     assert inner.offset is not None
     rows = np.array([_row(group, names) for group in groups])
@@ -402,13 +404,13 @@ def _factor(inner: _Space, groups: Sequence[Group], names: Sequence[str]) -> Gro
     return min(found, key=_effort, default=None)
 
 
-def _row(group: Group, names: Sequence[str]) -> np.ndarray:
+def _row(group: InputGroup, names: Sequence[str]) -> np.ndarray:
     row = np.zeros(len(names))
     row[[names.index(name) for name in group.inputs]] = group.exponents
     return row
 
 
-def _effort(group: Group) -> tuple[float, ...]:
+def _effort(group: InputGroup) -> tuple[float, ...]:
     """What a reader has to take in: exponents that are not whole, their size, and how many inputs there are."""
     exponents = np.abs(group.exponents)
     return float((exponents % 1 > 0).sum()), float(exponents.sum()), len(exponents)

@@ -12,13 +12,13 @@ from compsparse.discovery.structure.forest import Members, Part
 from compsparse.discovery.structure.units import Dimension
 from compsparse.graph import Constituent
 
-Form = Literal["product", "sum"]
+GroupForm = Literal["product", "sum"]
 LARGEST_DENOMINATOR = 6
 """Of a rounded exponent."""
 
 
 @dataclass(frozen=True)
-class Group:
+class InputGroup:
     """A product of powers of some inputs, or a weighted sum of them.
 
     Attributes:
@@ -32,7 +32,7 @@ class Group:
     inputs: tuple[str, ...]
     exponents: tuple[float, ...]
     errors: tuple[float, ...]
-    form: Form
+    form: GroupForm
     is_factor: bool = False
     unit: Dimension | None = None
 
@@ -53,7 +53,7 @@ class FoundGroups:
         unseen: share of the slopes that one group more may have had unseen.
     """
 
-    groups: tuple[Group, ...]
+    groups: tuple[InputGroup, ...]
     beyond: float
     last: float
     unseen: float
@@ -77,7 +77,7 @@ def part_of_groups(found: FoundGroups, children: Sequence[Members]) -> Part:
     return Part(tuple(reads))
 
 
-def _part(group: Group, children: Sequence[Members], users: Mapping[str, int]) -> Members | Part:
+def _part(group: InputGroup, children: Sequence[Members], users: Mapping[str, int]) -> Members | Part:
     reads = [members for members in children if members & set(group.inputs)]
     if len(reads) == 1:
         return reads[0]
@@ -92,7 +92,7 @@ def _part(group: Group, children: Sequence[Members], users: Mapping[str, int]) -
     )
 
 
-def _constituent(group: Group, order: Sequence[str]) -> Constituent:
+def _constituent(group: InputGroup, order: Sequence[str]) -> Constituent:
     letters = {name: f"x{place}" for place, name in enumerate(order)}
     renamed = replace(group, inputs=tuple(letters[name] for name in group.inputs))
     text = renamed.formula.replace("^", "**")

@@ -1,6 +1,6 @@
 """Classical forms of functions: Kolmogorov's superposition, ridge powers, the Haar basis."""
 
-from compsparse.representations.classical.haar import haar, inverse_haar
+from compsparse.representations.classical.haar_basis import haar, inverse_haar
 from compsparse.representations.classical.inner_function import InnerFunction, Level
 from compsparse.representations.classical.ridge_powers import (
     monomials,

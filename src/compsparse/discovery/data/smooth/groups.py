@@ -12,8 +12,8 @@ from compsparse.discovery.data.smooth.limits import POINTS_OF_GROUPS
 from compsparse.discovery.data.smooth.maps import Coordinate, MappedTarget
 from compsparse.discovery.data.smooth.process import SmoothFit
 from compsparse.discovery.data.smooth.turning import some_rows
-from compsparse.discovery.structure.group_search import Slopes, fewest_groups, find_groups, groups_inside
-from compsparse.discovery.structure.groups import Form, FoundGroups
+from compsparse.discovery.structure.group_search import SampledSlopes, fewest_groups, find_groups, groups_inside
+from compsparse.discovery.structure.groups import FoundGroups, GroupForm
 from compsparse.discovery.structure.units import Dimension
 from compsparse.graph.modules import ModuleTree
 
@@ -50,14 +50,14 @@ class GroupsOfFit:
         self._x = np.stack([coordinate.restored(own) for coordinate, own in seen], axis=1)
         mean, draws = map(_array, fit.slopes(points))
         draws = mean[..., None] + np.sqrt(inflation) * (draws - mean[..., None])
-        self._slopes = Slopes(mean, draws).times(1 / np.stack([c.slope(own) for c, own in seen], axis=1))
+        self._slopes = SampledSlopes(mean, draws).times(1 / np.stack([c.slope(own) for c, own in seen], axis=1))
         self._of_logarithm = mapped.slope_of_logarithm(_array(fit.values(points)[0]))
 
     def inside(self, node: ModuleTree) -> FoundGroups | None:
         """The groups through which a node acts on its inputs, if there are any."""
         return groups_inside(node, self._names, self._positive, self._groups)
 
-    def _groups(self, names: Sequence[str], form: Form) -> FoundGroups | None:
+    def _groups(self, names: Sequence[str], form: GroupForm) -> FoundGroups | None:
         places = [self._names.index(name) for name in names]
         slopes = self._slopes.of(places)
         if form == "product":
