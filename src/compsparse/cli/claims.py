@@ -55,7 +55,7 @@ def claims_list(
             for line in _packed([_with_sign(name) for name in names], out.width - 2):
                 out.print(Padding(Text(line), (0, 0, 0, 2)), highlight=False)
         say(
-            "  as last run: + supported or holds, x refuted, ~ inconclusive; no sign where none is recorded",
+            "  as last run: + supported or holds, x refuted, ~ open; no sign: not recorded",
             style="dim",
         )
         say("more of one: compsparse claims list NAME; to run it: compsparse claims run NAME", style="dim")
