@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import compsparse as cs
+from compsparse.cli.discover import _units
 from compsparse.discovery import Discovery
 from compsparse.discovery.structure.group_search import SampledSlopes, find_groups
 from compsparse.discovery.structure.groups import InputGroup
@@ -181,3 +182,10 @@ def test_a_group_too_weak_to_be_counted_leaves_the_question_open():
 )
 def test_formulas_are_written_as_one_reads_them(group, text):
     assert group.formula == text
+
+
+def test_the_command_line_takes_units():
+    assert _units("rho=kg/m^3, V=m/s") == {"rho": "kg/m^3", "V": "m/s"}
+    assert _units(None) is None
+    with pytest.raises(ConfigError, match="NAME=UNIT"):
+        _units("kg/m^3")

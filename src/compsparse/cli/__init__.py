@@ -4,7 +4,7 @@ from compsparse.cli.interrupts import answer_while_loading
 
 answer_while_loading()
 
-from compsparse.cli import accept, bounds, claims, discover, explain, graph, hierarchy, sweep  # noqa: E402
+from compsparse.cli import accept, bounds, claims, discover, explain, graph, hierarchy, predict, sweep  # noqa: E402
 from compsparse.cli.app import app, main  # noqa: E402
 
-__all__ = ["accept", "app", "bounds", "claims", "discover", "explain", "graph", "hierarchy", "main", "sweep"]
+__all__ = ["accept", "app", "bounds", "claims", "discover", "explain", "graph", "hierarchy", "main", "predict", "sweep"]

@@ -74,7 +74,7 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
         **{"confidence": "SHARE", "profile": "PROFILE", "preset": "NAME", "kinds": "FOLDER", "kind": "KIND"},
         **dict.fromkeys(("n_features", "n_classes", "multiplicity", "tuple_size", "n_levels", "n_empty", "n"), "N"),
         **{"predict_with": "MODEL", "interval": "SHARE"},
-        **{"placement": "A or B", "n_points": "N", "last": "N", "formula": ""},
+        **{"placement": "A or B", "n_points": "N", "last": "N", "formula": "", "units": "NAME=UNIT,…"},
     },
     _READS: {
         **{"test": "FILE", "group": "COLUMN", "time_split": "COLUMN"},

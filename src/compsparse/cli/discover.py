@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,18 +11,18 @@ import typer
 
 from compsparse.checks import check_device, own_seed
 from compsparse.cli import tables
-from compsparse.cli.app import JsonOption, app, err, out, print_json, print_scores, say, scores_as_data, seconds
+from compsparse.cli.app import JsonOption, app, out, print_json, print_scores, say, scores_as_data, seconds
 from compsparse.cli.graph import graph_from
 from compsparse.cli.interrupts import ending_gently
 from compsparse.clock import Deadline
-from compsparse.errors import CompsparseError
+from compsparse.errors import CompsparseError, ConfigError
 from compsparse.files import check_outputs, write_text
 from compsparse.models.scores import check_predict_with
 
 if TYPE_CHECKING:
     from compsparse.discovery import Discovery
     from compsparse.discovery.agreement import Agreement
-    from compsparse.models import Assessment, Blend, FittedGraph, FoundFormula
+    from compsparse.models import Assessment, FoundFormula
     from compsparse.tables import SplitTable
     from compsparse.tasks import Task
 
@@ -33,8 +33,6 @@ _ABOUT_DEMO = """\
 each joint. Which of them decide it, and which act together? The formula is hidden from the search.
 """
 
-_FEW_ROWS = 5
-"""Rows that a note names."""
 _SHARE_FOR_FORMULA = 0.5
 """Of the time that is left for the comparison with other models."""
 _SEARCH_TRAIN_SHARPEN = 3
@@ -58,6 +56,9 @@ def discover(
     decimal: tables.DecimalOption = None,
     encoding: tables.EncodingOption = None,
     predict_with: tables.PredictWithOption = None,
+    units: Annotated[
+        str | None, typer.Option(help="rho=kg/m^3,V=m/s: groups of inputs that are pure numbers are preferred.")
+    ] = None,
     effort: Annotated[float, typer.Option(help="Multiplies the training steps of every trial in the search.")] = 1.0,
     formula: Annotated[
         bool, typer.Option("--formula", help="Also read the formula off the model: some seconds to a minute.")
@@ -87,6 +88,7 @@ def discover(
         seed,
         json_,
         predict_with=predict_with,
+        units=_units(units),
         effort=effort,
         device=device,
         time_limit=tables.seconds_to_learn(to_learn),
@@ -164,69 +166,14 @@ def _write_demo_table(path: Path, task: Task, seed: int) -> None:
     write_text(path, "\n".join(lines) + "\n")
 
 
-@app.command()
-def predict(
-    model: Annotated[Path, typer.Argument(help="A model that `compsparse discover` or `compsparse fit` wrote.")],
-    data: tables.DataArgument,
-    out_: Annotated[
-        Path | None, typer.Option("--out", help="A .csv file for the predictions; printed by default.")
-    ] = None,
-    proba: Annotated[bool, typer.Option("--proba", help="Also give the probability of every class.")] = False,
-    interval: Annotated[
-        float | None, typer.Option(help="Also give intervals that hold this share of rows, such as 0.9.")
-    ] = None,
-    predict_with: tables.PredictWithOption = None,
-    sep: tables.SepOption = None,
-    decimal: tables.DecimalOption = None,
-    encoding: tables.EncodingOption = None,
-) -> None:
-    """Predict the target of every row of a table with a saved model.
-
-    The table needs the columns that the model uses; others may be there or not.
-    """
-    from compsparse.models.blending import load_predictor
-    from compsparse.tables import read_table
-
-    check_outputs([out_], [model, data])
-    fitted = load_predictor(model, check_predict_with(predict_with))
-    table = read_table(data, sep=sep, decimal=decimal, encoding=encoding, texts=fitted.code.texts)
-    for sentence in (*fitted.code.surprises(table, fitted.unread), *_far_out(fitted, table)):
-        say(f"note: {sentence}", to=err)
-    text = _predictions(fitted, table, proba, interval)
-    if out_ is None:
-        print(text, end="")
-    else:
-        write_text(out_, text)
-
-
-def _far_out(model: FittedGraph | Blend, table: Any) -> Iterator[str]:
-    """The rows of which the rows of the fit say little, a sentence for each column."""
-    what = "and is moved to their ends" if model.code.clips else "where the model may be far off"
-    for name, rows in model.code.outside(table, model.unread).items():
-        first = ", ".join(f"{row + 1:,}" for row in rows[:_FEW_ROWS])
-        more = f" and {len(rows) - _FEW_ROWS:,} more" if len(rows) > _FEW_ROWS else ""
-        yield f"column {name!r} lies outside the numbers of the fit in row {first}{more}, {what}"
-
-
-def _predictions(model: FittedGraph | Blend, table: Any, proba: bool, interval: float | None) -> str:
-    """Predictions as CSV."""
-    import pandas
-
-    from compsparse.models import FittedGraph
-    from compsparse.models.blending import no_misses
-
-    predicted = model.predict(table).reshape(len(table), -1)
-    frame = pandas.DataFrame(dict(zip(model.targets, predicted.T, strict=True)))
-    if proba:
-        for label, share in zip(model.classes or (), model.predict_proba(table).T, strict=True):
-            frame[f"{model.targets[0]}={label}"] = share
-    if interval is not None:
-        if isinstance(model, FittedGraph):
-            raise no_misses()
-        for end, values in zip(("low", "high"), model.predict_interval(table, interval), strict=True):
-            for name, column in zip(model.targets, values.reshape(len(table), -1).T, strict=True):
-                frame[f"{name} {end}"] = column
-    return frame.to_csv(index=False)
+def _units(given: str | None) -> dict[str, str] | None:
+    """Units by name, from ``rho=kg/m^3,V=m/s``."""
+    if given is None:
+        return None
+    pairs = [pair.partition("=") for pair in given.split(",")]
+    if not all(sign for _, sign, _ in pairs):
+        raise ConfigError(f"--units must be NAME=UNIT,NAME=UNIT,… such as rho=kg/m^3,V=m/s, got {given!r}")
+    return {name.strip(): unit.strip() for name, _, unit in pairs}
 
 
 def _discovered(
@@ -235,6 +182,7 @@ def _discovered(
     quiet: bool,
     *,
     predict_with: str | None = None,
+    units: dict[str, str] | None = None,
     effort: float = 1.0,
     device: str | None = None,
     time_limit: float | None = None,
@@ -256,6 +204,7 @@ def _discovered(
                 split.y,
                 classification=split.classes is not None,
                 predict_with=check_predict_with(predict_with),
+                units=units,
                 effort=effort,
                 random_state=seed,
                 device=device,

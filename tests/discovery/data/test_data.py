@@ -13,8 +13,8 @@ from compsparse.clock import Deadline, TimeIsOver
 from compsparse.discovery import Discovery, DiscoveryStatus
 from compsparse.discovery.data import outputs, tree_search
 from compsparse.discovery.data.kinds import settle_kinds
-from compsparse.discovery.data.outputs import SearchRows
 from compsparse.discovery.data.request import read_request
+from compsparse.discovery.data.rows import SearchRows
 from compsparse.discovery.data.strategy import from_data
 from compsparse.discovery.data.trials import TrialTable
 from compsparse.errors import ConfigError, DataError

@@ -10,9 +10,9 @@ from tests.discovery.data.trial_tables import COLUMNS, modules, table, work
 from compsparse.discovery import DiscoveryStatus, Step
 from compsparse.discovery.data.candidates import Candidate, CandidateNetwork
 from compsparse.discovery.data.evidence import module_evidence
+from compsparse.discovery.data.found import FoundTree, FoundTrees
 from compsparse.discovery.data.limits import Effort
 from compsparse.discovery.data.merging import accepted, judge, leave_out_inert, merge
-from compsparse.discovery.data.outputs import FoundTree, FoundTrees
 from compsparse.discovery.data.sketch import Sketch, Support
 from compsparse.discovery.data.smooth.answer import SmoothAnswer, unasked
 from compsparse.discovery.data.smooth.turning import Turns

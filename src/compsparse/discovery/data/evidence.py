@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import replace
 
-from compsparse.discovery.data.outputs import FoundTree, FoundTrees
+from compsparse.discovery.data.found import FoundTree, FoundTrees
 from compsparse.discovery.data.sketch import Sketch, Support
 from compsparse.discovery.data.smooth.answer import ModuleFigures
 from compsparse.discovery.data.smooth.limits import HAS_TREND, NEARLY_TURNED, WELL_SPANNED

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from compsparse.discovery.data.smooth.limits import DOUBT, MOSTLY_NOISE
-from compsparse.discovery.data.smooth.reading import largest_trend, largest_turn
+from compsparse.discovery.data.smooth.reading import Reading, largest_blur, largest_trend, largest_turn
 from compsparse.discovery.data.smooth.turning import Turns
 from compsparse.discovery.shared_inputs import FoundSum
 from compsparse.discovery.structure.bundles import Bundle
@@ -144,3 +144,24 @@ class SmoothAnswer:
 def unasked() -> SmoothAnswer:
     """The answer of no fit: it knows nothing, and denies nothing."""
     return SmoothAnswer(None, (), frozenset(), np.nan, np.nan, {})
+
+
+def figures_of(
+    members: Members,
+    reading: Reading,
+    names: Sequence[str],
+    turns: Turns,
+    trend: float,
+    outer_turns: Turns | None,
+    again: Sequence[frozenset[Members]],
+) -> ModuleFigures:
+    """What speaks for a module, by the rows that chose, by the others, and on parts of the rows."""
+    return ModuleFigures(
+        turn=largest_turn(members, turns, names),
+        threshold=reading.threshold,
+        trend=trend,
+        resolution=reading.threshold * largest_blur(members, turns, names),
+        outer_turn=np.nan if outer_turns is None else largest_turn(members, outer_turns, names),
+        recurrence=float(np.mean([members in found for found in again])) if again else np.nan,
+        unsure=members in reading.unsure,
+    )

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from compsparse.clock import Deadline
-from compsparse.discovery.data.smooth.answer import ModuleFigures, SmoothAnswer
+from compsparse.discovery.data.smooth.answer import SmoothAnswer, figures_of
 from compsparse.discovery.data.smooth.channels import bundles_of_fit
 from compsparse.discovery.data.smooth.groups import GroupsOfFit
 from compsparse.discovery.data.smooth.limits import (
@@ -52,8 +52,6 @@ from compsparse.discovery.data.smooth.process import Kernel, SmoothFit, conditio
 from compsparse.discovery.data.smooth.reading import (
     Reading,
     chance_turn,
-    largest_blur,
-    largest_turn,
     read_tree,
     table_of_turns,
     weak_inputs,
@@ -151,7 +149,7 @@ class SmoothSearch:
         outer_turns = self._outer_turns(mapped, fit.kernel, active)
         again = self._resampled(mapped, fit.kernel, active, inflation, of_map, n_resamples)
         figures = {
-            m: _figures(m, reading, names, turns, self._trend(fit, m, names, of_map, inflation), outer_turns, again)
+            m: figures_of(m, reading, names, turns, self._trend(fit, m, names, of_map, inflation), outer_turns, again)
             for m in reading.tree.modules
         }
         answer = replace(
@@ -441,23 +439,3 @@ def _even(values: Tensor) -> Tensor:
 def _believed(turns: Turns, unexplained: float) -> Turns:
     """Turns without their trends where the fit is too poor for these."""
     return turns if unexplained <= TREND_BELIEVED else replace(turns, trend=np.zeros_like(turns.trend))
-
-
-def _figures(
-    members: Members,
-    reading: Reading,
-    names: Sequence[str],
-    turns: Turns,
-    trend: float,
-    outer_turns: Turns | None,
-    again: Sequence[frozenset[Members]],
-) -> ModuleFigures:
-    return ModuleFigures(
-        turn=largest_turn(members, turns, names),
-        threshold=reading.threshold,
-        trend=trend,
-        resolution=reading.threshold * largest_blur(members, turns, names),
-        outer_turn=np.nan if outer_turns is None else largest_turn(members, outer_turns, names),
-        recurrence=float(np.mean([members in found for found in again])) if again else np.nan,
-        unsure=members in reading.unsure,
-    )
