@@ -156,8 +156,10 @@ def test_models_of_discovered_graphs_know_it_after_a_file(tmp_path):
     model = fit_model(found.graph, X, X[:, 0], config=TINY, width=4, random_state=0)
     model.save(tmp_path / "model.json")
     members, target = count_nats(model.network.n_replicas), 2 * 64 * math.log(2)
-    # five kinds of columns; mean, scale and ends; three decimal signs, no unit, gaps marked or not
-    column = math.log(5) + 4 * 64 * math.log(2) + math.log(3) + count_nats(1) + math.log(257) + math.log(2)
+    # five kinds of columns; mean, scale and ends; three decimal signs, no unit, gaps marked or not, ends clipped or
+    # not, no pieces
+    column = math.log(5) + 4 * 64 * math.log(2) + math.log(3) + count_nats(1) + math.log(257) + 2 * math.log(2)
+    column += count_nats(0)
     for fitted in (model, FittedGraph.load(tmp_path / "model.json")):
         graph, code = (lower(fitted, X).structure[0], lower(fitted, X).coding[0])
         assert graph.origin is Origin.DISCOVERED

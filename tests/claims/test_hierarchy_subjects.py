@@ -5,7 +5,7 @@ import pytest
 
 from compsparse.claims import Outcome, all_claims
 from compsparse.claims.laws import LawPart, law_finding
-from compsparse.claims.p_star import Measured
+from compsparse.claims.p_star import MeasuredComplexity
 from compsparse.claims.rules import StatedExponent
 from compsparse.claims.subjects import hierarchy_laws, hierarchy_transfer
 from compsparse.measures import Threshold
@@ -20,7 +20,7 @@ def at(value, spread=1.0, bracketed=True):
 
 
 def measured(p_star, s0=0, v=4):
-    return Measured(HierarchyRun(n_train=2, n_features=v, n_empty=s0), p_star, ())
+    return MeasuredComplexity(HierarchyRun(n_train=2, n_features=v, n_empty=s0), p_star, ())
 
 
 def part(values, **changes):
@@ -73,7 +73,7 @@ def fake_p_star(exponent, noise=0.02):
     def measure(setting, guess, **settings):
         assert setting.n_levels == 3
         p_star = 9 * setting.model.natural_size * (setting.n_empty + 1) ** exponent * np.exp(rng.normal(0, noise))
-        return Measured(setting, at(p_star), ())
+        return MeasuredComplexity(setting, at(p_star), ())
 
     return measure
 
@@ -90,7 +90,7 @@ def run(experiment):
 )
 def test_sensitivities_are_judged_by_intervals_of_ratios(ratio, spread, outcome):
     setting = HierarchyRun(n_train=2)
-    one_run = Measured(setting, at(100, 1.05), ((setting, {"test_error": 0.1, "synonym": [1.0, 1.0]}),))
+    one_run = MeasuredComplexity(setting, at(100, 1.05), ((setting, {"test_error": 0.1, "synonym": [1.0, 1.0]}),))
     together = hierarchy_laws._Together("CNN", one_run, {"synonym": at(100 * ratio, spread)})
     assert hierarchy_laws.judge_together([together]).outcome is outcome
 

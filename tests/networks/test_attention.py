@@ -131,7 +131,7 @@ def test_blocks_are_drawn_from_the_generators_alone():
     ("call", "message"),
     [
         (lambda: AttentionNetwork(8, width=10, n_heads=4), "a width of 10 cannot be shared by 4 heads"),
-        (lambda: AttentionNetwork(8, selection="hardmax"), "selection must be one of 'softmax', 'sparsemax'"),
+        (lambda: AttentionNetwork(8, selection="hardmax"), "selection must be one of 'softmax', 'relu', 'sparsemax'"),
         (lambda: AttentionNetwork(8, selection=3), "selection must be one of .* or a function of scores, got 3"),
         (lambda: AttentionNetwork(8, form="serial"), "form must be one of 'sequential', 'parallel', 'printed'"),
         (lambda: AttentionNetwork(8, n_thoughts=8, n_outputs=9), "8 thoughts leave none of 8 tokens"),

@@ -20,6 +20,7 @@ import compsparse as cs
 from compsparse.cli import app
 from compsparse.errors import ConfigError, DataError
 from compsparse.models import FittedGraph, fit_model, learned_nodes
+from compsparse.models.blending import load_predictor
 from compsparse.tables import coded_table, inputs_and_targets, read_table, split_table
 from compsparse.tables.notation import Notation, notation_of
 from compsparse.training import FitConfig, TrainingConfig
@@ -81,7 +82,8 @@ def test_one_file_goes_from_file_to_page_to_predictions(rig, tmp_path, monkeypat
     assert np.isfinite(one).all()
     same = np.arange(40) != 3
     np.testing.assert_allclose(one[same], two[same], atol=0.02)  # the texts have three digits
-    np.testing.assert_allclose(one, model.predict(read_table("new.parquet")), rtol=1e-9)
+    predictor = load_predictor("model.json")
+    np.testing.assert_allclose(one, predictor.predict(read_table("new.parquet")), rtol=1e-9)
     assert "Last" in said
     assert "Ulm" in said
 

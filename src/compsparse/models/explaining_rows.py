@@ -214,7 +214,9 @@ def _curve(ask: _Asked, codes: np.ndarray, constituents: Constituents, name: str
 
 
 def _shown(value: Any) -> float | str:
-    return float(value) if isinstance(value, (int, float, np.number)) else text_of(value)
+    if not isinstance(value, (int, float, np.number)):
+        return text_of(value)
+    return "missing" if np.isnan(value) else float(value)
 
 
 def _one_row(model: FittedGraph, row: Any) -> Table:

@@ -29,6 +29,7 @@ from compsparse.models.influence.design import (
     blocks_of,
     check_varies,
     pairs_worth_asking,
+    spread_of,
 )
 from compsparse.models.influence.questioned import Questioned
 from compsparse.models.influence.record import Importances
@@ -92,7 +93,7 @@ def _singles(
     """Numerators by block; ``apart`` are squared differences of two answers to one row."""
     noise = ask.means(apart) / 2
     mean = np.nanmean(np.concatenate([f_A, f_B]), axis=0)
-    scale = float(np.sqrt(np.nanvar(np.concatenate([f_A, f_B]), axis=0).sum())) or 1.0
+    scale = spread_of(np.concatenate([f_A, f_B]))
     a, b, noise = (f_A - mean) / scale, (f_B - mean) / scale, noise / scale**2
     c = {name: (values - mean) / scale for name, values in f_S.items()}
     variance = ask.means((a**2 + b**2) / 2) - noise

@@ -59,6 +59,12 @@ class BlockAnswers:
         return block_means(values, self.n_blocks)
 
 
+def spread_of(values: np.ndarray) -> float:
+    """Standard deviation of all outputs together, 1 where there is none; squares of large answers do not overflow."""
+    unit = float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
+    return unit * float(np.sqrt(np.nanvar(values / unit, axis=0).sum())) or 1.0
+
+
 @dataclass(frozen=True, eq=False)
 class Singles:
     """Means of blocks for every set of inputs: numerators of first and of total shares, with what is zero on average.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Meaning = Literal["Sobol indices", "effects within the data"]
 _MOST_LINES, _LONGEST_NAME = 12, 40
-_FAINTEST = 1e-3
+_FAINTEST = 5e-3
 """Strength of a pair below which it is not said to act together."""
 
 

@@ -28,6 +28,7 @@ from compsparse.models.influence.design import (
     Singles,
     check_varies,
     pairs_worth_asking,
+    spread_of,
 )
 from compsparse.models.influence.questioned import Questioned
 from compsparse.models.influence.record import Importances
@@ -102,7 +103,7 @@ def within_data(
     first_place = np.unique(rows, return_index=True)[1]
     copula = Copula([column[used] for column in table.columns], f[first_place], rng)
     places = {name: np.flatnonzero(np.isin(names, members)) for name, members in sets.items()}
-    scale = float(np.sqrt(f.var(axis=0).sum())) or 1.0
+    scale = spread_of(f)
     variance = ask.means(((f - f.mean(0)) / scale) ** 2)
     check_varies(variance)
 
