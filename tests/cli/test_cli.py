@@ -534,17 +534,17 @@ def test_the_demo_gives_its_verdict_first(tmp_path, monkeypatch):
         for part in (
             "The modules found agree",
             "5 of 60 inputs act: ",
-            "R2 on 178",
+            "R2 on 500",
             "inert:",
             "test R2",
             "made up: strength = 18 +",
         )
     ]
     assert places == sorted(places)
-    lead = "The function graph of strength, found in 356 rows and tested on 178 others."
+    lead = "The function graph of strength, found in 1,000 rows and tested on 500 others."
     assert f'<p class="lead">{lead} The modules found agree with the formula.</p>' in page.read_text()
     assert f"compsparse predict {tmp_path / 'model.json'} {table}" in page.read_text()
-    made = glued_joints(noise=0.02).sample(534, random_state=1)
+    made = glued_joints(noise=0.02).sample(1500, random_state=1)
     np.testing.assert_allclose(pandas.read_csv(table).to_numpy(), np.column_stack([made.X, made.y]), rtol=1e-5)
 
 

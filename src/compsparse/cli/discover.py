@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from compsparse.tasks import Task
 
 DEMO_TABLE = Path("demo.csv")
-_DEMO_TARGET, _DEMO_ROWS, _DEMO_NOISE = "strength", 534, 0.02
+_DEMO_TARGET, _DEMO_ROWS, _DEMO_NOISE = "strength", 1500, 0.02
 _ABOUT_DEMO = """\
-{table}: 534 glued joints, made up by a formula with 2% noise. 60 readings of the line stand beside the strength of
+{table}: 1,500 glued joints, made up by a formula with 2% noise. 60 readings of the line stand beside the strength of
 each joint. Which of them decide it, and which act together? The formula is hidden from the search.
 """
 
@@ -122,7 +122,7 @@ def demo(
 ) -> None:
     """Find which of 60 readings decide how strong a glued joint is, and compare with the formula behind the table.
 
-    The 534 joints are made up: five readings act, two pairs of them through one number each, and noise is added.
+    The 1,500 joints are made up: five readings act, two pairs of them through one number each, and noise is added.
     """
     from compsparse.discovery.agreement import agreement
     from compsparse.report.summary import summary
