@@ -31,7 +31,7 @@ ZERO, WITHIN = 4.0, 3.0
 """Errors up to which an exponent is none, and within which it is rounded."""
 MOST_UNSURE = 0.12
 """Largest error of an exponent that is rounded: beyond it, most numbers would be near some fraction."""
-LEAST_ERROR = 1e-4
+LEAST_ERROR = 1e-3
 """Of an exponent, relative to the largest: what errors of a slope leave out, such as those of long differences."""
 LARGEST_EXPONENT = 6
 """Of whole exponents: larger ones are some fraction that happened to be near."""
