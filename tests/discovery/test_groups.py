@@ -11,7 +11,7 @@ from compsparse.discovery import Discovery
 from compsparse.discovery.structure.group_search import SampledSlopes, find_groups
 from compsparse.discovery.structure.groups import InputGroup
 from compsparse.errors import ConfigError
-from compsparse.models import fit_model
+from compsparse.models import fit_model, learned_nodes
 
 PIPE = {"e": (1e-5, 1e-3), "D": (0.05, 0.5), "rho": (800, 1200), "V": (0.5, 5), "mu": (5e-4, 5e-3)}
 
@@ -147,6 +147,8 @@ def test_rows_tell_groups_and_the_model_has_their_shape():
     model = fit_model(found.graph, X, two_numbers(X), names=list("abcd"), random_state=0, time_limit=10)
     test = np.random.default_rng(1).uniform(0.5, 2, (500, 4))
     assert np.corrcoef(model.predict(test), two_numbers(test))[0, 1] > 0.99
+    pictures = learned_nodes(model, X).pictures
+    assert all(bool(pictures[n.name]) == (n.constituent is None) for n in found.graph.nodes)
 
 
 # ---- the algebra ---------------------------------------------------------------------------------

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from compsparse.graph import Node
 from compsparse.models.fitted_graph import FittedGraph
 from compsparse.models.pictures import MOST_PICTURES, Axis, LearnedNodes, Picture
 from compsparse.networks.nodes import node_function, node_values
+from compsparse.origin import Origin
 from compsparse.tables.inputs import DateColumn, Input, LeftOutColumn, NumberColumn, TextColumn, readable
 
 _MOST_SERIES = 6
@@ -39,6 +41,8 @@ class _Wire:
 def learned_nodes(model: FittedGraph, table: Any, replica: int = 0) -> LearnedNodes:
     """What every node of a model learned, over the range of a table like the one it was fitted on.
 
+    A group that was found has its formula; what the network made of it and of what reads it is not shown apart.
+
     Args:
         replica: which of the networks that predict together; the first is the best.
     """
@@ -48,12 +52,16 @@ def learned_nodes(model: FittedGraph, table: Any, replica: int = 0) -> LearnedNo
     inputs = [column for column in model.code.inputs if not isinstance(column, LeftOutColumn)]
     ranges = {c.name: _range(c, found[c.column]) for c in inputs if isinstance(readable(c), NumberColumn)}
     return LearnedNodes(
-        pictures={node.name: tuple(nodes.pictures(node.name)) for node in nodes.graph.nodes},
+        pictures={n.name: () if _is_known_group(n) else tuple(nodes.pictures(n.name)) for n in nodes.graph.nodes},
         ranges={name: ends for name, ends in ranges.items() if ends is not None},
         levels={c.name: shown.shown for c in inputs if isinstance(shown := readable(c), TextColumn)},
         n_rows=columns.n_rows,
         n_networks=model.network.n_replicas,
     )
+
+
+def _is_known_group(node: Node) -> bool:
+    return node.constituent is not None and node.origin is Origin.DISCOVERED
 
 
 class Constituents:

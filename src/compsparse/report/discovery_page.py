@@ -132,7 +132,7 @@ def _tiles(report: DiscoveryReport) -> str:
     found, graph = report.discovery, report.discovery.graph
     tiles = [
         ("inputs used", f"{graph.n_inputs - len(graph.unread)} of {graph.n_inputs}"),
-        ("groups that act through one number", f"{len(found.modules)}"),
+        ("groups that act through one number", f"{len(found.modules) + sum(bool(e.formula) for e in found.parts)}"),
         ("search and fit", f"{found.cost.seconds:,.0f} s"),
     ]
     if report.assessment is not None:

@@ -78,7 +78,8 @@ def what_matters(found: Importances) -> str:
 
 def _percent(share: float, error: float) -> str:
     """A share with two standard errors."""
-    return f"{max(share, 0.0):.0%} ± {200 * error:.1g}%"
+    percent = 200 * error
+    return f"{max(share, 0.0):.0%} ± {percent:.0f}%" if percent >= 1 else f"{max(share, 0.0):.0%} ± {percent:.1g}%"
 
 
 def _group(module: Importance) -> str:
