@@ -1,4 +1,4 @@
-"""``compsparse discover``, ``predict``, ``demo`` and ``fit``: what learns from a table."""
+"""``compsparse discover``, ``demo`` and ``fit``: what learns from a table."""
 
 from __future__ import annotations
 
