@@ -8,7 +8,7 @@ import pytest
 import compsparse as cs
 from compsparse.cli.discover import _units
 from compsparse.discovery import Discovery
-from compsparse.discovery.structure.group_search import SampledSlopes, find_groups
+from compsparse.discovery.structure.group_search import SampledSlopes, fewest_groups, find_groups
 from compsparse.discovery.structure.groups import InputGroup
 from compsparse.errors import ConfigError
 from compsparse.models import fit_model, learned_nodes
@@ -171,6 +171,24 @@ def test_a_group_too_weak_to_be_counted_leaves_the_question_open():
     mean = rng.standard_normal((60, 2)) * [1.0, 0.02] @ np.array([[1.0, 1, 1, 1], [1, -1, 1, -1]])
     slopes = SampledSlopes.with_errors(mean, np.full(mean.shape, 0.01), rng)
     assert find_groups(slopes, "abcd", 3.0, "product") is None
+
+
+@pytest.mark.parametrize("size", [0.0, 1e-9], ids=["nothing acts", "nothing is seen"])
+def test_slopes_that_are_all_error_tell_nothing(size):
+    mean = np.full((60, 4), size)
+    slopes = SampledSlopes.with_errors(mean, np.full(mean.shape, 0.1), np.random.default_rng(0))
+    assert fewest_groups(slopes, 3.0) == 0
+    assert all(find_groups(slopes, list("abcd"), 3.0, "product", rank=rank) is None for rank in (None, 0, 4, 5))
+
+
+def test_a_column_that_is_positive_but_for_one_row_has_no_powers():
+    X = np.random.default_rng(0).uniform(0.5, 2, (400, 4))
+    X[:, 3] -= 0.5
+    X[0, 3] = -0.1  # one of the rows, whichever part it falls into
+    y = np.tanh(X[:, 0] * X[:, 1]) + np.exp(-X[:, 1] * X[:, 2]) * X[:, 3] + X[:, 0] * X[:, 3]
+    for seed in range(2):
+        found = cs.discover(X, y, names=list("abcd"), random_state=seed, fit=False, resamples=0)
+        assert not any("d" in part.members and "^" in part.formula for part in found.parts)
 
 
 @pytest.mark.parametrize(

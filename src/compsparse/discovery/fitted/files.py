@@ -59,7 +59,7 @@ class OnnxModel:
         try:
             self._session = runtime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
         except Exception as error:
-            first_line = str(error).strip().splitlines()[0]
+            first_line = (str(error).strip().splitlines() or [""])[0]
             raise DataError(f"cannot read an ONNX model from {path}: {first_line}") from None
         inputs = self._session.get_inputs()
         if len(inputs) != 1 or inputs[0].type not in ("tensor(float)", "tensor(double)"):

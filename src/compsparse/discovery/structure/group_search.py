@@ -106,7 +106,7 @@ def find_groups(
     if not 1 < len(names) <= MOST_GROUPED or not usual.all():
         return None
     whole = _Space.spanned(_directions(slopes), threshold, rank)
-    if whole is None or whole.rank == len(names):
+    if whole is None or not 0 < whole.rank < len(names):
         return None
     spaces = [whole]
     if of_logarithm is not None and whole.rank > 1:
@@ -122,10 +122,13 @@ def find_groups(
 
 def fewest_groups(slopes: SampledSlopes, threshold: float) -> int:
     """How many groups are seen for sure."""
-    return _rank(_directions(slopes), threshold)
+    return _rank(_directions(slopes), threshold) if slopes.usual.all() else 0
 
 
 def _rank(slopes: SampledSlopes, threshold: float) -> int:
+    n, d = slopes.mean.shape
+    if n < 2 * d:
+        return 0
     return int((_signs(slopes, *_principal(slopes.mean)) > threshold).sum())
 
 

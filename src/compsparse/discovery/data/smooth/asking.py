@@ -377,13 +377,17 @@ class SmoothSearch:
         if not nodes:
             return {}
         names, seen = [self.names[i] for i in active], [self.coordinates[i] for i in active]
+        lowest = [c.restored(self.X[:, i].cpu().numpy()).min() for i, c in zip(active, seen, strict=True)]
+        positive = frozenset(name for name, low in zip(names, lowest, strict=True) if low > 0)
         errors, _ = self._on_fresh_rows(mapped, fit, active)
 
         def confirms(found: FoundGroups) -> bool:
             through = self._errors_through(mapped, found, active)
             return float(t_statistic(through - errors, np.ones(len(errors)))) <= NOT_WORSE
 
-        asked = GroupsOfFit(fit, mapped, names, seen, inflation, reading.threshold, confirms, self.units, self.seed)
+        asked = GroupsOfFit(
+            fit, mapped, names, seen, positive, inflation, reading.threshold, confirms, self.units, self.seed
+        )
         found = {node.members: asked.inside(node) for node in nodes}
         return {members: groups for members, groups in found.items() if groups is not None}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import product
 
 import numpy as np
@@ -24,6 +24,7 @@ class GroupsOfFit:
     Args:
         names: of the inputs that act.
         coordinates: what the fit sees of them.
+        positive: those that are positive in every row.
         inflation: by which the variance of the draws falls short of the errors on fresh rows.
         threshold: the largest sign that passes for none, in standard errors.
         confirms: whether fresh rows are predicted as well through some groups alone.
@@ -35,6 +36,7 @@ class GroupsOfFit:
         mapped: MappedTarget,
         names: Sequence[str],
         coordinates: Sequence[Coordinate],
+        positive: Collection[str],
         inflation: float,
         threshold: float,
         confirms: Callable[[FoundGroups], bool],
@@ -44,9 +46,7 @@ class GroupsOfFit:
         self._names, self._threshold = tuple(names), threshold
         self._confirms, self._units = confirms, units
         points = some_rows(fit, np.random.default_rng(seed), POINTS_OF_GROUPS)
-        seen, rows = list(zip(coordinates, _array(points).T, strict=True)), _array(fit.rows).T
-        lowest = [c.restored(own).min() for c, own in zip(coordinates, rows, strict=True)]
-        self._positive = frozenset(name for name, low in zip(names, lowest, strict=True) if low > 0)
+        seen, self._positive = list(zip(coordinates, _array(points).T, strict=True)), positive
         self._x = np.stack([coordinate.restored(own) for coordinate, own in seen], axis=1)
         mean, draws = map(_array, fit.slopes(points))
         draws = mean[..., None] + np.sqrt(inflation) * (draws - mean[..., None])
